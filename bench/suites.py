@@ -1,0 +1,26 @@
+"""Which benchmarks there are.
+
+A suite is a module `bench/<name>.py` with `run()`, which yields tables as they are ready, and a row
+here.
+"""
+
+import importlib
+from collections.abc import Iterable
+from typing import Protocol, cast
+
+from bench.measure import Table
+
+# name of the suite: what it measures. A suite is imported only when it runs.
+SUITES = {
+    "codec": "messages encoded and decoded, next to kio and kafka-python",
+    "records": "record batches checked, read, built and compressed",
+    "log": "append, read, lookup and recovery of the log, next to bare system calls",
+}
+
+
+class Suite(Protocol):
+    def run(self) -> Iterable[Table]: ...
+
+
+def load(name: str) -> Suite:
+    return cast("Suite", importlib.import_module(f"bench.{name}"))

@@ -1,0 +1,1 @@
+"""The broker: wire protocol, segment logs, replication, coordination and the control plane."""

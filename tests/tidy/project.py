@@ -1,0 +1,85 @@
+"""The project as the tidy tests read it: its files, and its Python as syntax trees."""
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Folders that tools write; whatever else lies in the checkout is the project.
+NOT_OURS = {
+    ".git",
+    ".venv",
+    ".samsa",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "__pycache__",
+}
+# Folders at the top that hold the product, against those that check or describe it.
+PRODUCT = ("brokers", "cli", "gateway", "connectors", "console", "spark_integration")
+NOT_PYTHON_PRODUCT = ("tests", "docs", ".ci")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One Python file."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @classmethod
+    def parse(cls, path: str | Path, text: str) -> "Source":
+        return cls(path=Path(path), text=text, tree=ast.parse(text))
+
+    @property
+    def dotted(self) -> str:
+        """The name it is imported by; a package's `__init__` has the package's."""
+        parts = self.path.with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def top(self) -> str:
+        return self.path.parts[0]
+
+    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+    def imports(self) -> Iterator[tuple[int, str]]:
+        """Every import as (line, dotted name); `from a import b` is `a.b`."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def walk(folder: Path = ROOT) -> Iterator[Path]:
+    """Every file and folder of the project, relative to its root."""
+    for path in sorted(folder.iterdir()):
+        if path.name in NOT_OURS or path.name.startswith(".coverage"):
+            continue
+        yield path.relative_to(ROOT)
+        if path.is_dir():
+            yield from walk(path)
+
+
+@functools.cache
+def sources() -> tuple[Source, ...]:
+    """All Python of the project, migrations (which Django writes) excepted."""
+    return tuple(
+        Source.parse(path, (ROOT / path).read_text(encoding="utf-8"))
+        for path in walk()
+        if path.suffix == ".py" and "migrations" not in path.parts
+    )
+
+
+def product() -> tuple[Source, ...]:
+    """The Python that people run; benchmarks are held to the same rules."""
+    return tuple(source for source in sources() if source.top not in NOT_PYTHON_PRODUCT)

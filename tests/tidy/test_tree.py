@@ -1,0 +1,129 @@
+"""The tree of files: every module used, every test in its place, every folder explained."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.suites import SUITES
+from brokers.protocol.apis import API_TABLE
+from tests.tidy.project import NOT_PYTHON_PRODUCT, PRODUCT, ROOT, Source, product, sources, walk
+
+# Imported by name from a table when they are first needed.
+FROM_TABLES = {f"brokers.protocol.messages.{api.module}" for api in API_TABLE}
+FROM_TABLES |= {f"bench.{suite}" for suite in SUITES}
+
+# Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
+# its caller is there, which the test below demands.
+AWAITING_CALLER = {
+    "brokers.clock": "the broker's composition root, which hands the time down",
+    "brokers.protocol.codec": "brokers.server.dispatch, for every request and answer",
+    "brokers.protocol.connection": "brokers.server.listener, one for each client",
+    "brokers.storage.log_dir": "the broker's composition root, one for each broker",
+    "brokers.storage.meta_properties": "the broker's composition root, before it opens the log dir",
+}
+
+# Folders of tests that mirror no folder of the code.
+TEST_FOLDERS = {"builders", "fakes", "contracts", "scenarios", "interop", "oracles", "sim"}
+TEST_FOLDERS |= {"chaos", "fuzz", "perf", "tidy", "data"}
+
+
+def used_names() -> set[str]:
+    """Every dotted name that product code imports, or names in a string, as Django does."""
+    used = set()
+    for source in product():
+        # To be measured is not to be used: a benchmark counts as a caller within bench only.
+        imported = {name for _, name in source.imports()}
+        used |= {name for name in imported if source.top != "bench" or name.startswith("bench.")}
+        used |= {
+            node.value
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"\w+(\.\w+)+", node.value)
+        }
+    return used
+
+
+def unused_modules() -> set[str]:
+    used = used_names()
+    return {
+        source.dotted
+        for source in product()
+        if source.path.stem not in {"__init__", "__main__"}
+        and source.dotted not in FROM_TABLES
+        and not is_program(source)
+        and not any(f"{name}.".startswith(f"{source.dotted}.") for name in used)
+    }
+
+
+def is_program(source: Source) -> bool:
+    """Tell whether a module is started by its name."""
+    return any(
+        isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
+        for node in source.tree.body
+    )
+
+
+def test_every_module_is_used_or_awaits_a_named_caller() -> None:
+    assert unused_modules() == set(AWAITING_CALLER)
+
+
+def test_the_test_tree_mirrors_the_code() -> None:
+    """`tests/a/test_b_c.py` tests the module or package `a/b.py`; `_c` names an aspect."""
+    strays = [
+        str(source.path)
+        for source in sources()
+        if source.top == "tests"
+        and source.path.stem.startswith("test_")
+        and source.path.parts[1] not in TEST_FOLDERS
+        and not modules_named_by(source.path)
+    ]
+
+    assert strays == []
+
+
+def modules_named_by(test: Path) -> list[Path]:
+    folder = Path(*test.parts[1:-1])
+    words = test.stem.removeprefix("test_").split("_")
+    names = ["_".join(words[:length]) for length in range(1, len(words) + 1)]
+    candidates = [folder / f"{name}.py" for name in names] + [folder / name for name in names]
+    return [candidate for candidate in candidates if folder.parts and (ROOT / candidate).exists()]
+
+
+def test_the_architecture_page_names_every_folder() -> None:
+    page = Path(ROOT, "docs", "architecture.md").read_text(encoding="utf-8")
+
+    folders = [path for path in walk() if (ROOT / path).is_dir() and is_a_place(path)]
+    missing = [str(folder) for folder in folders if f"{folder}/" not in page]
+
+    assert missing == []
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    return (path for path in walk(ROOT / folder) if (ROOT / path).is_file())
+
+
+def is_a_place(folder: Path) -> bool:
+    """Tell whether a reader needs to know a folder; mirrors in tests need no words."""
+    # Git knows no empty folders, so neither does the project.
+    if not any(files_of(folder)):
+        return False
+    if folder.parts[0] != "tests":
+        return True
+    return len(folder.parts) <= 2 and folder.name not in {*PRODUCT, "bench"}
+
+
+def test_no_package_is_a_stub() -> None:
+    """A folder comes with its first working module, not before."""
+    packages = [source.path.parent for source in product() if source.path.name == "__init__.py"]
+
+    stubs = [str(package) for package in packages if len(list(files_of(package))) == 1]
+
+    assert stubs == []
+
+
+def test_only_known_folders_stand_at_the_top() -> None:
+    tops = {path.parts[0] for path in walk() if len(path.parts) > 1}
+
+    assert tops <= {*PRODUCT, *NOT_PYTHON_PRODUCT, "bench"}
