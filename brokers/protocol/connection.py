@@ -1,0 +1,238 @@
+"""The server side of one connection as a state machine: bytes in, requests out, answers in order.
+
+Knows no sockets, no clock and no handlers.  Its owner asks for `room`, puts received bytes there,
+takes the requests that `received` yields, and gives back one `answer` (or `skip`) for each; answers
+leave in the order of the requests whatever the order in which they are given, as Kafka promises its
+clients.
+
+What a peer may say depends on how far authentication has come; the table `ALLOWED` is the whole
+rule, and `Step` names what the owner reports back.  Re-authentication (KIP-368) runs on a
+connection that is already authenticated; while it runs nothing else is let through.
+
+Not safe for threads: one event loop owns a connection.
+"""
+
+from collections.abc import Iterator, Mapping, Sized
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from brokers.protocol.apis import APIS, Api
+from brokers.protocol.errors import ProtocolError
+from brokers.protocol.frames import MAX_FRAME_BYTES, FrameBuffers, FrameSplitter
+from brokers.protocol.headers import read_request_header, response_head
+
+API_VERSIONS: Final = 18
+SASL_HANDSHAKE: Final = 17
+SASL_AUTHENTICATE: Final = 36
+
+# A stranger has no business sending more: the largest legal request before authentication is a
+# token of an identity provider.
+MAX_FRAME_BYTES_BEFORE_AUTH: Final = 65_536
+# Requests of one connection that may wait for their answers; above it the owner stops reading.
+# librdkafka pipelines up to a million by configuration, but no faster than it is read.
+MAX_PIPELINED: Final = 1_000
+
+
+class State(Enum):
+    """How far the peer has proved who it is."""
+
+    STRANGER = auto()  # nothing is known; must begin a SASL exchange
+    TOKENS = auto()  # a mechanism was agreed on; SaslAuthenticate requests carry its tokens
+    RAW_TOKENS = auto()  # the oldest handshake: every frame is a bare token, not a request
+    OPEN = auto()  # known, or the listener asks nobody
+    PROVING_AGAIN = auto()  # known, and in the middle of a re-authentication
+    CLOSED = auto()  # nothing more is read or written
+
+
+class Step(Enum):
+    """What the owner reports after it has handled a request of the exchange."""
+
+    MECHANISM_AGREED = auto()  # SaslHandshake version 1 accepted
+    RAW_MECHANISM_AGREED = auto()  # SaslHandshake version 0 accepted
+    PROVED = auto()  # the exchange ended well
+    REFUSED = auto()  # the exchange failed
+
+
+# The requests that are legal in each state.
+ALLOWED: Final[Mapping[State, frozenset[int]]] = {
+    # A client may ask for versions before it picks a mechanism, as often as it likes.
+    State.STRANGER: frozenset({API_VERSIONS, SASL_HANDSHAKE}),
+    # The exchange must not be interrupted: a proxy could slip requests in otherwise.
+    State.TOKENS: frozenset({SASL_AUTHENTICATE}),
+    State.PROVING_AGAIN: frozenset({SASL_AUTHENTICATE}),
+    # A token without a handshake before it means that the two sides disagree where they are.
+    State.OPEN: frozenset(APIS) - {SASL_AUTHENTICATE},
+}
+
+# Where a step leads.  A pair that is missing is a bug of the owner, not an act of the peer.
+NEXT: Final[Mapping[tuple[State, Step], State]] = {
+    (State.STRANGER, Step.MECHANISM_AGREED): State.TOKENS,
+    (State.STRANGER, Step.RAW_MECHANISM_AGREED): State.RAW_TOKENS,
+    (State.STRANGER, Step.REFUSED): State.CLOSED,  # an unknown mechanism ends the connection
+    (State.TOKENS, Step.PROVED): State.OPEN,
+    (State.TOKENS, Step.REFUSED): State.CLOSED,
+    (State.RAW_TOKENS, Step.PROVED): State.OPEN,
+    (State.RAW_TOKENS, Step.REFUSED): State.CLOSED,
+    (State.OPEN, Step.MECHANISM_AGREED): State.PROVING_AGAIN,
+    (State.OPEN, Step.REFUSED): State.CLOSED,
+    (State.PROVING_AGAIN, Step.PROVED): State.OPEN,
+    (State.PROVING_AGAIN, Step.REFUSED): State.CLOSED,
+}
+
+
+class IllegalRequest(ProtocolError):
+    """A well-formed request that the state of authentication forbids.
+
+    The owner may still answer it (ILLEGAL_SASL_STATE where the response has a place for it) before
+    it closes the connection.
+    """
+
+    def __init__(self, request: "Request", state: State) -> None:
+        super().__init__(f"{request.api.name} is not legal in state {state.name}")
+        self.request = request
+        self.state = state
+
+
+@dataclass(slots=True)
+class Request:
+    """One request on its way to a handler.  `body` dies when the connection is asked for room."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: memoryview
+    place: int  # its place in the order of answers
+
+
+@dataclass(slots=True)
+class RawToken:
+    """A frame of the oldest SASL form: a token of the mechanism, answered by another."""
+
+    token: memoryview
+    place: int
+
+
+class Connection:
+    """See the module.  `apis` are the rows that are served on this listener."""
+
+    __slots__ = (
+        "_answers",
+        "_apis",
+        "_frame_limit",
+        "_next_place",
+        "_sent_place",
+        "_splitter",
+        "state",
+    )
+
+    def __init__(
+        self,
+        apis: dict[int, Api],
+        buffers: FrameBuffers,
+        *,
+        must_authenticate: bool,
+        frame_limit: int = MAX_FRAME_BYTES,
+    ) -> None:
+        self.state = State.STRANGER if must_authenticate else State.OPEN
+        self._apis = apis
+        self._frame_limit = frame_limit
+        first_limit = MAX_FRAME_BYTES_BEFORE_AUTH if must_authenticate else frame_limit
+        self._splitter = FrameSplitter(buffers, min(first_limit, frame_limit))
+        self._next_place = 0  # of the next request
+        self._sent_place = 0  # of the next answer that may leave
+        self._answers: dict[int, list[Sized]] = {}  # given before their turn
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered yet."""
+        return self._next_place - self._sent_place
+
+    @property
+    def can_read(self) -> bool:
+        """False while the peer has to wait for answers before more of it is read."""
+        return self.state is not State.CLOSED and self.waiting < MAX_PIPELINED
+
+    @property
+    def is_inside_frame(self) -> bool:
+        return self._splitter.is_inside_frame
+
+    # -- bytes in --------------------------------------------------------------------------------
+
+    def room(self, shared: memoryview) -> memoryview:
+        """Where the peer's next bytes belong.  Ends the life of all bodies given out before."""
+        return self._splitter.room(shared)
+
+    def received(self, count: int) -> Iterator[Request | RawToken]:
+        """The requests that `count` more bytes complete.
+
+        Lazy on purpose: a step that is taken for one request rules over the next one in the same
+        bytes.  ProtocolError means that the connection must be closed.
+        """
+        for frame in self._splitter.received(count):
+            if self.state is State.CLOSED:
+                return
+            place = self._next_place
+            self._next_place += 1
+            if self.state is State.RAW_TOKENS:
+                yield RawToken(frame, place)
+            else:
+                yield self._request(frame, place)
+
+    def _request(self, frame: memoryview, place: int) -> Request:
+        header = read_request_header(frame, self._apis)
+        request = Request(
+            header.api,
+            header.version,
+            header.correlation_id,
+            header.client_id,
+            frame[header.body :],
+            place,
+        )
+        if header.api.key not in ALLOWED[self.state]:
+            raise IllegalRequest(request, self.state)
+        return request
+
+    # -- answers out -----------------------------------------------------------------------------
+
+    def answer(self, request: Request, body: list[Sized]) -> list[Sized]:
+        """The buffers that may be sent now that this request has its answer; often just its own."""
+        size = sum(map(len, body))
+        head = response_head(request.api, request.version, request.correlation_id, size)
+        return self._in_order(request.place, [head, *body])
+
+    def answer_token(self, token: RawToken, reply: bytes) -> list[Sized]:
+        return self._in_order(token.place, [len(reply).to_bytes(4, "big"), reply])
+
+    def skip(self, request: Request) -> list[Sized]:
+        """The request gets no answer (acks=0); others may have waited behind it."""
+        return self._in_order(request.place, [])
+
+    def _in_order(self, place: int, buffers: list[Sized]) -> list[Sized]:
+        assert self._sent_place <= place < self._next_place, f"answer {place} was given before"
+        if place != self._sent_place:
+            assert place not in self._answers, f"answer {place} was given before"
+            self._answers[place] = buffers
+            return []
+        self._sent_place += 1
+        while self._answers and self._sent_place in self._answers:
+            buffers += self._answers.pop(self._sent_place)
+            self._sent_place += 1
+        return buffers
+
+    # -- state -----------------------------------------------------------------------------------
+
+    def take(self, step: Step) -> None:
+        """Move on in the exchange, as the table says."""
+        following = NEXT.get((self.state, step))
+        assert following is not None, f"{step.name} cannot happen in state {self.state.name}"
+        self.state = following
+        if following is State.OPEN:
+            self._splitter.limit = self._frame_limit
+
+    def close(self) -> None:
+        """Forget everything; answers that were not sent are gone."""
+        self.state = State.CLOSED
+        self._answers.clear()
+        self._splitter.close()

@@ -1,0 +1,106 @@
+"""The wire's own number forms, and the refusals that decoders and encoders raise.
+
+Pure functions over a buffer and a position.  Generated code calls these only off the straight path:
+a length of one byte, the common case, it reads and writes by itself.
+"""
+
+from typing import Final, TypeAlias
+
+from brokers.protocol.errors import DecodeError, EncodeError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+MAX_STRING_BYTES: Final = 32_767  # Kafka's limit for strings in both encodings (int16 maximum)
+MAX_UVARINT_BYTES: Final = 5  # lengths, counts and tags are unsigned 32-bit numbers
+# Elements of all arrays of one message together.  A dense array of small structures costs about a
+# hundred bytes of objects per element, so this bounds one message at roughly 150 MB whatever the
+# frame limit, and lies an order of magnitude above the largest real request (100,000 partitions).
+MAX_ELEMENTS: Final = 1 << 20
+
+# Every unsigned varint that fits in one byte.
+ONE_BYTE: Final = tuple(bytes([number]) for number in range(128))
+
+
+def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """An unsigned 32-bit varint and the position after it; IndexError where the bytes end."""
+    value = 0
+    for shift in range(0, 7 * MAX_UVARINT_BYTES, 7):
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFF_FFFF:
+                raise DecodeError(f"a length or tag of {value} does not fit in 32 bits")
+            return value, position
+    raise DecodeError(f"a length or tag runs on past {MAX_UVARINT_BYTES} bytes")
+
+
+def uvarint(value: int) -> bytes:
+    """The bytes of an unsigned varint."""
+    if value < 0x80:
+        return ONE_BYTE[value]
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def string_length(length: int) -> bytes:
+    """The length prefix of a compact string of 127 bytes or more."""
+    if length - 1 > MAX_STRING_BYTES:
+        raise EncodeError(f"a string of {length - 1} bytes exceeds the limit of {MAX_STRING_BYTES}")
+    return uvarint(length)
+
+
+def skip_tags(buffer: Buffer, position: int, count: int) -> int:
+    """The position after `count` optional fields that this side does not know."""
+    end = len(buffer)
+    if count > 0x7F:
+        count, position = read_uvarint(buffer, position - 1)
+    if count * 2 > end - position:
+        raise DecodeError(f"{count} tagged fields cannot stand in {end - position} bytes")
+    for _ in range(count):
+        _, position = read_uvarint(buffer, position)
+        size, position = read_uvarint(buffer, position)
+        position += size
+        if position > end:
+            raise DecodeError(f"a tagged field of {size} bytes runs past the end of the message")
+    return position
+
+
+def bad_length(where: str, length: int, left: int) -> DecodeError:
+    """The refusal of a length or count: negative, over its limit or beyond the bytes left."""
+    if length < 0:
+        return DecodeError(f"{where} has length {length}, and null is not legal there")
+    return DecodeError(f"{where} has length {length}, and {max(left, 0)} bytes are left")
+
+
+def left_over(where: str, count: int) -> DecodeError:
+    return DecodeError(f"{where}: {count} bytes are left over after the last field")
+
+
+def cut_short(where: str, size: int) -> DecodeError:
+    return DecodeError(f"{where}: the message ends after {size} bytes, inside a field")
+
+
+def not_utf8(where: str, error: UnicodeDecodeError) -> DecodeError:
+    return DecodeError(f"{where}: a string is not UTF-8: {error.reason}")
+
+
+def too_many(where: str, count: int) -> DecodeError:
+    return DecodeError(f"{where} brings {count} elements, and one message may hold {MAX_ELEMENTS}")
+
+
+def wrong_tag_size(where: str, declared: int, used: int) -> DecodeError:
+    return DecodeError(f"tagged field {where} declares {declared} bytes and uses {used}")
+
+
+def lost_value(where: str, version: int) -> EncodeError:
+    """The refusal to drop a value silently because the version has no place for it."""
+    return EncodeError(f"{where} holds a value, and version {version} cannot carry it")
+
+
+def wrong_uuid(where: str, value: bytes) -> EncodeError:
+    return EncodeError(f"{where} is {value!r}, and a uuid is 16 bytes")
