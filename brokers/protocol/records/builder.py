@@ -1,0 +1,167 @@
+"""From records to a batch: what coordinators, markers, compaction and tests write.
+
+Knows nothing of topics or of time: timestamps arrive with the records, and offsets are counted from
+the base unless they are given, as compaction does to keep those it found.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from brokers.protocol.errors import EncodeError
+from brokers.protocol.records.batch import (
+    CHECKED_POSITION,
+    CONTROL_FLAG,
+    CRC,
+    CRC_POSITION,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+)
+from brokers.protocol.records.compression import Compression, compress
+from brokers.protocol.records.crc32c import crc32c
+from brokers.protocol.records.reader import MAX_INT32, Header
+
+_NULL: Final = b"\x01"  # -1 as a zigzag varint
+_NO_ATTRIBUTES: Final = b"\x00"
+_ONE_BYTE: Final = tuple(bytes([number]) for number in range(0x80))
+
+
+class BatchBuilder:
+    """Collects records and ends as one batch with a valid CRC. For one batch, in one thread."""
+
+    __slots__ = (
+        "_attributes",
+        "_base_offset",
+        "_base_sequence",
+        "_base_timestamp",
+        "_compression",
+        "_last_delta",
+        "_leader_epoch",
+        "_max_timestamp",
+        "_parts",
+        "_producer_epoch",
+        "_producer_id",
+        "record_count",
+        "size",
+    )
+
+    def __init__(
+        self,
+        *,
+        base_offset: int = 0,
+        leader_epoch: int = NO_LEADER_EPOCH,
+        compression: Compression = Compression.NONE,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        base_sequence: int = NO_SEQUENCE,
+        is_transactional: bool = False,
+        is_control: bool = False,
+    ) -> None:
+        self._attributes = (
+            compression
+            | (TRANSACTIONAL_FLAG if is_transactional else 0)
+            | (CONTROL_FLAG if is_control else 0)
+        )
+        self._base_offset = base_offset
+        self._leader_epoch = leader_epoch
+        self._compression = compression
+        self._producer_id = producer_id
+        self._producer_epoch = producer_epoch
+        self._base_sequence = base_sequence
+        self._base_timestamp = self._max_timestamp = NO_TIMESTAMP
+        self._last_delta = -1
+        self._parts: list[bytes] = []
+        self.record_count = 0
+        self.size = HEADER_SIZE  # of the batch, were it built now without compression
+
+    def append(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header] = (),
+        timestamp: int = NO_TIMESTAMP,
+        *,
+        offset: int | None = None,
+    ) -> None:
+        """Add a record at the next offset, or at a later one."""
+        delta = self._last_delta + 1 if offset is None else offset - self._base_offset
+        if not self._last_delta < delta <= MAX_INT32:
+            raise EncodeError(f"offset delta {delta} follows {self._last_delta}")
+        if not self.record_count:
+            self._base_timestamp = self._max_timestamp = timestamp
+        elif timestamp > self._max_timestamp:
+            self._max_timestamp = timestamp
+        fields = [
+            _NO_ATTRIBUTES,
+            varint(timestamp - self._base_timestamp),
+            varint(delta),
+            *_nullable(key),
+            *_nullable(value),
+            varint(len(headers)),
+        ]
+        for name, content in headers:
+            fields += *_nullable(name), *_nullable(content)
+        record = b"".join(fields)
+        prefix = varint(len(record))
+        self._parts += prefix, record
+        self._last_delta = delta
+        self.record_count += 1
+        self.size += len(prefix) + len(record)
+
+    def build(self, level: int | None = None) -> bytearray:
+        """Make the batch, packed at the codec's `level`; writable: a log will patch it."""
+        if not self.record_count:
+            raise EncodeError("a batch needs a record")
+        records = b"".join(self._parts)
+        if self._compression is not Compression.NONE:
+            records = compress(self._compression, records, level)
+        length = HEADER_SIZE - LOG_OVERHEAD + len(records)
+        if length > MAX_INT32:
+            raise EncodeError(f"batch of {length} bytes, its length field allows {MAX_INT32}")
+        batch = bytearray(HEADER_SIZE)
+        HEADER.pack_into(
+            batch,
+            0,
+            self._base_offset,
+            length,
+            self._leader_epoch,
+            MAGIC,
+            0,  # the CRC, below
+            self._attributes,
+            self._last_delta,
+            self._base_timestamp,
+            self._max_timestamp,
+            self._producer_id,
+            self._producer_epoch,
+            self._base_sequence,
+            self.record_count,
+        )
+        batch += records
+        CRC.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[CHECKED_POSITION:]))
+        return batch
+
+
+def varint(value: int) -> bytes:
+    """Encode a signed number of up to 64 bits as a zigzag varint."""
+    number = (value << 1) ^ (value >> 63)
+    if 0 <= number < 0x80:
+        return _ONE_BYTE[number]
+    if not 0 <= number < 2**64:
+        raise EncodeError(f"{value} does not fit into 64 bits")
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _nullable(data: bytes | None) -> tuple[bytes, ...]:
+    return (_NULL,) if data is None else (varint(len(data)), data)

@@ -1,0 +1,312 @@
+"""The codecs of record batches, each under a cap on what it may unpack to.
+
+Knows nothing of records. Whatever a client sends may be a bomb (1 MiB of zstd can say 32 GiB) or
+several frames glued together, so every codec here is driven in steps of at most 1 MiB of output,
+reads all frames of a body, counts them under one cap, and treats a cut or trailing byte as
+corruption. Peak memory is twice what was unpacked: the pieces, then the whole.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from struct import Struct
+from typing import Final, Protocol
+
+import cramjam
+import lz4.frame
+import zstandard
+from isal import igzip_lib
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# What one call into a codec may produce, so that a cap is passed by no more than this.
+OUTPUT_STEP: Final = 2**20
+# What one call is given: codecs copy the unread rest of their input, which must not be a megabyte
+# for each of many small frames.
+INPUT_STEP: Final = 2**16
+# Clients write one frame. Opening a frame costs microseconds, so a body may not consist of them.
+MAX_FRAMES: Final = 1024
+
+# A zstd block unpacks to at most this much; the format says so, and the library refuses more.
+ZSTD_BLOCK: Final = 2**17
+# The window a decoder must remember. 128 MiB is the library's own limit and that of Java clients;
+# pages of it are touched only as output fills them, and output is capped.
+ZSTD_MAX_WINDOW: Final = 2**27
+_ZSTD_RAW, _ZSTD_RLE, _ZSTD_RESERVED = 0, 1, 3
+
+# The container of snappy-java: magic, two version numbers, then blocks after their length. No raw
+# stream begins like it: read as one, the magic would copy from output that does not exist yet.
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK: Final = 2**15
+_INT32 = Struct(">i")
+# The densest element of snappy writes 64 bytes from 3: a declared length beyond that is a lie, and
+# is found out before memory is taken for it.
+SNAPPY_MAX_RATIO: Final = 22
+
+# isal at this level is ten times as fast as zlib at its default, for 4 % more bytes.
+_ISAL_LEVEL: Final = 2
+# Above this a topic asks for small batches rather than for speed, which zlib does better.
+_ISAL_MAX_GZIP_LEVEL: Final = 2
+_GZIP_WBITS: Final = 31
+_ZSTD_LEVEL: Final = 3  # default of the library and of compression.zstd.level
+
+# What each library raises for input it cannot unpack; lz4 has no type of its own.
+_BROKEN: Final[tuple[type[Exception], ...]] = (
+    igzip_lib.IsalError,  # type: ignore[assignment]  # isal's stub declares an instance
+    cramjam.DecompressionError,
+    zstandard.ZstdError,
+    RuntimeError,
+)
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Compression(IntEnum):
+    """Bits 0 to 2 of a batch's attributes; the names are those of `compression.type`."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @classmethod
+    def of(cls, number: int) -> "Compression":
+        """Name a codec number from the wire."""
+        try:
+            return cls(number)
+        except ValueError:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"compression codec {number} is not one of 0 to {LAST_CODEC}",
+            ) from None
+
+
+LAST_CODEC: Final = int(Compression.ZSTD)
+
+
+class _Frame(Protocol):
+    """What the decompressors of isal and lz4 share with those of the standard library."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes: ...
+
+
+class _Output:
+    """Unpacked pieces under the cap."""
+
+    __slots__ = ("_left", "_max_bytes", "_pieces")
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._left = max_bytes
+        self._pieces: list[Buffer] = []
+
+    def reserve(self, size: int) -> None:
+        """Refuse what would not fit, before it is unpacked."""
+        if size > self._left:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"records unpack to more than the limit of {self._max_bytes} bytes",
+            )
+
+    def add(self, piece: Buffer) -> None:
+        self.reserve(len(piece))
+        self._left -= len(piece)
+        self._pieces.append(piece)
+
+    def joined(self) -> bytes:
+        return b"".join(self._pieces)
+
+
+def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
+    """Pack the records of a batch; `level` is that of the topic's `compression.<codec>.level`."""
+    return _COMPRESS[codec](data, level)
+
+
+def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
+    """Unpack the records of a batch to at most `max_bytes`."""
+    try:
+        return _DECOMPRESS[codec](memoryview(data), _Output(max_bytes))
+    except _BROKEN as error:
+        raise _corrupt(codec, str(error)) from error
+
+
+def _compress_none(data: Buffer, level: int | None) -> bytes:
+    assert level is None
+    return bytes(data)
+
+
+def _compress_gzip(data: Buffer, level: int | None) -> bytes:
+    if level is None or level <= _ISAL_MAX_GZIP_LEVEL:
+        return igzip_lib.compress(data, level or _ISAL_LEVEL, igzip_lib.COMP_GZIP)
+    return zlib.compress(data, level, wbits=_GZIP_WBITS)
+
+
+def _compress_snappy(data: Buffer, level: int | None) -> bytes:
+    assert level is None
+    view = memoryview(data)
+    parts: list[Buffer] = [_XERIAL_HEADER]
+    for start in range(0, len(view), _XERIAL_BLOCK):
+        block = cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK])
+        parts += _INT32.pack(len(block)), memoryview(block)
+    return b"".join(parts)
+
+
+def _compress_lz4(data: Buffer, level: int | None) -> bytes:
+    # The frame that Java writes and the only kind it reads: independent blocks of 64 KiB.
+    packed: bytes = lz4.frame.compress(
+        data,
+        compression_level=level or 0,
+        block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+        block_linked=False,
+        store_size=False,
+    )
+    return packed
+
+
+def _compress_zstd(data: Buffer, level: int | None) -> bytes:
+    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level).compress(data)
+
+
+def _decompress_none(data: memoryview, output: _Output) -> bytes:
+    output.reserve(len(data))
+    return bytes(data)
+
+
+def _decompress_gzip(data: memoryview, output: _Output) -> bytes:
+    def open_frame() -> _Frame:
+        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+
+    return _inflate(Compression.GZIP, open_frame, data, output)
+
+
+def _decompress_lz4(data: memoryview, output: _Output) -> bytes:
+    return _inflate(Compression.LZ4, lz4.frame.LZ4FrameDecompressor, data, output)
+
+
+def _inflate(
+    codec: Compression, open_frame: Callable[[], _Frame], data: memoryview, output: _Output
+) -> bytes:
+    """Run decompressors of the standard library's kind over all frames of a body."""
+    position, end = 0, len(data)
+    for _ in range(MAX_FRAMES):
+        frame = open_frame()
+        while not frame.eof:
+            chunk = data[position : position + INPUT_STEP] if frame.needs_input else b""
+            position += len(chunk)
+            piece = frame.decompress(chunk, OUTPUT_STEP)
+            if not chunk and not piece and not frame.eof:
+                raise _corrupt(codec, f"cut after {end} bytes")
+            output.add(piece)
+        position -= len(frame.unused_data or b"")
+        if position == end:
+            return output.joined()
+    raise _corrupt(codec, f"more than {MAX_FRAMES} frames")
+
+
+def _decompress_snappy(data: memoryview, output: _Output) -> bytes:
+    if not _is_xerial(data, 0):
+        _add_snappy_block(data, output)
+        return output.joined()
+    position, end = 0, len(data)
+    while position < end:
+        if _is_xerial(data, position):
+            # Streams may be glued together; the versions say nothing that a reader needs.
+            position += len(_XERIAL_HEADER)
+            continue
+        start = position + _INT32.size
+        if start > end:
+            raise _corrupt(Compression.SNAPPY, f"cut after {end} bytes")
+        size = _INT32.unpack_from(data, position)[0]
+        if not 0 < size <= end - start:
+            raise _corrupt(Compression.SNAPPY, f"block of {size} bytes, {end - start} are left")
+        _add_snappy_block(data[start : start + size], output)
+        position = start + size
+    if position > end:
+        raise _corrupt(Compression.SNAPPY, f"cut after {end} bytes")
+    return output.joined()
+
+
+def _is_xerial(data: memoryview, position: int) -> bool:
+    return bytes(data[position : position + len(XERIAL_MAGIC)]) == XERIAL_MAGIC
+
+
+def _add_snappy_block(block: memoryview, output: _Output) -> None:
+    if not block:
+        raise _corrupt(Compression.SNAPPY, "an empty block")
+    size = cramjam.snappy.decompress_raw_len(block)
+    output.reserve(size)
+    if size > SNAPPY_MAX_RATIO * len(block):
+        raise _corrupt(Compression.SNAPPY, f"{len(block)} bytes cannot unpack to {size}")
+    output.add(memoryview(cramjam.snappy.decompress_raw(block)))
+
+
+def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
+    # The library bounds what it is given, not what it returns. So the body is cut at the borders
+    # of blocks, whose output the format does bound, and fed as many as make one step.
+    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW)
+    position, end = 0, len(data)
+    for _ in range(MAX_FRAMES):
+        frame = decompressor.decompressobj()
+        for stop in _zstd_steps(data, position):
+            output.add(frame.decompress(data[position:stop]))
+            position = stop
+        if not frame.eof:
+            raise _corrupt(Compression.ZSTD, f"frame does not end at byte {position} of {end}")
+        if position == end:
+            return output.joined()
+    raise _corrupt(Compression.ZSTD, f"more than {MAX_FRAMES} frames")
+
+
+def _zstd_steps(data: memoryview, position: int) -> Iterator[int]:
+    """Walk the block headers of one frame and name the ends of steps; the last one ends it."""
+    frame = zstandard.get_frame_parameters(data[position:])
+    if frame.window_size > ZSTD_MAX_WINDOW:
+        raise _corrupt(Compression.ZSTD, f"window of {frame.window_size} bytes")
+    position += zstandard.frame_header_size(data[position:])
+    left_in_step, is_last = OUTPUT_STEP, False
+    while not is_last:
+        if len(data) - position < 3:
+            raise _corrupt(Compression.ZSTD, f"cut after {len(data)} bytes")
+        header = int.from_bytes(data[position : position + 3], "little")
+        is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        if kind == _ZSTD_RESERVED or size > ZSTD_BLOCK:
+            raise _corrupt(Compression.ZSTD, f"block of kind {kind} with {size} bytes")
+        unpacked = size if kind in (_ZSTD_RAW, _ZSTD_RLE) else ZSTD_BLOCK
+        if unpacked > left_in_step:
+            yield position
+            left_in_step = OUTPUT_STEP
+        left_in_step -= unpacked
+        position += 3 + (1 if kind == _ZSTD_RLE else size)
+    position += 4 if frame.has_checksum else 0
+    if position > len(data):
+        raise _corrupt(Compression.ZSTD, f"cut after {len(data)} bytes")
+    yield position
+
+
+def _corrupt(codec: Compression, reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{codec.name.lower()} records: {reason}")
+
+
+_COMPRESS: Mapping[Compression, Callable[[Buffer, int | None], bytes]] = {
+    Compression.NONE: _compress_none,
+    Compression.GZIP: _compress_gzip,
+    Compression.SNAPPY: _compress_snappy,
+    Compression.LZ4: _compress_lz4,
+    Compression.ZSTD: _compress_zstd,
+}
+
+_DECOMPRESS: Mapping[Compression, Callable[[memoryview, _Output], bytes]] = {
+    Compression.NONE: _decompress_none,
+    Compression.GZIP: _decompress_gzip,
+    Compression.SNAPPY: _decompress_snappy,
+    Compression.LZ4: _decompress_lz4,
+    Compression.ZSTD: _decompress_zstd,
+}

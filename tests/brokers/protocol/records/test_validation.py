@@ -1,0 +1,284 @@
+"""What a broker takes from a producer and from a leader, and the codes it refuses the rest with."""
+
+from dataclasses import replace
+
+import pytest
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.records.batch import (
+    CONTROL_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
+    TimestampType,
+    read_batch,
+)
+from brokers.protocol.records.builder import BatchBuilder
+from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.control import EndTxnMarker, build_end_txn
+from brokers.protocol.records.validation import (
+    Origin,
+    ProduceRules,
+    check_produced,
+    check_records,
+    check_replicated,
+)
+from tests.brokers.protocol.records.samples import (
+    CAPTURED,
+    NOW_MS,
+    SAMPLES,
+    Sample,
+    build,
+    captured,
+    seal,
+)
+
+RULES = ProduceRules()
+STAMPING = ProduceRules(timestamp_type=TimestampType.LOG_APPEND_TIME)
+PRODUCED = [
+    path.name
+    for path in sorted(CAPTURED.glob("*.bin"))
+    if path.name not in {"java-commit.bin", "java-abort.bin", "java-log-append-time.bin"}
+]
+
+
+def refusal(
+    data: bytes | bytearray, rules: ProduceRules = RULES, origin: Origin = Origin.CLIENT
+) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        check_produced(memoryview(data), rules, NOW_MS, origin)
+    return caught.value.code
+
+
+def times(*timestamps: int) -> list[Sample]:
+    return [(b"key", b"value", (), timestamp) for timestamp in timestamps]
+
+
+@pytest.mark.parametrize("name", PRODUCED)
+def test_what_real_clients_produce_is_accepted(name: str) -> None:
+    data = captured(name)
+
+    batch = check_produced(memoryview(data), RULES, NOW_MS)
+
+    assert batch.record_count == 69
+    assert batch.buffer.obj is data
+
+
+def test_a_produced_batch_is_viewed_and_never_copied() -> None:
+    data = build()
+
+    check_produced(memoryview(data), RULES, NOW_MS).patch(33, 4)
+
+    assert read_batch(memoryview(data)).base_offset == 33
+
+
+@pytest.mark.parametrize("length", [0, 1, 60, 61, 100])
+def test_less_than_a_batch_is_an_invalid_record(length: int) -> None:
+    assert refusal(build()[:length]) is ErrorCode.INVALID_RECORD
+
+
+def test_more_than_one_batch_is_an_invalid_record() -> None:
+    assert refusal(build() + build()) is ErrorCode.INVALID_RECORD
+    assert refusal(build() + b"\x00") is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("length", [-(2**31), -12, 0, 48, 2**31 - 1])
+def test_a_lying_length_is_an_invalid_record(length: int) -> None:
+    assert refusal(seal(build(), length=length)) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("magic", [-1, 0, 1, 3])
+def test_other_message_formats_are_an_invalid_record(magic: int) -> None:
+    assert refusal(seal(build(), magic=magic)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_above_the_limit_is_too_large() -> None:
+    data = build()
+
+    check_produced(memoryview(data), ProduceRules(max_batch_bytes=len(data)), NOW_MS)
+
+    too_small = ProduceRules(max_batch_bytes=len(data) - 1)
+    assert refusal(data, too_small) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_wrong_crc_is_corrupt_so_that_clients_send_again() -> None:
+    data = build()
+    data[-1] ^= 0x10
+
+    assert refusal(data) is ErrorCode.CORRUPT_MESSAGE
+    assert refusal(seal(build(), crc=0)) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"base_offset": 1},
+        {"base_offset": -1},
+        {"record_count": 0, "last_offset_delta": -1},
+        {"record_count": -1, "last_offset_delta": -2},
+        {"record_count": 2**31 - 1},
+        {"record_count": 43},
+        {"last_offset_delta": 44},
+        {"last_offset_delta": 2**31 - 1, "record_count": -(2**31)},
+        {"attributes": CONTROL_FLAG},
+        {"attributes": 0x40},
+        {"attributes": 0x80},
+        {"attributes": 0x4000},
+        {"attributes": -1 & ~LOG_APPEND_TIME_FLAG},
+        {"attributes": TRANSACTIONAL_FLAG},
+        {"producer_id": 1, "producer_epoch": 0, "base_sequence": -1},
+        {"producer_id": 1, "producer_epoch": -1, "base_sequence": 0},
+    ],
+    ids=str,
+)
+def test_headers_that_contradict_themselves_are_invalid_records(fields: dict[str, int]) -> None:
+    assert refusal(seal(build(), None, **fields)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_codec_nobody_knows_is_unsupported() -> None:
+    for number in (5, 6, 7):
+        data = seal(build(), attributes=number)
+        assert refusal(data) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_transactional_and_idempotent_batches_of_every_codec_are_accepted(
+    codec: Compression,
+) -> None:
+    data = build(
+        compression=codec,
+        producer_id=9,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+
+    assert check_produced(memoryview(data), RULES, NOW_MS).is_transactional
+
+
+def test_only_coordinators_write_markers() -> None:
+    marker = EndTxnMarker(is_commit=True, coordinator_epoch=5)
+    data = build_end_txn(marker, producer_id=1, producer_epoch=2, timestamp=NOW_MS)
+
+    batch = check_produced(memoryview(data), RULES, NOW_MS, Origin.COORDINATOR)
+
+    assert batch.is_control
+    assert refusal(data) is ErrorCode.INVALID_RECORD
+
+
+def test_a_producer_may_not_claim_log_append_time() -> None:
+    data = seal(build(), attributes=LOG_APPEND_TIME_FLAG)
+
+    assert refusal(data) is ErrorCode.INVALID_TIMESTAMP
+    assert refusal(data, STAMPING) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_timestamps_too_far_ahead_are_refused_unless_the_broker_stamps() -> None:
+    limit = RULES.timestamp_after_max_ms
+    just_in, beyond = build(times(NOW_MS + limit)), build(times(0, NOW_MS + limit + 1, 5))
+
+    check_produced(memoryview(just_in), RULES, NOW_MS)
+    check_produced(memoryview(beyond), STAMPING, NOW_MS)
+
+    assert refusal(beyond) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_old_timestamps_are_welcome_by_default() -> None:
+    check_produced(memoryview(build(times(0, -1))), RULES, NOW_MS)
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+def test_one_record_older_than_the_topic_allows_refuses_the_batch(codec: Compression) -> None:
+    rules = ProduceRules(timestamp_before_max_ms=1000)
+    young = build(times(NOW_MS, NOW_MS - 1000, -1), compression=codec)
+    old = build(times(NOW_MS, NOW_MS - 1001, NOW_MS), compression=codec)
+
+    check_produced(memoryview(young), rules, NOW_MS)
+    check_produced(memoryview(old), replace(rules, timestamp_type=STAMPING.timestamp_type), NOW_MS)
+
+    assert refusal(old, rules) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_hidden_record_from_the_future_is_found_where_records_are_seen() -> None:
+    """The header's maximum is believed on the fast path only; here it is too low."""
+    ahead = NOW_MS + RULES.timestamp_after_max_ms + 1
+    data = seal(build(times(NOW_MS, ahead)), max_timestamp=NOW_MS)
+
+    check_produced(memoryview(data), RULES, NOW_MS)
+
+    assert refusal(data, ProduceRules(are_keys_required=True)) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_compacted_topic_refuses_a_record_without_a_key() -> None:
+    rules = ProduceRules(are_keys_required=True)
+    keyed, keyless = build(SAMPLES[1:]), build(SAMPLES)
+
+    check_produced(memoryview(keyed), rules, NOW_MS)
+    check_produced(memoryview(keyless), RULES, NOW_MS)
+
+    assert refusal(keyless, rules) is ErrorCode.INVALID_RECORD
+
+
+def test_a_marker_in_a_compacted_topic_is_not_opened() -> None:
+    marker = EndTxnMarker(is_commit=False, coordinator_epoch=5)
+    data = build_end_txn(marker, producer_id=1, producer_epoch=2, timestamp=NOW_MS)
+    rules = ProduceRules(are_keys_required=True)
+
+    assert check_produced(memoryview(data), rules, NOW_MS, Origin.COORDINATOR).is_control
+
+
+def test_looking_inside_stops_at_the_cap_of_the_rules() -> None:
+    data = build([(b"key", bytes(100_000), (), NOW_MS)], compression=Compression.ZSTD)
+    rules = ProduceRules(are_keys_required=True, max_decompressed_bytes=50_000)
+
+    assert refusal(data, rules) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_the_deep_check_wants_offsets_without_gaps() -> None:
+    builder = BatchBuilder()
+    for offset in (0, 1, 3):
+        builder.append(b"key", b"value", timestamp=NOW_MS, offset=offset)
+    gapped = builder.build()
+
+    check_records(read_batch(memoryview(build())))
+
+    with pytest.raises(KafkaError, match="offset 3, expected 2"):
+        check_records(read_batch(memoryview(gapped)))
+
+
+def test_what_a_leader_sends_is_accepted_with_the_gaps_of_compaction() -> None:
+    builder = BatchBuilder(base_offset=100, leader_epoch=2)
+    for offset in (103, 109):
+        builder.append(b"key", b"value", timestamp=NOW_MS, offset=offset)
+    marker = EndTxnMarker(is_commit=True, coordinator_epoch=5)
+    control = build_end_txn(marker, producer_id=1, producer_epoch=2, timestamp=NOW_MS)
+    emptied = seal(build(base_offset=500, leader_epoch=3), b"", record_count=0)
+    sent = build(base_offset=10, leader_epoch=2) + builder.build()
+    sent += seal(control, base_offset=110, leader_epoch=3) + emptied
+
+    accepted = check_replicated(memoryview(sent), expected_offset=7)
+
+    assert [batch.base_offset for batch in accepted] == [10, 100, 110, 500]
+    assert [batch.last_offset for batch in accepted] == [53, 109, 110, 543]
+    assert check_replicated(memoryview(b""), expected_offset=7) == []
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        build(base_offset=6, leader_epoch=1),
+        build(base_offset=7, leader_epoch=1) + build(base_offset=50, leader_epoch=1),
+        build(base_offset=7, leader_epoch=2) + build(base_offset=90, leader_epoch=1),
+        build(base_offset=7, leader_epoch=1)[:-1],
+        build(base_offset=7, leader_epoch=1) + b"\x00" * 20,
+        seal(build(base_offset=7, leader_epoch=1), crc=1),
+        seal(build(base_offset=7, leader_epoch=1), record_count=-1),
+        seal(build(base_offset=7, leader_epoch=1), record_count=45),
+        seal(build(base_offset=7, leader_epoch=1), last_offset_delta=-1),
+    ],
+    ids=["known", "overlap", "epoch", "cut", "garbage", "crc", "count<0", "count", "delta"],
+)
+def test_what_no_leader_may_send_is_corrupt(sent: bytearray) -> None:
+    with pytest.raises(KafkaError) as caught:
+        check_replicated(memoryview(sent), expected_offset=7)
+
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
