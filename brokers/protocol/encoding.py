@@ -145,12 +145,12 @@ class _EncoderWriter:
 
     def tagged_field(self, field: Field, value: str, path: str) -> None:
         """The field goes to a buffer of its own first, because its size stands before it."""
-        outer = self.fresh("outer")
-        self.line(f"{outer} = w; piece = []; w = piece.append")
+        outer, piece = self.fresh("outer"), self.fresh("piece")
+        self.line(f"{outer} = w; {piece} = []; w = {piece}.append")
         self.field(field, value, path)
         self.flush()
-        self.line(f"w = {outer}; piece = join(piece)")
-        self.line(f"w(uvarint({field.tag}) + uvarint(len(piece))); w(piece)")
+        self.line(f"w = {outer}; {piece} = join({piece})")
+        self.line(f"w(uvarint({field.tag}) + uvarint(len({piece}))); w({piece})")
 
     # -- fields ----------------------------------------------------------------------------------
 

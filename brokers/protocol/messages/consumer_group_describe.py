@@ -49,7 +49,9 @@ class Member(Message):
     )
     assignment: Assignment = nested(Assignment)
     target_assignment: Assignment = nested(Assignment)
-    member_type: int = int8("0 classic, 1 consumer, -1 not known.", default=-1, since=1)
+    member_type: int = int8(
+        "0 classic, 1 consumer, -1 not known.", default=-1, since=1, ignorable=True
+    )
 
 
 class DescribedGroup(Message):

@@ -31,7 +31,9 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
     partition_index: int = int32()
     start_offset: int = int64()
     leader_epoch: int = int32()
-    lag: int = int64("Records not yet delivered for good; -1 if not known.", default=-1, since=1)
+    lag: int = int64(
+        "Records not yet delivered for good; -1 if not known.", default=-1, since=1, ignorable=True
+    )
     error_code: int = int16()
     error_message: str | None = string(
         "For people; null on success or where the code says it all.", default=None, nullable=0

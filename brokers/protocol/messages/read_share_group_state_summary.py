@@ -39,6 +39,7 @@ class PartitionResult(Message):
         "Records from start_offset on that need no more delivery; -1 if not known.",
         default=-1,
         since=1,
+        ignorable=True,
     )
 
 

@@ -84,7 +84,7 @@ class ShareAcknowledgeResponse(Message, key=79, versions=(1, 2), flexible=0):
         "For people; null on success or where the code says it all.", default=None, nullable=0
     )
     acquisition_lock_timeout_ms: int = int32(
-        "Milliseconds until acquired records go to others.", since=2
+        "Milliseconds until acquired records go to others.", since=2, ignorable=True
     )
     responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

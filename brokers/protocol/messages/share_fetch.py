@@ -58,7 +58,9 @@ class ShareFetchRequest(Message, key=78, versions=(1, 2), flexible=0):
     max_bytes: int = int32(default=2147483647)
     max_records: int = int32()
     batch_size: int = int32()
-    share_acquire_mode: int = int8("0 whole batches, 1 a strict number of records.", since=2)
+    share_acquire_mode: int = int8(
+        "0 whole batches, 1 a strict number of records.", since=2, ignorable=True
+    )
     is_renew_ack: bool = boolean("Whether acknowledgements of type 4 are in the request.", since=2)
     topics: list[FetchTopic] = array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic)

@@ -27,6 +27,7 @@ class PartitionData(Message):
         "Records from start_offset on that need no more delivery; -1 if not known.",
         default=-1,
         since=1,
+        ignorable=True,
     )
     state_batches: list[StateBatch] = array(StateBatch)
 
