@@ -5,6 +5,10 @@ takes the requests that `received` yields, and gives back one `answer` (or `skip
 leave in the order of the requests whatever the order in which they are given, as Kafka promises its
 clients.
 
+The machine stops yielding when too much is owed, in number or in bytes, and while a request of the
+SASL exchange has no answer: `can_read` is false then, what was received already is kept, and the
+owner calls `resume` once it is true again, before it receives more.
+
 What a peer may say depends on how far authentication has come; the table `ALLOWED` is the whole
 rule, and `Step` names what the owner reports back.  Re-authentication (KIP-368) runs on a
 connection that is already authenticated; while it runs nothing else is let through.
@@ -20,33 +24,39 @@ from typing import Final
 from brokers.protocol.apis import APIS, Api
 from brokers.protocol.errors import ProtocolError
 from brokers.protocol.frames import MAX_FRAME_BYTES, FrameBuffers, FrameSplitter
-from brokers.protocol.headers import read_request_header, response_head
+from brokers.protocol.headers import Request, read_request, response_head
 
 API_VERSIONS: Final = 18
 SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
+_EXCHANGE: Final = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 
 # A stranger has no business sending more: the largest legal request before authentication is a
 # token of an identity provider.
 MAX_FRAME_BYTES_BEFORE_AUTH: Final = 65_536
-# Requests of one connection that may wait for their answers; above it the owner stops reading.
-# librdkafka pipelines up to a million by configuration, but no faster than it is read.
+# Requests of one connection that may wait for their answers.  librdkafka pipelines up to a million
+# by configuration, but no faster than it is read.
 MAX_PIPELINED: Final = 1_000
+# Answers of one connection that may wait for an earlier one: enough for a long poll with other
+# fetches behind it, little enough for ten thousand connections that play slow.
+MAX_HELD_BYTES: Final = 16 * 1024 * 1024
 
 
 class State(Enum):
     """How far the peer has proved who it is."""
 
+    ANONYMOUS = auto()  # the listener asks nobody
     STRANGER = auto()  # nothing is known; must begin a SASL exchange
     TOKENS = auto()  # a mechanism was agreed on; SaslAuthenticate requests carry its tokens
     RAW_TOKENS = auto()  # the oldest handshake: every frame is a bare token, not a request
-    OPEN = auto()  # known, or the listener asks nobody
+    OPEN = auto()  # known
     PROVING_AGAIN = auto()  # known, and in the middle of a re-authentication
-    CLOSED = auto()  # nothing more is read or written
+    CLOSING = auto()  # refused: nothing more is read, the answer that says so may still leave
+    CLOSED = auto()  # nothing is read or written any more
 
 
 class Step(Enum):
-    """What the owner reports after it has handled a request of the exchange."""
+    """What the owner reports after it has handled a request of the exchange, before its answer."""
 
     MECHANISM_AGREED = auto()  # SaslHandshake version 1 accepted
     RAW_MECHANISM_AGREED = auto()  # SaslHandshake version 0 accepted
@@ -54,8 +64,9 @@ class Step(Enum):
     REFUSED = auto()  # the exchange failed
 
 
-# The requests that are legal in each state.
+# The requests that are legal in each state that reads requests.
 ALLOWED: Final[Mapping[State, frozenset[int]]] = {
+    State.ANONYMOUS: frozenset(APIS) - _EXCHANGE,
     # A client may ask for versions before it picks a mechanism, as often as it likes.
     State.STRANGER: frozenset({API_VERSIONS, SASL_HANDSHAKE}),
     # The exchange must not be interrupted: a proxy could slip requests in otherwise.
@@ -65,20 +76,23 @@ ALLOWED: Final[Mapping[State, frozenset[int]]] = {
     State.OPEN: frozenset(APIS) - {SASL_AUTHENTICATE},
 }
 
-# Where a step leads.  A pair that is missing is a bug of the owner, not an act of the peer.
+# Where a step leads.  A pair that is missing is a bug of the owner, not an act of the peer: what a
+# peer may send at all is decided above and in `_check_allowed`.
 NEXT: Final[Mapping[tuple[State, Step], State]] = {
     (State.STRANGER, Step.MECHANISM_AGREED): State.TOKENS,
     (State.STRANGER, Step.RAW_MECHANISM_AGREED): State.RAW_TOKENS,
-    (State.STRANGER, Step.REFUSED): State.CLOSED,  # an unknown mechanism ends the connection
+    (State.STRANGER, Step.REFUSED): State.CLOSING,  # an unknown mechanism ends the connection
     (State.TOKENS, Step.PROVED): State.OPEN,
-    (State.TOKENS, Step.REFUSED): State.CLOSED,
+    (State.TOKENS, Step.REFUSED): State.CLOSING,
     (State.RAW_TOKENS, Step.PROVED): State.OPEN,
-    (State.RAW_TOKENS, Step.REFUSED): State.CLOSED,
+    (State.RAW_TOKENS, Step.REFUSED): State.CLOSING,
     (State.OPEN, Step.MECHANISM_AGREED): State.PROVING_AGAIN,
-    (State.OPEN, Step.REFUSED): State.CLOSED,
+    (State.OPEN, Step.REFUSED): State.CLOSING,
     (State.PROVING_AGAIN, Step.PROVED): State.OPEN,
-    (State.PROVING_AGAIN, Step.REFUSED): State.CLOSED,
+    (State.PROVING_AGAIN, Step.REFUSED): State.CLOSING,
 }
+
+_SILENT: Final = frozenset({State.CLOSING, State.CLOSED})
 
 
 class IllegalRequest(ProtocolError):
@@ -88,22 +102,10 @@ class IllegalRequest(ProtocolError):
     it closes the connection.
     """
 
-    def __init__(self, request: "Request", state: State) -> None:
+    def __init__(self, request: Request, state: State) -> None:
         super().__init__(f"{request.api.name} is not legal in state {state.name}")
         self.request = request
         self.state = state
-
-
-@dataclass(slots=True)
-class Request:
-    """One request on its way to a handler.  `body` dies when the connection is asked for room."""
-
-    api: Api
-    version: int
-    correlation_id: int
-    client_id: str | None
-    body: memoryview
-    place: int  # its place in the order of answers
 
 
 @dataclass(slots=True)
@@ -120,7 +122,9 @@ class Connection:
     __slots__ = (
         "_answers",
         "_apis",
+        "_exchange_place",
         "_frame_limit",
+        "_held_bytes",
         "_next_place",
         "_sent_place",
         "_splitter",
@@ -134,15 +138,18 @@ class Connection:
         *,
         must_authenticate: bool,
         frame_limit: int = MAX_FRAME_BYTES,
+        stranger_frame_limit: int = MAX_FRAME_BYTES_BEFORE_AUTH,
     ) -> None:
-        self.state = State.STRANGER if must_authenticate else State.OPEN
+        self.state = State.STRANGER if must_authenticate else State.ANONYMOUS
         self._apis = apis
         self._frame_limit = frame_limit
-        first_limit = MAX_FRAME_BYTES_BEFORE_AUTH if must_authenticate else frame_limit
-        self._splitter = FrameSplitter(buffers, min(first_limit, frame_limit))
+        first_limit = min(stranger_frame_limit, frame_limit) if must_authenticate else frame_limit
+        self._splitter = FrameSplitter(buffers, first_limit)
         self._next_place = 0  # of the next request
         self._sent_place = 0  # of the next answer that may leave
-        self._answers: dict[int, list[Sized]] = {}  # given before their turn
+        self._answers: dict[int, tuple[int, list[Sized]]] = {}  # given before their turn, with size
+        self._held_bytes = 0  # in these
+        self._exchange_place: int | None = None  # of a request of the exchange not yet answered
 
     @property
     def waiting(self) -> int:
@@ -152,7 +159,12 @@ class Connection:
     @property
     def can_read(self) -> bool:
         """False while the peer has to wait for answers before more of it is read."""
-        return self.state is not State.CLOSED and self.waiting < MAX_PIPELINED
+        return (
+            self._next_place - self._sent_place < MAX_PIPELINED
+            and self._exchange_place is None
+            and self._held_bytes < MAX_HELD_BYTES
+            and self.state not in _SILENT
+        )
 
     @property
     def is_inside_frame(self) -> bool:
@@ -161,38 +173,46 @@ class Connection:
     # -- bytes in --------------------------------------------------------------------------------
 
     def room(self, shared: memoryview) -> memoryview:
-        """Where the peer's next bytes belong.  Ends the life of all bodies given out before."""
+        """Where the peer's next bytes belong."""
         return self._splitter.room(shared)
 
     def received(self, count: int) -> Iterator[Request | RawToken]:
-        """The requests that `count` more bytes complete.
+        """The requests that `count` more bytes complete; to be used up.
 
         Lazy on purpose: a step that is taken for one request rules over the next one in the same
         bytes.  ProtocolError means that the connection must be closed.
         """
-        for frame in self._splitter.received(count):
-            if self.state is State.CLOSED:
+        return self._requests(self._splitter.received(count))
+
+    def resume(self) -> Iterator[Request | RawToken]:
+        """The requests that had to wait, once `can_read` is true again; to be used up."""
+        assert self.can_read, "what made the requests wait is still there"
+        return self._requests(self._splitter.resume())
+
+    def _requests(self, frames: Iterator[memoryview]) -> Iterator[Request | RawToken]:
+        for frame in frames:
+            if self.state in _SILENT:
                 return
             place = self._next_place
-            self._next_place += 1
+            self._next_place = place + 1
             if self.state is State.RAW_TOKENS:
+                self._exchange_place = place
                 yield RawToken(frame, place)
             else:
-                yield self._request(frame, place)
+                request = read_request(frame, self._apis, place)
+                self._check_allowed(request)
+                yield request
+            self._splitter.is_held = not self.can_read
 
-    def _request(self, frame: memoryview, place: int) -> Request:
-        header = read_request_header(frame, self._apis)
-        request = Request(
-            header.api,
-            header.version,
-            header.correlation_id,
-            header.client_id,
-            frame[header.body :],
-            place,
-        )
-        if header.api.key not in ALLOWED[self.state]:
+    def _check_allowed(self, request: Request) -> None:
+        key = request.api.key
+        if key not in ALLOWED[self.state]:
             raise IllegalRequest(request, self.state)
-        return request
+        if key in _EXCHANGE:
+            if self.state is State.OPEN and request.version == 0:
+                # Raw tokens could not be told from the requests that are still on their way.
+                raise IllegalRequest(request, self.state)
+            self._exchange_place = request.place
 
     # -- answers out -----------------------------------------------------------------------------
 
@@ -200,26 +220,39 @@ class Connection:
         """The buffers that may be sent now that this request has its answer; often just its own."""
         size = sum(map(len, body))
         head = response_head(request.api, request.version, request.correlation_id, size)
-        return self._in_order(request.place, [head, *body])
+        return self._in_order(request.place, [head, *body], size)
 
     def answer_token(self, token: RawToken, reply: bytes) -> list[Sized]:
-        return self._in_order(token.place, [len(reply).to_bytes(4, "big"), reply])
+        size = len(reply)
+        return self._in_order(token.place, [size.to_bytes(4, "big"), reply], size)
 
     def skip(self, request: Request) -> list[Sized]:
         """The request gets no answer (acks=0); others may have waited behind it."""
-        return self._in_order(request.place, [])
+        return self._in_order(request.place, [], 0)
 
-    def _in_order(self, place: int, buffers: list[Sized]) -> list[Sized]:
+    def _in_order(self, place: int, buffers: list[Sized], size: int) -> list[Sized]:
+        if self.state is State.CLOSED:
+            return []
         assert self._sent_place <= place < self._next_place, f"answer {place} was given before"
+        if place == self._exchange_place:
+            self._exchange_place = None
         if place != self._sent_place:
             assert place not in self._answers, f"answer {place} was given before"
-            self._answers[place] = buffers
+            self._answers[place] = size, buffers
+            self._held_bytes += size
             return []
         self._sent_place += 1
-        while self._answers and self._sent_place in self._answers:
-            buffers += self._answers.pop(self._sent_place)
-            self._sent_place += 1
+        if self._answers:
+            self._release(buffers)
         return buffers
+
+    def _release(self, buffers: list[Sized]) -> None:
+        """Adds the answers whose turn has come."""
+        while self._sent_place in self._answers:
+            size, answer = self._answers.pop(self._sent_place)
+            buffers += answer
+            self._held_bytes -= size
+            self._sent_place += 1
 
     # -- state -----------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ Knows no sockets: the owner asks where the next bytes should be put, puts them t
 frames back as views.  Bytes arrive in one buffer shared by all connections and complete frames are
 used in place; only the frame that a read cut in two moves to a buffer of its own, once.
 
-Views are valid until the owner asks for room again: whoever wants bytes for longer copies them.
+A view is valid until the next frame is asked for, and in any case only until control returns to the
+event loop: the next connection receives into the same memory.  Who wants bytes for longer copies.
 """
 
 import mmap
@@ -22,18 +23,21 @@ PAGED_FROM_BYTES: Final = 65_536
 # Pages kept for the next large frame.  Fresh pages cost twice the time of warm ones, but a
 # connection that once sent 50 MB must not hold them for ever.
 MAX_IDLE_BYTES: Final = 16 * 1024 * 1024
-# Everything that half-received frames of all connections may declare together.
+# What half-received large frames of all connections may hold together.
 MAX_PENDING_BYTES: Final = 1024 * 1024 * 1024
 
 _SIZE: Final = struct.Struct(">i")
 
 
 class FrameMemoryExceeded(ProtocolError):
-    """Too many half-received frames at once; the connection that asks for more has to go."""
+    """Too much of half-received frames at once; the connection that brings more has to go."""
 
 
 class FrameBuffers:
-    """Buffers for frames that arrive in pieces, shared by the connections of one event loop."""
+    """Buffers for frames that arrive in pieces, shared by the connections of one event loop.
+
+    What counts against the limit is what was received, not what was declared.
+    """
 
     __slots__ = ("_idle", "idle_bytes", "limit", "pending_bytes")
 
@@ -41,35 +45,42 @@ class FrameBuffers:
         self.limit = limit
         self.pending_bytes = 0
         self.idle_bytes = 0
-        self._idle: dict[int, list[mmap.mmap]] = {}
+        self._idle: list[mmap.mmap] = []  # the longest unused first
 
     def take(self, size: int) -> memoryview:
         """A writable view of exactly `size` bytes."""
-        if self.pending_bytes + size > self.limit:
-            raise FrameMemoryExceeded(
-                f"a frame of {size} bytes would bring half-received frames to"
-                f" {self.pending_bytes + size} bytes, and the limit is {self.limit}"
-            )
-        self.pending_bytes += size
         if size <= PAGED_FROM_BYTES:
             return memoryview(bytearray(size))
         capacity = _capacity(size)
-        idle = self._idle.get(capacity)
-        if idle:
-            self.idle_bytes -= capacity
-            return memoryview(idle.pop())[:size]
+        for index in range(len(self._idle) - 1, -1, -1):
+            if len(self._idle[index]) == capacity:
+                self.idle_bytes -= capacity
+                return memoryview(self._idle.pop(index))[:size]
         return memoryview(mmap.mmap(-1, capacity))[:size]
 
-    def give_back(self, view: memoryview) -> None:
-        """End the use of a view that `take` returned; large ones are kept warm up to a limit."""
-        self.pending_bytes -= len(view)
+    def charge(self, view: memoryview, count: int) -> None:
+        """Takes note of `count` more bytes received into a view that `take` gave."""
+        # Small frames are bounded by the number of connections, and must pass whatever others do.
+        if len(view) > PAGED_FROM_BYTES and self.pending_bytes + count > self.limit:
+            raise FrameMemoryExceeded(
+                f"{count} bytes more would bring half-received frames to"
+                f" {self.pending_bytes + count} bytes, and the limit is {self.limit}"
+            )
+        self.pending_bytes += count
+
+    def settle(self, count: int) -> None:
+        """Bytes charged before are no longer half-received."""
+        self.pending_bytes -= count
+
+    def keep_warm(self, view: memoryview) -> None:
+        """Ends the use of a view; pages stay for the next frame of their size, up to a limit."""
         pages = view.obj
-        if not isinstance(pages, mmap.mmap):
+        if not isinstance(pages, mmap.mmap) or len(pages) > MAX_IDLE_BYTES:
             return
-        capacity = len(pages)
-        if self.idle_bytes + capacity <= MAX_IDLE_BYTES:
-            self.idle_bytes += capacity
-            self._idle.setdefault(capacity, []).append(pages)
+        self._idle.append(pages)
+        self.idle_bytes += len(pages)
+        while self.idle_bytes > MAX_IDLE_BYTES:
+            self.idle_bytes -= len(self._idle.pop(0))
 
 
 def _capacity(size: int) -> int:
@@ -78,14 +89,20 @@ def _capacity(size: int) -> int:
 
 
 class FrameSplitter:
-    """The receiving half of one connection."""
+    """The receiving half of one connection.
 
-    __slots__ = ("_buffers", "_frame", "_head", "_received", "_shared", "limit")
+    Its owner may set `is_held` between two frames: the rest of the received bytes is then kept
+    here, and `resume` yields its frames later.
+    """
+
+    __slots__ = ("_buffers", "_frame", "_head", "_held", "_received", "_shared", "is_held", "limit")
 
     def __init__(self, buffers: FrameBuffers, limit: int = MAX_FRAME_BYTES) -> None:
         self.limit = limit  # may be raised once the peer is known
+        self.is_held = False
         self._buffers = buffers
         self._head = b""  # the first bytes of a size prefix that was cut
+        self._held = b""  # whole frames, and perhaps the beginning of one, that have to wait
         self._frame: memoryview | None = None  # the frame being received in pieces
         self._received = 0  # bytes of it that are there
         self._shared: memoryview | None = None  # where the last room was given
@@ -96,53 +113,69 @@ class FrameSplitter:
         return self._frame is not None or bool(self._head)
 
     def room(self, shared: memoryview) -> memoryview:
-        """Where to put the next bytes.  Ends the life of all views given out before."""
-        frame = self._frame
-        if frame is not None and self._received == len(frame):
-            self._buffers.give_back(frame)
-            self._frame = frame = None
-        if frame is not None:
-            return frame[self._received :]
+        """Where to put the next bytes."""
+        assert not self._held, "frames that were held must be resumed before more is received"
+        if self._frame is not None:
+            return self._frame[self._received :]
         self._shared = shared
         kept = len(self._head)
         shared[:kept] = self._head
         return shared[kept:]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that `count` more bytes in the room complete, in order.
+        """The frames that `count` more bytes in the room complete, in order; to be used up.
 
         Raises DecodeError at a size that is negative or over the limit; the stream is lost then.
         """
+        self.is_held = False
         frame = self._frame
-        if frame is not None:
-            self._received += count
-            if self._received == len(frame):
-                yield frame
+        if frame is None:
+            assert self._shared is not None, "bytes were received before room was asked for"
+            end = len(self._head) + count
+            self._head = b""
+            yield from self._split(self._shared, end)
             return
-        shared = self._shared
-        assert shared is not None, "bytes were received before room was asked for"
-        end = len(self._head) + count
-        self._head = b""
+        self._buffers.charge(frame, count)
+        self._received += count
+        if self._received == len(frame):
+            self._frame = None
+            self._buffers.settle(self._received)
+            yield frame
+            self._buffers.keep_warm(frame)
+
+    def resume(self) -> Iterator[memoryview]:
+        """The frames that were held, until the owner holds again; to be used up."""
+        self.is_held = False
+        held, self._held = memoryview(self._held), b""
+        yield from self._split(held, len(held))
+
+    def _split(self, source: memoryview, end: int) -> Iterator[memoryview]:
         position = 0
         while end - position >= SIZE_PREFIX:
-            (size,) = _SIZE.unpack_from(shared, position)
+            if self.is_held:
+                self._held = bytes(source[position:end])
+                return
+            (size,) = _SIZE.unpack_from(source, position)
             if size < 0 or size > self.limit:
                 raise DecodeError(f"a frame declares {size} bytes, and the limit is {self.limit}")
             start = position + SIZE_PREFIX
             if start + size > end:
-                self._begin(shared[start:end], size)
+                self._begin(source[start:end], size)
                 return
             position = start + size
-            yield shared[start:position]
-        self._head = bytes(shared[position:end])
+            yield source[start:position]
+        self._head = bytes(source[position:end])
 
     def _begin(self, tail: memoryview, size: int) -> None:
-        self._frame = self._buffers.take(size)
-        self._frame[: len(tail)] = tail
+        frame = self._buffers.take(size)
+        self._buffers.charge(frame, len(tail))
+        frame[: len(tail)] = tail
+        self._frame = frame
         self._received = len(tail)
 
     def close(self) -> None:
-        """Give back what is held; the connection is gone."""
+        """The connection is gone.  Pages are not reused: a late reader may still look at them."""
         if self._frame is not None:
-            self._buffers.give_back(self._frame)
+            self._buffers.settle(self._received)
             self._frame = None
+        self._held = b""

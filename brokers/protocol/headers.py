@@ -19,26 +19,32 @@ API_VERSIONS_KEY: Final = 18
 _REQUEST_HEAD: Final = struct.Struct(">hhih")  # key, version, correlation id, length of client id
 _RESPONSE_HEAD: Final = struct.Struct(">ii")  # size of the rest, correlation id
 _RESPONSE_HEAD_TAGGED: Final = struct.Struct(">iiB")
+_MAX_RESPONSE_BYTES: Final = 2**31 - 1  # the size prefix is an int32
 
 
 @dataclass(slots=True)
-class RequestHeader:
-    """The head of one request.  `body` is where the message begins in the frame."""
+class Request:
+    """One request on its way to a handler.
+
+    `body` is a view of received bytes, valid only until control returns to the event loop.
+    """
 
     api: Api
     version: int
     correlation_id: int
     client_id: str | None
-    body: int
+    body: memoryview
+    place: int  # its place in the order of answers
 
 
-def read_request_header(frame: memoryview, apis: dict[int, Api]) -> RequestHeader:
-    """The header of a frame, or DecodeError where the connection has to be closed.
+def read_request(frame: memoryview, apis: dict[int, Api], place: int) -> Request:
+    """The request in a frame, or DecodeError where the connection has to be closed.
 
     An ApiVersions request of any version is let through: its answer names those that would do.
     """
-    if len(frame) < _REQUEST_HEAD.size:
-        raise DecodeError(f"a frame of {len(frame)} bytes is too short for a request header")
+    size = len(frame)
+    if size < _REQUEST_HEAD.size:
+        raise DecodeError(f"a frame of {size} bytes is too short for a request header")
     key, version, correlation_id, length = _REQUEST_HEAD.unpack_from(frame)
     api = apis.get(key)
     if api is None:
@@ -49,8 +55,8 @@ def read_request_header(frame: memoryview, apis: dict[int, Api]) -> RequestHeade
     client_id = None
     if length >= 0:
         stop = position + length
-        if stop > len(frame):
-            raise DecodeError(f"a client id of {length} bytes runs past the frame of {len(frame)}")
+        if stop > size:
+            raise DecodeError(f"a client id of {length} bytes runs past the frame of {size}")
         try:
             client_id = str(frame[position:stop], "utf-8")
         except UnicodeDecodeError as error:
@@ -58,7 +64,7 @@ def read_request_header(frame: memoryview, apis: dict[int, Api]) -> RequestHeade
         position = stop
     if api.is_flexible(version):
         position = _after_tags(frame, position)
-    return RequestHeader(api, version, correlation_id, client_id, position)
+    return Request(api, version, correlation_id, client_id, frame[position:], place)
 
 
 def _after_tags(frame: memoryview, position: int) -> int:
@@ -71,6 +77,7 @@ def _after_tags(frame: memoryview, position: int) -> int:
 
 def response_head(api: Api, version: int, correlation_id: int, body_size: int) -> bytes:
     """The size prefix and header of a response whose body has `body_size` bytes."""
+    assert body_size <= _MAX_RESPONSE_BYTES - 5, f"no frame can hold {body_size} bytes"
     if api.is_flexible(version) and api.key != API_VERSIONS_KEY:
         return _RESPONSE_HEAD_TAGGED.pack(body_size + 5, correlation_id, 0)
     return _RESPONSE_HEAD.pack(body_size + 4, correlation_id)

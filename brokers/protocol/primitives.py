@@ -12,10 +12,10 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_STRING_BYTES: Final = 32_767  # Kafka's limit for strings in both encodings (int16 maximum)
 MAX_UVARINT_BYTES: Final = 5  # lengths, counts and tags are unsigned 32-bit numbers
-# Elements of all arrays of one message together.  A dense array of small structures becomes up to 60
-# bytes of objects per byte and up to 512 per element (measured over all requests), so this bounds one
-# request at 256 MiB whatever the frame limit; a reassignment of 100,000 partitions with three
-# replicas each, the largest real one, still fits.
+# Elements of all arrays of one message together.  A dense array of small structures becomes up to
+# 60 bytes of objects per byte and up to 512 per element (measured over all requests), so this
+# bounds one request at 256 MiB whatever the frame limit; a reassignment of 100,000 partitions with
+# three replicas each, the largest real one, still fits.
 MAX_ELEMENTS: Final = 1 << 19
 
 # Every unsigned varint that fits in one byte.

@@ -16,7 +16,7 @@ from brokers.protocol.apis import APIS
 from brokers.protocol.codec import codec
 from brokers.protocol.decoding import carries_records
 from brokers.protocol.errors import KafkaError, ProtocolError
-from brokers.protocol.headers import read_request_header
+from brokers.protocol.headers import read_request
 from brokers.protocol.records.batch import batches
 from brokers.protocol.records.reader import records
 from brokers.protocol.records.validation import ProduceRules, check_produced, check_replicated
@@ -73,12 +73,11 @@ def receive(frame: bytes, message: type[Message], version: int, seen: Counter[st
     body = memoryview(frame)
     try:
         if message.__name__.endswith("Request"):
-            header = read_request_header(body, APIS)
-            if not header.api.serves(header.version):
+            request = read_request(body, APIS, place=0)
+            if not request.api.serves(request.version):
                 return
             # A broken header may name another message: then that one is met.
-            message, version = header.api.request, header.version
-            body = body[header.body :]
+            message, version, body = request.api.request, request.version, request.body
         seen["reached"] += 1
         seen[f"{message.__name__} v{version}"] += 1
         decoded = codec(message, version).decode(body)

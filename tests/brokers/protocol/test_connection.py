@@ -9,17 +9,18 @@ from brokers.protocol.apis import APIS
 from brokers.protocol.connection import (
     ALLOWED,
     MAX_FRAME_BYTES_BEFORE_AUTH,
+    MAX_HELD_BYTES,
     MAX_PIPELINED,
     NEXT,
     Connection,
     IllegalRequest,
     RawToken,
-    Request,
     State,
     Step,
 )
 from brokers.protocol.errors import DecodeError
 from brokers.protocol.frames import FrameBuffers
+from brokers.protocol.headers import Request
 
 METADATA, API_VERSIONS, HANDSHAKE, AUTHENTICATE = 3, 18, 17, 36
 VERSIONS = {METADATA: 8, API_VERSIONS: 2, HANDSHAKE: 1, AUTHENTICATE: 1}
@@ -112,13 +113,35 @@ def test_answering_twice_is_a_bug_and_not_an_act_of_the_peer() -> None:
         peer.connection.answer(request, [])
 
 
-def test_reading_stops_while_too_many_answers_are_owed() -> None:
+def test_no_more_requests_come_while_too_many_answers_are_owed() -> None:
     peer = Peer()
-    requests = [peer.request(METADATA, number) for number in range(MAX_PIPELINED)]
+    requests = peer.send(b"".join(frame(METADATA, number) for number in range(MAX_PIPELINED + 3)))
+    assert len(requests) == MAX_PIPELINED
+    assert not peer.connection.can_read
+    first = requests[0]
+    assert isinstance(first, Request)
+
+    peer.connection.answer(first, [])
+    [late] = peer.connection.resume()
+
+    assert isinstance(late, Request)
+    assert late.correlation_id == MAX_PIPELINED
     assert not peer.connection.can_read
 
-    peer.connection.answer(requests[0], [])
 
+def test_no_more_requests_come_while_too_many_bytes_wait_for_their_turn() -> None:
+    peer = Peer()
+    first, second, third = peer.send(frame(3, 1) + frame(3, 2) + frame(3, 3))
+    assert isinstance(first, Request)
+    assert isinstance(second, Request)
+    assert isinstance(third, Request)
+
+    peer.connection.answer(second, [bytes(MAX_HELD_BYTES // 2)])
+    assert peer.connection.can_read
+    peer.connection.answer(third, [bytes(MAX_HELD_BYTES // 2)])
+    assert not peer.connection.can_read
+
+    peer.connection.answer(first, [])
     assert peer.connection.can_read
 
 
@@ -136,6 +159,15 @@ def test_a_request_is_the_same_however_its_bytes_are_cut(cut: int) -> None:
 def test_a_broken_header_closes_the_connection() -> None:
     with pytest.raises(DecodeError):
         Peer().send(struct.pack(">ihhih", 10, 999, 0, 1, -1))
+
+
+def test_a_closed_connection_sends_nothing_more() -> None:
+    peer = Peer()
+    request = peer.request(METADATA)
+
+    peer.connection.close()
+
+    assert peer.connection.answer(request, [b"late"]) == []
 
 
 def test_a_closed_connection_yields_nothing_more() -> None:
@@ -159,6 +191,44 @@ class TestAuthentication:
         peer.request(API_VERSIONS)
         peer.request(API_VERSIONS)
         peer.request(HANDSHAKE)
+
+    @pytest.mark.parametrize("key", [HANDSHAKE, AUTHENTICATE])
+    def test_where_nobody_is_asked_there_is_no_exchange(self, key: int) -> None:
+        with pytest.raises(IllegalRequest):
+            Peer().request(key)
+
+    def test_a_known_peer_cannot_begin_the_oldest_exchange(self) -> None:
+        """Raw tokens could not be told from the requests that are still on their way."""
+        peer = Peer(must_authenticate=True)
+        peer.connection.take(Step.MECHANISM_AGREED)
+        peer.connection.take(Step.PROVED)
+
+        with pytest.raises(IllegalRequest):
+            peer.send(struct.pack(">ihhih", 10, HANDSHAKE, 0, 1, -1))
+
+    def test_a_token_waits_for_the_verdict_on_the_one_before(self) -> None:
+        peer = Peer(must_authenticate=True)
+        peer.connection.take(Step.MECHANISM_AGREED)
+
+        [first] = peer.send(frame(AUTHENTICATE, 1) + frame(AUTHENTICATE, 2))
+        assert isinstance(first, Request)
+        assert not peer.connection.can_read
+        peer.connection.answer(first, [])
+        [second] = peer.connection.resume()
+
+        assert isinstance(second, Request)
+        assert second.correlation_id == 2
+
+    def test_after_a_refusal_only_the_answer_that_says_so_leaves(self) -> None:
+        peer = Peer(must_authenticate=True)
+        peer.connection.take(Step.MECHANISM_AGREED)
+        [token] = peer.send(frame(AUTHENTICATE, 1) + frame(AUTHENTICATE, 2))
+        assert isinstance(token, Request)
+
+        peer.connection.take(Step.REFUSED)
+
+        assert sent(peer.connection.answer(token, [b"no"])) == answer_bytes(1, b"no")
+        assert not peer.connection.can_read
 
     @pytest.mark.parametrize("key", [METADATA, AUTHENTICATE])
     def test_a_stranger_may_do_nothing_else(self, key: int) -> None:
@@ -184,7 +254,6 @@ class TestAuthentication:
         peer.connection.take(Step.PROVED)
 
         peer.request(METADATA)
-        peer.request(HANDSHAKE)
         with pytest.raises(IllegalRequest):
             peer.request(AUTHENTICATE)
 
@@ -194,7 +263,8 @@ class TestAuthentication:
         for step in (Step.MECHANISM_AGREED, Step.PROVED, Step.MECHANISM_AGREED):
             peer.connection.take(step)
 
-        peer.request(AUTHENTICATE)
+        token = peer.request(AUTHENTICATE)
+        peer.connection.answer(token, [])
         with pytest.raises(IllegalRequest):
             peer.request(METADATA)
 
@@ -220,8 +290,10 @@ class TestAuthentication:
         room[: len(stream)] = stream
         requests = peer.connection.received(len(stream))
 
-        next(requests)
+        handshake = next(requests)
+        assert isinstance(handshake, Request)
         peer.connection.take(Step.RAW_MECHANISM_AGREED)
+        peer.connection.answer(handshake, [])
 
         assert isinstance(next(requests), RawToken)
 
@@ -250,5 +322,6 @@ class TestAuthentication:
                 connection.take(step)
 
     def test_every_state_that_reads_requests_has_a_row(self) -> None:
-        assert set(State) - set(ALLOWED) == {State.RAW_TOKENS, State.CLOSED}
+        assert set(State) - set(ALLOWED) == {State.RAW_TOKENS, State.CLOSING, State.CLOSED}
         assert set(APIS) - ALLOWED[State.OPEN] == {AUTHENTICATE}
+        assert set(APIS) - ALLOWED[State.ANONYMOUS] == {HANDSHAKE, AUTHENTICATE}

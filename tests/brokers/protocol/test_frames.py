@@ -63,11 +63,8 @@ def test_frames_come_back_whole_when_the_stream_is_cut_at_random(seed: int) -> N
     cuts = sorted(rng.sample(range(1, len(stream)), 30))
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     buffers = FrameBuffers()
-    splitter = FrameSplitter(buffers)
 
-    assert feed(splitter, pieces) == BODIES
-
-    splitter.room(memoryview(bytearray(SHARED_BYTES)))
+    assert feed(FrameSplitter(buffers), pieces) == BODIES
     assert buffers.pending_bytes == 0
 
 
@@ -107,46 +104,138 @@ def test_a_frame_of_exactly_the_limit_passes() -> None:
     assert feed(FrameSplitter(FrameBuffers(), limit=1000), [framed(b"z" * 1000)]) == [b"z" * 1000]
 
 
-def test_a_declared_size_costs_address_space_and_no_memory() -> None:
-    """A peer that declares 100 MB and sends ten bytes must not be given 100 MB."""
-    buffers = FrameBuffers()
+class TestHolding:
+    def test_frames_that_are_held_come_later_in_order(self) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"one", b"two", b"three", b"four") + b"\x00\x00"
+        shared = memoryview(bytearray(SHARED_BYTES))
+        splitter.room(shared)[: len(stream)] = stream
+        seen = []
 
-    view = buffers.take(100_000_000)
+        for frame in splitter.received(len(stream)):
+            seen.append(bytes(frame))
+            splitter.is_held = len(seen) == 2
+        shared[:] = bytes(SHARED_BYTES)
+        rest = [bytes(frame) for frame in splitter.resume()]
 
-    assert isinstance(view.obj, mmap.mmap)
-    assert len(view) == 100_000_000
+        assert seen == [b"one", b"two"]
+        assert rest == [b"three", b"four"]
+        assert splitter.is_inside_frame
+
+    def test_holding_again_keeps_the_rest_again(self) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"one", b"two", b"three")
+        splitter.room(memoryview(bytearray(SHARED_BYTES)))[: len(stream)] = stream
+        seen = []
+        frames = splitter.received(len(stream))
+
+        for _ in range(3):
+            for frame in frames:
+                seen.append(bytes(frame))
+                splitter.is_held = True
+            frames = splitter.resume()
+
+        assert seen == [b"one", b"two", b"three"]
+
+    def test_a_frame_cut_in_two_behind_held_ones_is_completed(self) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"one", b"two", b"x" * 5000)
+        shared = memoryview(bytearray(SHARED_BYTES))
+        splitter.room(shared)[:SHARED_BYTES] = stream[:SHARED_BYTES]
+        for _ in splitter.received(SHARED_BYTES):
+            splitter.is_held = True
+
+        assert [bytes(frame) for frame in splitter.resume()] == [b"two"]
+        assert feed(splitter, [stream[SHARED_BYTES:]]) == [b"x" * 5000]
+
+    def test_receiving_over_held_frames_is_a_bug(self) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"one", b"two")
+        shared = memoryview(bytearray(SHARED_BYTES))
+        splitter.room(shared)[: len(stream)] = stream
+        for _ in splitter.received(len(stream)):
+            splitter.is_held = True
+
+        with pytest.raises(AssertionError, match="resumed"):
+            splitter.room(shared)
 
 
-def test_half_received_frames_have_a_limit_together() -> None:
-    buffers = FrameBuffers(limit=1_000_000)
-    first, second = FrameSplitter(buffers), FrameSplitter(buffers)
-    feed(first, [struct.pack(">i", 600_000) + b"begin"])
+class TestMemory:
+    def test_a_declared_size_costs_address_space_and_no_memory(self) -> None:
+        """A peer that declares 100 MB and sends ten bytes must not be given 100 MB."""
+        buffers = FrameBuffers()
+        feed(FrameSplitter(buffers), [struct.pack(">i", 100_000_000) + b"ten bytes."])
 
-    with pytest.raises(FrameMemoryExceeded, match="1000000"):
-        feed(second, [struct.pack(">i", 600_000) + b"begin"])
+        view = buffers.take(100_000_000)
 
-    first.close()
-    assert buffers.pending_bytes == 0
-    feed(second, [b""])
+        assert isinstance(view.obj, mmap.mmap)
+        assert buffers.pending_bytes == 10
 
+    def test_what_was_received_of_large_frames_has_a_limit_together(self) -> None:
+        buffers = FrameBuffers(limit=100_000)
+        first, second = FrameSplitter(buffers), FrameSplitter(buffers)
+        feed(first, [struct.pack(">i", 600_000) + bytes(60_000)])
 
-def test_large_buffers_are_kept_warm_up_to_a_limit() -> None:
-    buffers = FrameBuffers()
-    size = MAX_IDLE_BYTES // 2
-    views = [buffers.take(size) for _ in range(4)]
+        with pytest.raises(FrameMemoryExceeded, match="100000"):
+            feed(second, [struct.pack(">i", 600_000) + bytes(60_000)])
 
-    for view in views:
-        buffers.give_back(view)
+        second.close()
+        first.close()
+        assert buffers.pending_bytes == 0
 
-    assert buffers.idle_bytes == MAX_IDLE_BYTES
-    again = buffers.take(size)
-    assert any(again.obj is view.obj for view in views)
+    def test_small_frames_pass_whatever_others_hold(self) -> None:
+        buffers = FrameBuffers(limit=100_000)
+        feed(FrameSplitter(buffers), [struct.pack(">i", 600_000) + bytes(99_990)])
 
+        body = b"s" * 300
+        stream = framed(body)
 
-def test_small_buffers_are_not_kept() -> None:
-    buffers = FrameBuffers()
+        assert feed(FrameSplitter(buffers), [stream[:100], stream[100:]]) == [body]
 
-    buffers.give_back(buffers.take(PAGED_FROM_BYTES))
+    def test_a_frame_that_is_complete_is_not_pending_any_more(self) -> None:
+        buffers = FrameBuffers()
+        splitter = FrameSplitter(buffers)
 
-    assert buffers.idle_bytes == 0
-    assert buffers.pending_bytes == 0
+        feed(splitter, [framed(b"y" * 200_000)])
+
+        assert buffers.pending_bytes == 0
+        assert not splitter.is_inside_frame
+        assert buffers.idle_bytes == 262_144
+
+    def test_the_pages_of_a_closed_connection_are_not_given_to_another(self) -> None:
+        buffers = FrameBuffers()
+        splitter = FrameSplitter(buffers)
+        feed(splitter, [struct.pack(">i", 200_000) + b"secret"])
+
+        splitter.close()
+
+        assert buffers.idle_bytes == 0
+        assert bytes(buffers.take(200_000)[:6]) == bytes(6)
+
+    def test_pages_are_kept_warm_for_the_next_frame_of_their_size(self) -> None:
+        buffers = FrameBuffers()
+        view = buffers.take(1_000_000)
+
+        buffers.keep_warm(view)
+
+        assert buffers.take(900_000).obj is view.obj
+        assert buffers.idle_bytes == 0
+
+    def test_the_pages_longest_unused_make_room_for_others(self) -> None:
+        buffers = FrameBuffers()
+        for view in [buffers.take(70_000) for _ in range(200)]:
+            buffers.keep_warm(view)
+
+        large = buffers.take(MAX_IDLE_BYTES // 2)
+        buffers.keep_warm(large)
+
+        assert buffers.idle_bytes <= MAX_IDLE_BYTES
+        assert buffers.take(MAX_IDLE_BYTES // 2).obj is large.obj
+
+    @pytest.mark.parametrize("size", [1, PAGED_FROM_BYTES, 2 * MAX_IDLE_BYTES])
+    def test_small_and_huge_buffers_are_not_kept(self, size: int) -> None:
+        buffers = FrameBuffers()
+
+        buffers.keep_warm(buffers.take(size))
+
+        assert buffers.idle_bytes == 0

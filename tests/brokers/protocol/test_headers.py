@@ -6,7 +6,7 @@ import pytest
 
 from brokers.protocol.apis import APIS
 from brokers.protocol.errors import DecodeError
-from brokers.protocol.headers import read_request_header, response_head
+from brokers.protocol.headers import read_request, response_head
 
 
 def head(key: int, version: int, client_id: bytes | None = b"cli", tail: bytes = b"") -> memoryview:
@@ -15,35 +15,36 @@ def head(key: int, version: int, client_id: bytes | None = b"cli", tail: bytes =
 
 
 def test_a_plain_header_ends_behind_the_client_id() -> None:
-    header = read_request_header(head(3, 8, tail=b"body"), APIS)
+    request = read_request(head(3, 8, tail=b"body"), APIS, 5)
 
-    assert (header.api.name, header.version, header.correlation_id) == ("Metadata", 8, 77)
-    assert header.client_id == "cli"
-    assert header.body == 13
+    assert (request.api.name, request.version, request.correlation_id) == ("Metadata", 8, 77)
+    assert request.client_id == "cli"
+    assert bytes(request.body) == b"body"
+    assert request.place == 5
 
 
 def test_a_flexible_header_ends_behind_its_tags_and_keeps_the_short_client_id() -> None:
-    header = read_request_header(head(3, 9, tail=b"\x00body"), APIS)
+    request = read_request(head(3, 9, tail=b"\x00body"), APIS, 0)
 
-    assert header.client_id == "cli"
-    assert header.body == 14
+    assert request.client_id == "cli"
+    assert bytes(request.body) == b"body"
 
 
 def test_unknown_tags_in_a_header_are_skipped() -> None:
-    header = read_request_header(head(3, 9, tail=b"\x02\x00\x01a\x09\x02bcBODY"), APIS)
+    request = read_request(head(3, 9, tail=b"\x02\x00\x01a\x09\x02bcBODY"), APIS, 0)
 
-    assert header.body == 13 + 8
+    assert bytes(request.body) == b"BODY"
 
 
 def test_a_null_client_id_is_not_an_empty_one() -> None:
-    assert read_request_header(head(3, 8, None), APIS).client_id is None
-    assert read_request_header(head(3, 8, b""), APIS).client_id == ""
+    assert read_request(head(3, 8, None), APIS, 0).client_id is None
+    assert read_request(head(3, 8, b""), APIS, 0).client_id == ""
 
 
 @pytest.mark.parametrize("version", [5, 6, 32767])
 def test_api_versions_passes_in_any_version_so_that_it_can_be_answered(version: int) -> None:
     """KIP-511: the answer to a version from the future names the versions that would do."""
-    assert read_request_header(head(18, version, tail=b"\x00"), APIS).version == version
+    assert read_request(head(18, version, tail=b"\x00"), APIS, 0).version == version
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_api_versions_passes_in_any_version_so_that_it_can_be_answered(version: 
 )
 def test_an_unknown_api_or_version_closes_the_connection(key: int, version: int) -> None:
     with pytest.raises(DecodeError):
-        read_request_header(head(key, version), APIS)
+        read_request(head(key, version), APIS, 0)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_an_unknown_api_or_version_closes_the_connection(key: int, version: int)
 )
 def test_a_header_that_cannot_be_parsed_is_a_typed_error(frame: bytes) -> None:
     with pytest.raises(DecodeError):
-        read_request_header(memoryview(frame), APIS)
+        read_request(memoryview(frame), APIS, 0)
 
 
 def test_a_response_header_has_tags_in_flexible_versions_only() -> None:
