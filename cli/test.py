@@ -45,8 +45,12 @@ def test(arguments: tuple[str, ...], *, is_long: bool) -> None:
 
 
 def run_pytest(arguments: Sequence[str]) -> int:
-    command = [sys.executable, "-P", "-m", "pytest", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    """Run pytest where the user is, because file names among its arguments are the user's."""
+    # Hypothesis would leave its folder there too.
+    environment = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"), **os.environ}
+    project = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-p", "cli.places"]
+    command = [sys.executable, "-P", "-m", "pytest", *project, *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def run_all() -> int:

@@ -17,8 +17,6 @@ ROUNDS = 3
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.slow,
-    # kafka-python reads its own files by a way that Python 3.11 warns of.
-    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
 ]
 
 

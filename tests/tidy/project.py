@@ -54,10 +54,37 @@ class Source:
     def imports(self) -> Iterator[tuple[int, str]]:
         """Every import as (line, dotted name); `from a import b` is `a.b`."""
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                yield from ((node.lineno, alias.name) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from ((node.lineno, dotted) for dotted, _ in bindings(node))
+
+    def calls(self) -> Iterator[tuple[str, ast.Call]]:
+        """Every call as (dotted name, node), the name as it was before an import renamed it."""
+        meaning = {
+            local: dotted
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for dotted, local in bindings(node)
+        }
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                first, dot, rest = ast.unparse(node.func).partition(".")
+                yield f"{meaning.get(first, first)}{dot}{rest}", node
+
+
+def bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """What a statement imports, as (dotted name, the name that stands for it in the file)."""
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            # `import a.b` makes `a.b` readable as it is written.
+            yield alias.name, alias.asname or alias.name
+        elif node.module and node.level == 0:
+            # A star may be anything of the module, so it counts as the whole of it.
+            dotted = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+            yield dotted, alias.asname or alias.name
+
+
+def is_within(dotted: str, prefix: str) -> bool:
+    return f"{dotted}.".startswith(f"{prefix}.")
 
 
 def walk(folder: Path = ROOT) -> Iterator[Path]:

@@ -6,7 +6,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 
-from tests.tidy.project import Source
+from tests.tidy.project import Source, is_within
 
 # A name that says nothing about what it names.
 EMPTY_WORDS = {"util", "utils", "common", "helper", "helpers", "base", "manager", "misc", "stuff"}
@@ -15,7 +15,9 @@ EMPTY_VERBS = ("do_", "process_", "handle_all")
 # Only these may know what time it is, and what the environment says, in the broker.
 CLOCK = "brokers.clock"
 CONFIG = "brokers.config"
-READS_OF_DATE = {"now", "utcnow", "today"}
+# Whoever holds one of these under any name can read the time, so none is imported at all; what is
+# left of datetime (timedelta, UTC) cannot.
+TELL_TIME = ("time", "datetime.datetime", "datetime.date", "django.utils.timezone")
 
 # A comment that is more than a word to the linter.
 REASON = re.compile(r"#(?! noqa(: \w+)?$)")
@@ -40,17 +42,12 @@ def unnamed(source: Source) -> Iterator[str]:
 
 
 def foreign_time(source: Source) -> Iterator[str]:
-    """Reads of time in the broker that are not the clock's."""
+    """Means of reading time in the broker that are not the clock's."""
     if source.top != "brokers" or source.dotted == CLOCK:
         return
     for line, name in source.imports():
-        if name.split(".")[0] == "time":
+        if name == "datetime" or any(is_within(name, clock) for clock in TELL_TIME):
             yield f"{source.path}:{line}: time is read through {CLOCK} only"
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and node.attr in READS_OF_DATE:
-            owner = ast.unparse(node.value)
-            if owner.endswith(("datetime", "date")):
-                yield f"{source.path}:{node.lineno}: time is read through {CLOCK} only"
 
 
 def foreign_environment(source: Source) -> Iterator[str]:
@@ -68,11 +65,11 @@ def sleeps(source: Source) -> Iterator[str]:
     """Sleeps in tests: a test waits for a fact or moves a clock, it does not wait for time."""
     if source.top != "tests":
         return
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "asyncio.sleep"}:
-            is_yield = [ast.unparse(argument) for argument in node.args] == ["0"]
+    for function, call in source.calls():
+        if function in {"time.sleep", "asyncio.sleep"}:
+            is_yield = [ast.unparse(argument) for argument in call.args] == ["0"]
             if not is_yield:
-                yield f"{source.path}:{node.lineno}: a test must not sleep"
+                yield f"{source.path}:{call.lineno}: a test must not sleep"
 
 
 def broad_excepts(source: Source) -> Iterator[str]:

@@ -57,8 +57,6 @@ GAPS: dict[str, dict[str, str]] = {
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,
-    # kafka-python reads its own files by a way that Python 3.11 warns of.
-    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
 ]
 
 
