@@ -1,0 +1,313 @@
+"""Appending to a log: what a producer sent, checked and placed; what a leader sent, as it is.
+
+Knows no readers and no time of its own. A batch is one write from the caller's buffer, and only
+then does anything here move: first the end of the log, then what is derived from the batch.
+Whatever fails before leaves the log as it was; what fails after must not take the batch back.
+"""
+
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.records.batch import Batch, TimestampType
+from brokers.protocol.records.control import read_end_txn
+from brokers.protocol.records.validation import Origin, check_produced, check_replicated
+from brokers.storage.dense_tail import DenseTail
+from brokers.storage.log_folder import LogFolder
+from brokers.storage.rolling import CLOSED, bounds, must_roll
+from brokers.storage.segment import ENTRY, MAX_WAITING, Segment
+
+NO_LOG_APPEND_TIME: Final = -1
+# A plain name, because half of the appends call it.
+_pack_entry: Final = ENTRY.pack
+
+
+class Appended:
+    """Where a batch went. A plain class, because one is made for each batch."""
+
+    __slots__ = ("base_offset", "is_duplicate", "last_offset", "log_append_time_ms")
+
+    def __init__(
+        self,
+        base_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        is_duplicate: bool = False,
+    ) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms  # -1 when the topic keeps producers' times
+        self.is_duplicate = is_duplicate  # it had been appended before, and was not again
+
+
+class Appends:
+    """The growing end of one log. Not thread-safe; belongs to its log."""
+
+    __slots__ = (
+        "_active",
+        "_active_since_ms",
+        "_epochs",
+        "_folder",
+        "_interval",
+        "_is_stamped",
+        "_leader_epoch",
+        "_notes",
+        "_pwrite",
+        "_roll_bytes",
+        "_roll_offset",
+        "_roll_timestamp",
+        "_rules",
+        "_waiting_limit",
+        "end_offset",
+        "is_closed",
+        "tail",
+    )
+
+    def __init__(self, folder: LogFolder, end_offset: int) -> None:
+        self.end_offset = end_offset
+        self.tail = DenseTail(folder.handles.tails)
+        self.is_closed = False
+        self._folder = folder
+        self._epochs = folder.epochs
+        self._notes = folder.notes
+        self._pwrite = folder.handles.files.pwrite
+        self._active = folder.segments.active
+        self._active_since_ms = 0  # when this run first appended to it
+        self._leader_epoch = self._epochs.latest  # the newest that was assigned from here
+        self._waiting_limit = 0
+        self.reconfigure()
+
+    def reconfigure(self) -> None:
+        """Takes over the folder's configuration, from the next append on."""
+        config = self._folder.config
+        self._rules = config.rules
+        self._interval = config.index_interval_bytes
+        self._is_stamped = config.rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+        self.refuse()
+
+    def refuse(self) -> None:
+        """Sends the next append to `_make_room`, which finds the bounds or says what is wrong."""
+        self._roll_bytes, self._roll_timestamp, self._roll_offset = CLOSED
+
+    def append(
+        self,
+        records: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Appends the one batch that a producer or coordinator sent, as the partition's leader.
+
+        The batch gets its offset and epoch in the caller's buffer, in place. KafkaError says why it
+        was refused, with nothing changed. This is the hottest path of the broker, so it is one
+        piece, and what is rare stands in the functions below.
+        """
+        batch = check_produced(records, self._rules, now_ms, origin)
+        if batch.producer_id >= 0:
+            earlier = self._check_producer(batch, origin, transaction_version)
+            if earlier is not None:
+                return earlier
+        if self._is_stamped:
+            batch.stamp_log_append_time(now_ms)
+        segment = self._active
+        position = segment.size
+        size = len(records)
+        offset = self.end_offset
+        next_offset = offset + batch.record_count
+        timestamp = batch.max_timestamp
+        if (
+            position + size > self._roll_bytes
+            or timestamp > self._roll_timestamp
+            or next_offset > self._roll_offset
+        ):
+            segment = self._make_room(size, timestamp, next_offset, now_ms)
+            position = segment.size
+        batch.patch(offset, leader_epoch)
+        file = segment.file
+        if file.fd < 0:
+            self._folder.open(file)
+        try:
+            written = self._pwrite(file.fd, records, position)
+        except OSError as error:
+            raise self._folder.cut_back(segment, error) from error
+        if written != size:
+            self._write_rest(segment, records, written)
+        file.is_dirty = True
+        segment.size = position + size
+        self.end_offset = next_offset
+        tail = self.tail
+        tail.bases.append(offset)
+        tail.positions.append(segment.start + position)
+        if len(tail.bases) >= tail.limit:
+            tail.grown()
+        if timestamp > segment.max_timestamp:
+            segment.max_timestamp = timestamp
+            segment.max_timestamp_offset = next_offset - 1
+        if segment.bytes_since_index > self._interval:
+            segment.waiting += _pack_entry(
+                next_offset - 1, position, segment.max_timestamp, segment.max_timestamp_offset
+            )
+            segment.bytes_since_index = size
+            if len(segment.waiting) >= self._waiting_limit:
+                self._write_indexes(segment)
+        else:
+            segment.bytes_since_index += size
+        if leader_epoch > self._leader_epoch:
+            self._begin_epoch(leader_epoch, offset)
+        if batch.producer_id >= 0 and self._notes.note(segment, batch, offset, now_ms):
+            self._folder.index_aborts()
+        return Appended(offset, next_offset - 1, now_ms if self._is_stamped else NO_LOG_APPEND_TIME)
+
+    def append_replicated(self, records: memoryview, *, now_ms: int) -> Appended:
+        """Appends what the leader sent, verbatim: whole batches that already have their offsets."""
+        batches = check_replicated(records, expected_offset=self.end_offset)
+        for batch in batches:
+            if batch.is_control:
+                read_end_txn(batch)  # Refused now, if it must be, and not once it is in the log.
+        first_offset = batches[0].base_offset if batches else self.end_offset
+        start = 0
+        while batches:
+            # As many as fit into the active segment go with one write; usually that is all.
+            room = self._roll_bytes - self._active.size
+            count, size = 1, batches[0].size
+            while count < len(batches) and size + batches[count].size <= room:
+                size += batches[count].size
+                count += 1
+            self._append_together(batches[:count], records[start : start + size], now_ms)
+            del batches[:count]
+            start += size
+        return Appended(first_offset, self.end_offset - 1, NO_LOG_APPEND_TIME)
+
+    def roll(self, now_ms: int) -> Segment:
+        """Begins a new segment at the end."""
+        self._active = self._folder.roll(self.end_offset)
+        self._active_since_ms = now_ms
+        self.refuse()
+        return self._active
+
+    def go_on_at(self, offset: int) -> None:
+        """Takes up a log that was cut and now ends at `offset`."""
+        self.end_offset = offset
+        self._active = self._folder.segments.active
+        self._active_since_ms = 0
+        self._leader_epoch = self._epochs.latest
+        self.tail.restart()
+        self.refuse()
+
+    def write_indexes(self) -> None:
+        """Writes index entries that are held back, for a log that appends rarely."""
+        if self._active.waiting:
+            self._write_indexes(self._active)
+
+    def close(self) -> None:
+        """Appends nothing any more."""
+        self.is_closed = True
+        self.tail.restart()
+        self.refuse()
+
+    def _check_producer(
+        self, batch: Batch, origin: Origin, transaction_version: int
+    ) -> Appended | None:
+        if batch.is_control:
+            marker = read_end_txn(batch)
+            if marker is not None:
+                self._notes.states.check_marker(batch, marker, transaction_version)
+            return None
+        earlier = self._notes.states.check(batch, origin)
+        if earlier is None:
+            return None
+        timestamp = earlier.timestamp if self._is_stamped else NO_LOG_APPEND_TIME
+        return Appended(earlier.base_offset, earlier.last_offset, timestamp, is_duplicate=True)
+
+    def _append_together(self, batches: list[Batch], records: memoryview, now_ms: int) -> None:
+        size, last = len(records), batches[-1]
+        timestamp = max(batch.max_timestamp for batch in batches)
+        segment = self._active
+        if (
+            segment.size + size > self._roll_bytes
+            or timestamp > self._roll_timestamp
+            or last.next_offset > self._roll_offset
+        ):
+            segment = self._make_room(size, timestamp, last.next_offset, now_ms)
+        if segment.file.fd < 0:
+            self._folder.open(segment.file)
+        try:
+            written = self._pwrite(segment.file.fd, records, segment.size)
+        except OSError as error:
+            raise self._folder.cut_back(segment, error) from error
+        if written != size:
+            self._write_rest(segment, records, written)
+        segment.file.is_dirty = True
+        for batch in batches:
+            self._note_replicated(segment, batch, now_ms)
+
+    def _note_replicated(self, segment: Segment, batch: Batch, now_ms: int) -> None:
+        tail, position = self.tail, segment.size
+        if batch.base_offset != self.end_offset:
+            tail.restart()  # It has no gaps, and compaction on the leader left one here.
+        tail.bases.append(batch.base_offset)
+        tail.positions.append(segment.start + position)
+        if len(tail.bases) >= tail.limit:
+            tail.grown()
+        segment.size = position + batch.size
+        self.end_offset = batch.next_offset
+        segment.note(position, batch.size, batch.last_offset, batch.max_timestamp, self._interval)
+        if len(segment.waiting) >= self._waiting_limit:
+            self._write_indexes(segment)
+        if batch.leader_epoch > self._leader_epoch:
+            self._begin_epoch(batch.leader_epoch, batch.base_offset)
+        if batch.producer_id >= 0 and self._notes.note(segment, batch, batch.base_offset, now_ms):
+            self._folder.index_aborts()
+
+    def _make_room(self, size: int, timestamp: int, next_offset: int, now_ms: int) -> Segment:
+        """The segment to append to, a new one if Kafka's rules say so, and its bounds from here."""
+        folder, config = self._folder, self._folder.config
+        assert not self.is_closed, f"{folder.path} is closed"
+        folder.refuse_broken()
+        if size > config.segment_bytes:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"{size} bytes do not fit into a segment of {config.segment_bytes}",
+            )
+        segment = self._active
+        self._active_since_ms = self._active_since_ms or now_ms
+        if must_roll(
+            segment,
+            config,
+            folder=folder.path,
+            size=size,
+            timestamp=timestamp,
+            next_offset=next_offset,
+            waited_ms=now_ms - self._active_since_ms,
+        ):
+            segment = self.roll(now_ms)
+        if segment.size == 0:
+            segment.first_timestamp = timestamp
+        self._set_bounds(segment)
+        return segment
+
+    def _set_bounds(self, segment: Segment) -> None:
+        self._roll_bytes, self._roll_timestamp, self._roll_offset = bounds(
+            segment, self._folder.config, self._folder.path
+        )
+        room = min(MAX_WAITING, segment.index_room(self._folder.config))
+        self._waiting_limit = ENTRY.size * max(1, room)
+
+    def _write_rest(self, segment: Segment, records: memoryview, written: int) -> None:
+        """Goes on where a write fell short, which happens when the disk is about to be full."""
+        fd, position = segment.file.fd, segment.size
+        try:
+            while written < len(records):
+                written += self._pwrite(fd, records[written:], position + written)
+        except OSError as error:
+            raise self._folder.cut_back(segment, error) from error
+
+    def _write_indexes(self, segment: Segment) -> None:
+        self._folder.write_indexes(segment)
+        if self._folder.handles.failure is None:
+            self._set_bounds(segment)
+
+    def _begin_epoch(self, epoch: int, offset: int) -> None:
+        self._epochs.assign(epoch, offset)
+        self._leader_epoch = epoch

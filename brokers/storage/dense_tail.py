@@ -1,0 +1,58 @@
+"""Where each of a log's newest batches begins: what readers near the end are served from.
+
+Knows base offsets and positions, not files: positions count through all segments of the log as if
+they were one file. The tail has no gaps, so the batch that holds an offset is the last one that
+begins at or before it. It starts with the first append of this run and is never read from disk.
+"""
+
+from array import array
+from bisect import bisect_right
+from typing import Final
+
+from brokers.storage.memory_budget import MemoryBudget
+
+# Kept per log; a reader further behind than this finds its place by the sparse index.
+TAIL_BATCHES: Final = 4096
+# How often a growing tail reports its size; the unreported part is at most 1 KiB per log.
+_STEP: Final = 64
+_ENTRY_BYTES: Final = 16
+# Of all tails together: 64 logs that are written fast, or thousands that are not.
+DEFAULT_TAIL_BYTES: Final = 8 * 1024 * 1024
+
+
+class DenseTail:
+    """Not thread-safe; belongs to its log.
+
+    The log appends to `bases` and `positions` itself, on the path of every batch, and calls `grown`
+    once they are as long as `limit`.
+    """
+
+    __slots__ = ("_budget", "bases", "limit", "positions")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self.bases = array("q")
+        self.positions = array("q")
+        self.limit = _STEP
+
+    def grown(self) -> None:
+        """Cuts the oldest half off a tail that is twice too long, and reports the size."""
+        if len(self.bases) >= 2 * TAIL_BATCHES:
+            del self.bases[:TAIL_BATCHES], self.positions[:TAIL_BATCHES]
+        self.limit = len(self.bases) + _STEP
+        self._budget.hold(self, len(self.bases) * _ENTRY_BYTES)
+
+    def restart(self) -> None:
+        """Forgets everything: what comes next does not follow on what was here."""
+        self.unload()
+        self._budget.forget(self)
+
+    def unload(self) -> None:
+        # New arrays, since emptied ones keep their memory.
+        self.bases = array("q")
+        self.positions = array("q")
+        self.limit = _STEP
+
+    def find(self, offset: int) -> int:
+        """The index of the batch that holds `offset`; negative if that is older than the tail."""
+        return bisect_right(self.bases, offset) - 1

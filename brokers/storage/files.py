@@ -1,0 +1,162 @@
+"""The only door to the disk: what this room may ask of a file system.
+
+`Files` is the contract, `LocalFiles` the operating system itself; fakes in the tests fail the n-th
+call or lose what was not synced. Errors leave as plain OSError, because only the caller knows what
+a failure means. Nothing here retries, and nothing here caches.
+"""
+
+import os
+import sys
+from array import array
+from typing import Protocol, TypeAlias
+
+from brokers.storage.errors import StorageCorrupt
+from brokers.storage.names import TEMPORARY
+
+# What may be written: anything with contiguous bytes inside.
+Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int]"
+
+# Broker data is for the broker's user and group of operators; secrets do not live in a log dir.
+_FILE_MODE = 0o640
+_FOLDER_MODE = 0o750
+
+# Small files (checkpoints, snapshots) are read whole. The largest honest one is a snapshot of
+# 1,000,000 producers; anything past this is damage, and must not become an allocation.
+MAX_SMALL_FILE_BYTES = 64 * 1024 * 1024
+
+
+class Files(Protocol):
+    """Every touch of the disk. Calls may be made from any thread; descriptors are the caller's."""
+
+    def open(self, path: str, flags: int) -> int:
+        """A descriptor, not inherited by child processes."""
+
+    def close(self, fd: int) -> None: ...
+
+    def write(self, fd: int, data: Buffer) -> int:
+        """Writes at the descriptor's position; may take fewer bytes than given."""
+
+    def pwrite(self, fd: int, data: Buffer, position: int) -> int:
+        """Writes at `position`; may take fewer bytes than given."""
+
+    def pread(self, fd: int, length: int, position: int) -> bytes:
+        """Up to `length` bytes; fewer at the end of the file."""
+
+    def truncate(self, fd: int, length: int) -> None: ...
+
+    def size(self, fd: int) -> int: ...
+
+    def seek(self, fd: int, position: int) -> None:
+        """Moves the position at which `write` goes on."""
+
+    def datasync(self, fd: int) -> None:
+        """Returns once the file's bytes and length are on the disk."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic, and replaces `target`; durable only after `sync_folder`."""
+
+    def unlink(self, path: str) -> None: ...
+
+    def make_folder(self, path: str) -> None: ...
+
+    def remove_folder(self, path: str) -> None:
+        """Removes an empty folder."""
+
+    def list_folder(self, path: str) -> list[str]:
+        """The names in a folder, in no order."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def sync_folder(self, path: str) -> None:
+        """Returns once names created, renamed or removed in the folder are on the disk."""
+
+
+class LocalFiles:
+    """The operating system's files. Stateless, so one instance serves a whole process.
+
+    The calls of the hot path are the `os` functions themselves: no frame stands between.
+    """
+
+    write = staticmethod(os.write)
+    pwrite = staticmethod(os.pwrite)
+    pread = staticmethod(os.pread)
+    close = staticmethod(os.close)
+    truncate = staticmethod(os.ftruncate)
+    # macOS has no fdatasync; there fsync is the nearest call that Python offers.
+    datasync = staticmethod(os.fsync if sys.platform == "darwin" else os.fdatasync)
+    rename = staticmethod(os.replace)
+    unlink = staticmethod(os.unlink)
+    remove_folder = staticmethod(os.rmdir)
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, _FILE_MODE)
+
+    def size(self, fd: int) -> int:
+        return os.fstat(fd).st_size
+
+    def seek(self, fd: int, position: int) -> None:
+        os.lseek(fd, position, os.SEEK_SET)
+
+    def make_folder(self, path: str) -> None:
+        os.mkdir(path, _FOLDER_MODE)
+
+    def list_folder(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def exists(self, path: str) -> bool:
+        # Not os.path.exists: that takes a disk error for "not there", and we would start afresh.
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def sync_folder(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def write_all(files: Files, fd: int, data: Buffer) -> None:
+    """Writes every byte at the descriptor's position, however short single writes fall."""
+    view = memoryview(data).cast("B")
+    written = 0
+    while written < len(view):
+        written += files.write(fd, view[written:])
+
+
+def write_file(files: Files, path: str, data: Buffer) -> None:
+    """Creates or overwrites a small file and syncs its bytes; its name still wants a folder sync.
+
+    After a crash half of it may be there, so only for files that carry their own checksum.
+    """
+    fd = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        write_all(files, fd, data)
+        files.datasync(fd)
+    finally:
+        files.close(fd)
+
+
+def replace_file(files: Files, path: str, data: Buffer) -> None:
+    """Replaces a small file: after any crash either the old or the new one is there, whole."""
+    temporary = path + TEMPORARY
+    write_file(files, temporary, data)
+    files.rename(temporary, path)
+    files.sync_folder(os.path.dirname(path))
+
+
+def read_file(files: Files, path: str, max_bytes: int = MAX_SMALL_FILE_BYTES) -> bytes:
+    """A small file whole; StorageCorrupt past `max_bytes`, FileNotFoundError when absent."""
+    fd = files.open(path, os.O_RDONLY)
+    try:
+        size = files.size(fd)
+        if size > max_bytes:
+            raise StorageCorrupt(
+                path, max_bytes, f"{size} bytes long, at most {max_bytes} expected"
+            )
+        return files.pread(fd, size, 0)
+    finally:
+        files.close(fd)

@@ -1,0 +1,212 @@
+"""One flush of one log: what to sync, taken down by the owner, done in any thread.
+
+A ticket holds descriptors and paths and nothing of the log itself, so that `run` can stand in a
+thread beside an owner that goes on appending. What it covers was fixed when it was made; how far
+the log is flushed is moved by the owner afterwards. A flush that failed is never tried again, since
+the kernel has marked the lost pages as clean and a second call would report success.
+"""
+
+import os
+from typing import NamedTuple
+
+from brokers.storage.checkpoints import encode_lines
+from brokers.storage.epochs import EpochCache
+from brokers.storage.errors import LogDirFailed
+from brokers.storage.files import Files, replace_file
+from brokers.storage.handles import LogFile
+from brokers.storage.names import LEADER_EPOCHS
+from brokers.storage.segment import Segment
+from brokers.storage.txn_index import TxnIndex
+
+
+class Snapshot(NamedTuple):
+    """A producer snapshot that was written and is not synced yet."""
+
+    offset: int
+    path: str
+    fd: int
+
+
+class FlushTicket:
+    """Made by `begin_flush`, given back to `finish_flush`; `run` once in between, in any thread.
+
+    While it exists its log files are pinned: neither closed nor deleted.
+    """
+
+    __slots__ = (
+        "end_offset",
+        "epochs",
+        "failure",
+        "files",
+        "folder",
+        "is_done",
+        "logs",
+        "paths",
+        "snapshots",
+        "syncs_folder",
+        "txn_indexes",
+    )
+
+    def __init__(self, files: Files, folder: str, end_offset: int) -> None:
+        self.files = files
+        self.folder = folder
+        # Everything below is on the disk once this has run; truncation meanwhile takes it down.
+        self.end_offset = end_offset
+        self.logs: list[LogFile] = []
+        self.snapshots: list[Snapshot] = []  # closed by the owner
+        self.txn_indexes: list[tuple[TxnIndex, int, int]] = []  # with descriptor and mark
+        self.paths: list[str] = []  # index files, complete and closed
+        self.epochs: tuple[str, bytes] | None = None
+        self.syncs_folder = False
+        self.is_done = False
+        self.failure: LogDirFailed | None = None
+
+    def run(self) -> None:
+        """Syncs everything; raises LogDirFailed, and remembers it for the owner."""
+        assert not self.is_done, "a ticket runs once"
+        path = self.folder
+        try:
+            for file in self.logs:
+                path = file.path
+                self.files.datasync(file.fd)
+            for snapshot in self.snapshots:
+                path = snapshot.path
+                self.files.datasync(snapshot.fd)
+            for index, fd, _mark in self.txn_indexes:
+                path = index.path
+                self.files.datasync(fd)
+            for closed in self.paths:
+                path = closed
+                sync_path(self.files, path)
+            if self.epochs is not None:
+                path = self.epochs[0]
+                replace_file(self.files, *self.epochs)
+            if self.syncs_folder:
+                path = self.folder
+                self.files.sync_folder(path)
+        except OSError as error:
+            self.failure = LogDirFailed(path, "fsync", error)
+            raise self.failure from error
+        finally:
+            self.is_done = True
+
+
+def sync_path(files: Files, path: str) -> None:
+    """Syncs a file that is not held open; one that was deleted meanwhile needs no sync."""
+    try:
+        fd = files.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        files.datasync(fd)
+    finally:
+        files.close(fd)
+
+
+class Flushes:
+    """How far a log is flushed, and what the next flush must cover. Belongs to its log."""
+
+    __slots__ = ("_rolled", "_snapshots", "flushed_offset", "folder_changed", "ticket")
+
+    def __init__(self, flushed_offset: int) -> None:
+        self.flushed_offset = flushed_offset
+        self.folder_changed = False  # names were created, renamed or removed
+        self.ticket: FlushTicket | None = None  # the one that is out
+        self._rolled: list[Segment] = []
+        self._snapshots: list[Snapshot] = []
+
+    @property
+    def has_rolled(self) -> bool:
+        """Whether a segment was closed and is not synced yet."""
+        return bool(self._rolled)
+
+    def rolled(self, segment: Segment) -> None:
+        """A segment is complete, and goes with the next flush."""
+        self._rolled.append(segment)
+        self.folder_changed = True
+
+    def wrote(self, snapshot: Snapshot) -> None:
+        """A snapshot was written; the next flush syncs and closes it."""
+        self._snapshots.append(snapshot)
+        self.folder_changed = True
+
+    def deletable_below(self, offset: int) -> int:
+        """How far up to `offset` segments may go: what a crash brings back must stand on its own.
+
+        Recovery begins with the snapshot at a segment's beginning, so that one must be on the disk,
+        and with the segment of the recovery point.
+        """
+        unsynced = [snapshot.offset for snapshot in self._snapshots]
+        if self.ticket is not None:
+            unsynced += [snapshot.offset for snapshot in self.ticket.snapshots]
+        return min(offset, self.flushed_offset, min(unsynced, default=offset + 1) - 1)
+
+    def begin(
+        self,
+        files: Files,
+        folder: str,
+        segments: list[Segment],
+        end_offset: int,
+        epochs: EpochCache,
+    ) -> FlushTicket | None:
+        """A ticket for the segments that were rolled and those given; None if all is synced."""
+        assert self.ticket is None, f"{folder} is being flushed already"
+        dirty = [segment for segment in segments if segment.file.is_dirty]
+        if not (dirty or self._rolled or self._snapshots or self.folder_changed or epochs.is_dirty):
+            return None
+        ticket = FlushTicket(files, folder, end_offset)
+        for segment in self._rolled:
+            ticket.paths += (segment.offset_index.path, segment.time_index.path)
+        for segment in self._rolled + dirty:
+            _add_segment(ticket, segment)
+        if epochs.is_dirty:
+            path = os.path.join(folder, LEADER_EPOCHS)
+            ticket.epochs = (path, _encoded(epochs))
+            epochs.is_dirty = False
+        ticket.snapshots, self._snapshots = self._snapshots, []
+        ticket.syncs_folder, self.folder_changed = self.folder_changed, False
+        self._rolled = []
+        self.ticket = ticket
+        return ticket
+
+    def finish(self, ticket: FlushTicket) -> None:
+        """Takes a ticket that has run back, and the log's flushed offset forward."""
+        assert ticket is self.ticket, "the ticket is not this log's"
+        assert ticket.is_done, "the ticket has not run"
+        self.ticket = None
+        for file in ticket.logs:
+            file.pins -= 1
+        for snapshot in ticket.snapshots:
+            ticket.files.close(snapshot.fd)
+        if ticket.failure is None:
+            for index, _fd, mark in ticket.txn_indexes:
+                index.synced(mark)
+            self.flushed_offset = max(self.flushed_offset, ticket.end_offset)
+
+    def truncated(self, offset: int) -> None:
+        """The log now ends at `offset`; a ticket that is out covers no more than that either."""
+        self.flushed_offset = min(self.flushed_offset, offset)
+        self.folder_changed = True
+        if self.ticket is not None:
+            self.ticket.end_offset = min(self.ticket.end_offset, offset)
+
+    def removed(self, segments: list[Segment]) -> None:
+        """Segments that are deleted need no sync any more, but their names do."""
+        self._rolled = [segment for segment in self._rolled if segment not in segments]
+        self.folder_changed = True
+
+
+def _add_segment(ticket: FlushTicket, segment: Segment) -> None:
+    file = segment.file
+    if file.is_dirty:
+        # What is written from here on makes it dirty again; until then the pin holds it open.
+        file.is_dirty = False
+        file.pins += 1
+        ticket.logs.append(file)
+    unsynced = segment.txn_index.unsynced() if segment.txn_index is not None else None
+    if segment.txn_index is not None and unsynced is not None:
+        ticket.txn_indexes.append((segment.txn_index, *unsynced))
+
+
+def _encoded(epochs: EpochCache) -> bytes:
+    return encode_lines(f"{epoch} {start}" for epoch, start in epochs.entries())

@@ -1,0 +1,153 @@
+"""What the logs of one log dir share: open files and memory under budgets, and the disk's failure.
+
+Knows nothing of offsets or batches. A log file is opened when it is first needed and may be closed
+again at any time, unless someone still needs this very descriptor: a reader has pinned it, a flush
+is running on it, or it holds bytes not yet synced. The last matters most: the kernel reports a lost
+write only to descriptors that were open when it was lost.
+One thread owns the handles and everything in them.
+"""
+
+import errno
+import os
+import resource
+from collections import OrderedDict
+from typing import Final, Protocol
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.storage.dense_tail import DEFAULT_TAIL_BYTES
+from brokers.storage.errors import LogDirFailed
+from brokers.storage.files import Files
+from brokers.storage.memory_budget import MemoryBudget
+
+# Never more than this share of what the process may open: sockets want the rest.
+_SHARE_OF_LIMIT: Final = 2
+# Reopening costs about 3 µs, so more than this buys nothing that anyone could measure.
+MAX_OPEN_FILES: Final = 8192
+# Below this even a broker with few partitions would reopen all the time.
+MIN_OPEN_FILES: Final = 16
+# Eight full segments of 1 GiB at Kafka's index interval; reading one in again takes 1-2 ms.
+DEFAULT_INDEX_BYTES: Final = 16 * 1024 * 1024
+
+_TOO_MANY_OPEN: Final = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+class LogFile:
+    """One segment's `.log`: its path, and its descriptor while there is one.
+
+    Owners read `fd` and go through `Handles.open` when it is negative.
+    """
+
+    __slots__ = ("fd", "is_dirty", "path", "pins", "was_used")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.fd = -1
+        self.pins = 0  # readers and flushes that need the descriptor to stay
+        self.is_dirty = False  # holds bytes that no finished or running flush covers
+        self.was_used = True
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the descriptor must stay open, and the file where it is."""
+        return self.pins > 0 or self.is_dirty
+
+
+class Owner(Protocol):
+    """Who appends to files of this log dir, and must stop when the disk has failed."""
+
+    def refuse_appends(self) -> None: ...
+
+
+class Handles:
+    """Opens log files lazily and closes the ones least in use."""
+
+    __slots__ = ("_max_open", "_open", "failure", "files", "indexes", "owners", "tails")
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        max_open: int | None = None,
+        index_bytes: int = DEFAULT_INDEX_BYTES,
+        tail_bytes: int = DEFAULT_TAIL_BYTES,
+    ) -> None:
+        self.files = files
+        self.failure: LogDirFailed | None = None
+        self.owners: set[Owner] = set()
+        self.indexes = MemoryBudget(index_bytes)
+        self.tails = MemoryBudget(tail_bytes)
+        self._max_open = default_budget() if max_open is None else max_open
+        # In the order of a clock's hand: whoever was used since it last passed gets another round.
+        self._open: OrderedDict[LogFile, None] = OrderedDict()
+
+    @property
+    def open_files(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_over_budget(self) -> bool:
+        """More files are held than the budget allows; a flush lets go of those that are dirty."""
+        return len(self._open) > self._max_open
+
+    def open(self, file: LogFile, *, create: bool = False) -> int:
+        """The descriptor of `file`, opened now if it was closed. `create` also empties it."""
+        if file.fd >= 0:
+            file.was_used = True
+            return file.fd
+        if len(self._open) >= self._max_open:
+            self._close_idle()
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if create else os.O_RDWR
+        try:
+            file.fd = self.files.open(file.path, flags)
+        except OSError as error:
+            if error.errno in _TOO_MANY_OPEN:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"too many open files to open {file.path} beside {len(self._open)} others",
+                ) from error
+            raise
+        file.was_used = True
+        self._open[file] = None
+        return file.fd
+
+    def close(self, file: LogFile) -> None:
+        """Closes a file for good; the caller has seen to its dirty bytes and its pins."""
+        assert file.pins == 0, f"{file.path} is closed under {file.pins} pins"
+        if file.fd >= 0:
+            del self._open[file]
+            self._release(file)
+
+    def fail(self, failure: LogDirFailed) -> LogDirFailed:
+        """Marks the log dir as failed, for good, and returns the failure that counts: the first.
+
+        Owners are told, because asking before every append would cost each of them a tenth of a µs.
+        """
+        if self.failure is None:
+            self.failure = failure
+            for owner in self.owners:
+                owner.refuse_appends()
+        return self.failure
+
+    def _close_idle(self) -> None:
+        # Two rounds at most: the first takes second chances away, the second finds the idle.
+        for _ in range(2 * len(self._open)):
+            file, _none = self._open.popitem(last=False)
+            if not file.is_held and not file.was_used:
+                self._release(file)
+                if len(self._open) < self._max_open:
+                    return
+                continue
+            file.was_used = False
+            self._open[file] = None
+
+    def _release(self, file: LogFile) -> None:
+        fd, file.fd = file.fd, -1
+        self.files.close(fd)
+
+
+def default_budget() -> int:
+    """How many log files a process may hold open, well under what the system allows it."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_OPEN_FILES
+    return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, soft // _SHARE_OF_LIMIT))

@@ -1,0 +1,356 @@
+"""The log of one partition: batches in, in the order of their offsets; where to find them, out.
+
+Knows no cluster, no watermark of its own and no clock: who leads, how far readers may see and what
+time it is come as arguments. Bytes are stored as they were received and are never joined, copied or
+unpacked on the way; an append is one write from the caller's buffer.
+
+Three offsets rule everything: `start_offset`, below which nothing is served; `end_offset`, which
+the next record gets; and between them `flushed_offset`, up to which the disk has confirmed. Nothing
+here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run` in any thread, and
+`finish_flush`, and a log has one ticket at a time.
+"""
+
+from brokers.storage import reads, retention
+from brokers.storage.appends import Appended, Appends
+from brokers.storage.epochs import EpochCache
+from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, write_failed
+from brokers.storage.fsync import FlushTicket
+from brokers.storage.handles import Handles
+from brokers.storage.log_config import LogConfig
+from brokers.storage.log_folder import LogFolder
+from brokers.storage.producer_state import ProducerStates
+from brokers.storage.reads import FoundRecord, LogSlice
+from brokers.storage.recovery import Damage, Recovered, recover, set_damage_aside
+from brokers.storage.segments import Segments
+from brokers.storage.txn_index import AbortedTxn
+
+__all__ = ["Appended", "Damage", "LogSlice", "PartitionLog"]
+
+
+class PartitionLog:
+    """Not thread-safe: one thread owns it, and only `FlushTicket.run` may be called in another.
+
+    `append` and `append_replicated` are those of `Appends`.
+    """
+
+    __slots__ = (
+        "_appends",
+        "_folder",
+        "append",
+        "append_replicated",
+        "epochs",
+        "handles",
+        "producers",
+        "segments",
+        "start_offset",
+    )
+
+    def __init__(self, folder: str, config: LogConfig, handles: Handles, found: Recovered) -> None:
+        self.handles = handles
+        self.segments: Segments = found.segments
+        self.epochs: EpochCache = found.epochs
+        self.producers: ProducerStates = found.producers.states
+        self.start_offset = found.start_offset
+        self._folder = LogFolder(folder, config, handles, found)
+        self._appends = Appends(self._folder, found.end_offset)
+        # Bound here, since a method that only hands on would add a twentieth to each append.
+        self.append = self._appends.append
+        self.append_replicated = self._appends.append_replicated
+        handles.owners.add(self)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str,
+        config: LogConfig,
+        *,
+        handles: Handles,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        is_clean: bool = False,
+    ) -> "PartitionLog":
+        """Opens or creates the log in `folder`, after recovery unless it was closed cleanly.
+
+        `recovery_point` and `log_start_offset` are what the log dir's checkpoints say. When this
+        returns, all that the log holds is on the disk; see `damage` for what it could not take in.
+        """
+        try:
+            found = recover(
+                folder,
+                config,
+                handles,
+                recovery_point=recovery_point,
+                log_start_offset=log_start_offset,
+                is_clean=is_clean,
+            )
+        except OSError as error:
+            failure = write_failed(folder, "recovery", error)
+            if isinstance(failure, LogDirFailed):
+                raise handles.fail(failure) from error
+            raise failure from error
+        return cls(folder, config, handles, found)
+
+    @property
+    def folder(self) -> str:
+        return self._folder.path
+
+    @property
+    def config(self) -> LogConfig:
+        return self._folder.config
+
+    @property
+    def damage(self) -> Damage | None:
+        """What recovery found and would not cut off; while it is there, nothing is appended."""
+        return self._folder.damage
+
+    @property
+    def end_offset(self) -> int:
+        """What the next record gets."""
+        return self._appends.end_offset
+
+    @property
+    def flushed_offset(self) -> int:
+        """Everything below is on the disk."""
+        return self._folder.flushes.flushed_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Where recovery must begin after a crash; for the checkpoint of the log dir."""
+        damage = self._folder.damage
+        if damage is not None:
+            # Behind the damage, so that the next start knows again that it had been synced.
+            return damage.offset + damage.is_flushed
+        return self._folder.flushes.flushed_offset
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of all segments, deleted ones not counted."""
+        active = self.segments.active
+        return active.start + active.size - self.segments[0].start
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether a ticket is out."""
+        return self._folder.flushes.ticket is not None
+
+    @property
+    def has_rolled(self) -> bool:
+        """Whether a complete segment waits for a flush; one with `rolled_only` is enough for it."""
+        return self._folder.flushes.has_rolled
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Takes another configuration; segments that exist keep the form they have."""
+        self._folder.config = config
+        self._appends.reconfigure()
+
+    def refuse_appends(self) -> None:
+        """Called when the disk has failed, in this log or another."""
+        self._appends.refuse()
+
+    def read(
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        max_offset: int | None = None,
+        min_one_batch: bool = True,
+    ) -> LogSlice:
+        """Plans a read of whole batches from the one that holds `offset`, all below `max_offset`.
+
+        At most `max_bytes`, but at least one batch unless `min_one_batch` is off; nothing where the
+        reader has all it may see. The caller releases the slice.
+        """
+        appends = self._appends
+        end_offset = appends.end_offset
+        if max_offset is None or max_offset > end_offset:
+            max_offset = end_offset
+        if not self.start_offset <= offset < max_offset:
+            if self.start_offset <= offset <= end_offset:
+                return reads.nothing(offset)
+            raise OffsetOutOfRange(offset, self.start_offset, end_offset)
+        bases = appends.tail.bases
+        if bases and offset >= bases[0]:
+            bound = max_offset if max_offset < end_offset else None
+            try:
+                return reads.read_dense(
+                    self.segments, appends.tail, offset, max_bytes, bound, min_one_batch
+                )
+            except OSError as error:
+                raise self._folder.refused("read", error) from error
+        with self._folder.on_disk("read"):
+            return reads.read_sparse(
+                self.segments,
+                offset,
+                max_bytes=max_bytes,
+                max_offset=max_offset,
+                end_offset=end_offset,
+                min_one_batch=min_one_batch,
+                config=self._folder.config,
+            )
+
+    def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
+        """The first record that is not older than `timestamp`; None when all are older."""
+        with self._folder.on_disk("read"):
+            return reads.find_timestamp(self.segments, timestamp, self.start_offset, self.config)
+
+    def offset_of_max_timestamp(self) -> FoundRecord | None:
+        """The first record with the greatest timestamp; None when no record carries one."""
+        with self._folder.on_disk("read"):
+            return reads.find_max_timestamp(self.segments, self.config)
+
+    def aborted_transactions(self, first: int, upper: int) -> list[AbortedTxn]:
+        """The aborted transactions that a reader of `first` up to below `upper` must skip."""
+        with self._folder.on_disk("read"):
+            return reads.aborted_between(self.segments, first, upper)
+
+    def begin_flush(self, *, rolled_only: bool = False) -> FlushTicket | None:
+        """Takes down what to sync; None when nothing waits for it.
+
+        `rolled_only` leaves out the active segment: all that a log needs whose safety is in its
+        replicas.
+        """
+        return self._folder.begin_flush(self.end_offset, rolled_only=rolled_only)
+
+    def finish_flush(self, ticket: FlushTicket) -> int:
+        """Takes the ticket back and returns the flushed offset; LogDirFailed if it had failed."""
+        return self._folder.finish_flush(ticket)
+
+    def write_indexes(self) -> None:
+        """Writes index entries that are held back, for a log that appends rarely."""
+        self._appends.write_indexes()
+
+    def flush(self) -> int:
+        """All three steps at once, for callers that may wait for the disk."""
+        ticket = self.begin_flush()
+        if ticket is not None:
+            try:
+                ticket.run()
+            finally:
+                self.finish_flush(ticket)
+        return self.flushed_offset
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Serves nothing below `offset` any more; True if that was news.
+
+        The owner makes it durable in the log dir's checkpoint before `delete_old_segments`: after a
+        crash in between, a deletion that only half happened must not look like a hole.
+        """
+        if offset > self.end_offset:
+            raise OffsetOutOfRange(offset, self.start_offset, self.end_offset)
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        return True
+
+    def expire(self, now_ms: int, *, high_watermark: int | None = None) -> bool:
+        """Moves the log's start behind the segments that retention takes; True if that was news."""
+        with self._folder.on_disk("read"):
+            count = retention.expired_segments(
+                self.segments,
+                self.config,
+                now_ms=now_ms,
+                bound=self.end_offset if high_watermark is None else high_watermark,
+                end_offset=self.end_offset,
+            )
+        if count == 0:
+            return False
+        if count == len(self.segments):
+            self._appends.roll(now_ms)
+        return self.advance_log_start(self.segments[count].base_offset)
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Renames the segments below the log's start, to be unlinked later; how many there were."""
+        below = self._folder.flushes.deletable_below(self.start_offset)
+        count = retention.segments_below(self.segments, below)
+        with self._folder.on_disk("delete"):
+            self._folder.take_oldest(count, now_ms + self.config.file_delete_delay_ms)
+        return count
+
+    def delete_pending(self, now_ms: int) -> int:
+        """Unlinks what was deleted, is due and is read by nobody; returns how many wait on."""
+        with self._folder.on_disk("delete"):
+            return self._folder.finish_deletions(now_ms)
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cuts the log so that it ends at `offset`; False if it ends there or before already.
+
+        A batch that reaches across goes as a whole, and the log ends in front of it. The cut is on
+        the disk when this returns, and so is its order: no later segment outlives the end of an
+        earlier one. Before it calls this, the owner saves `offset` as the recovery point in the log
+        dir's checkpoint if it is lower than the one there.
+        """
+        self._folder.refuse_broken()
+        if offset >= self.end_offset:
+            return False
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        try:
+            end_offset = self._folder.cut_to(offset)
+        except OSError as error:
+            raise self._folder.failed("truncate", error) from error
+        self._end_at(end_offset)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Empties the log, so that the next record gets `offset`; durable when this returns."""
+        self._folder.refuse_broken()
+        try:
+            self._folder.start_afresh(offset)
+        except OSError as error:
+            raise self._folder.failed("truncate", error) from error
+        self.start_offset = offset
+        self._end_at(offset)
+
+    def drop_damage(self) -> None:
+        """Sets the damaged end aside, in files that end in `.damaged`, and takes appends again.
+
+        For an operator who has decided to go on without it, or a replica that has a leader to read
+        it from.
+        """
+        assert self.damage is not None, f"{self.folder} is not damaged"
+        try:
+            set_damage_aside(self.handles, self.segments.active, self.folder)
+        except OSError as error:
+            raise self._folder.failed("truncate", error) from error
+        self._folder.damage = None
+
+    def close(self) -> None:
+        """Flushes everything, leaves a snapshot of the producers, and closes the files.
+
+        Raises OutOfSpace or LogDirFailed if any of it failed; then the log dir is not clean.
+        """
+        assert not self.is_flushing, f"{self.folder} is closed while it is being flushed"
+        try:
+            if self.handles.failure is None and self.damage is None:
+                # The records first: the rest can be made again from them.
+                self.flush()
+                self._folder.prepare_close(self.end_offset)
+                self.flush()
+        except OSError as error:
+            raise self._folder.refused("close", error) from error
+        finally:
+            self._forget()
+            self._folder.release()
+        self._folder.refuse_failed()
+
+    def abandon(self) -> None:
+        """Closes the files as they are, with nothing flushed: the log is about to go."""
+        assert not self.is_flushing, f"{self.folder} is abandoned while it is being flushed"
+        self._forget()
+        self._folder.release()
+
+    def delete(self) -> None:
+        """Removes the log and its folder; nobody may be reading or flushing it."""
+        assert not self.is_flushing, f"{self.folder} is deleted while it is being flushed"
+        self._forget()
+        self._folder.delete()
+
+    def _end_at(self, offset: int) -> None:
+        self._appends.go_on_at(offset)
+        self.start_offset = min(self.start_offset, offset)
+
+    def _forget(self) -> None:
+        self.handles.owners.discard(self)
+        self._appends.close()

@@ -1,0 +1,52 @@
+"""What a topic's configuration asks of its logs.
+
+Values only, with Kafka's defaults; how they are spelled, validated and changed is not known here.
+One instance is shared by all partitions of a topic and replaced whole when anything in it changes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+from brokers.protocol.records.validation import ProduceRules
+
+# Positions in index files are int32.
+MAX_SEGMENT_BYTES: Final = 2**31 - 1
+# Of retention: keep everything.
+UNLIMITED: Final = -1
+
+DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Sizes in bytes, times in milliseconds; each field is Kafka's topic config of that name."""
+
+    segment_bytes: int = 1024**3
+    segment_ms: int = 7 * DAY_MS
+    # Spreads the rolls of partitions that were created together over this much earlier time.
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 * 1024**2
+    index_interval_bytes: int = 4096
+    retention_ms: int = 7 * DAY_MS
+    retention_bytes: int = UNLIMITED
+    # A deleted segment stays this long for readers that are slow to let go of it.
+    file_delete_delay_ms: int = 60_000
+    # cleanup.policy: whether old segments are deleted by time and size, and whether keys are kept.
+    is_deleted: bool = True
+    is_compacted: bool = False
+    producer_expiration_ms: int = DAY_MS
+    rules: ProduceRules = field(default_factory=ProduceRules)
+
+    def __post_init__(self) -> None:
+        assert 0 < self.segment_bytes <= MAX_SEGMENT_BYTES, f"segments of {self.segment_bytes} B"
+        assert self.segment_index_bytes >= 12, f"{self.segment_index_bytes} B hold no index entry"
+        assert self.segment_ms > 0, f"segments roll after {self.segment_ms} ms"
+        assert self.index_interval_bytes >= 0, f"index interval of {self.index_interval_bytes} B"
+
+    def roll_after_ms(self, folder: str, base_offset: int) -> int:
+        """How much time the segment's records may span: its share of the jitter is its name's."""
+        jitter = min(self.segment_jitter_ms, self.segment_ms)
+        if jitter <= 0:
+            return self.segment_ms
+        return self.segment_ms - crc32(f"{folder}/{base_offset}".encode()) % jitter

@@ -1,0 +1,202 @@
+"""Where in which file a reader finds what it asks for: the plans of reads by offset and by time.
+
+Reads headers, and records only where a time must be found to the record; sends nothing. A plan ends
+at a batch boundary and pins its file, so that the bytes can be sent later, straight from the file,
+however long that takes.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.protocol.records.batch import Batch
+from brokers.protocol.records.reader import Record, records
+from brokers.storage.dense_tail import DenseTail
+from brokers.storage.files import Files
+from brokers.storage.handles import LogFile
+from brokers.storage.headers import Header
+from brokers.storage.log_config import LogConfig
+from brokers.storage.segment import Segment
+from brokers.storage.segments import Segments
+from brokers.storage.time_index import NO_TIMESTAMP
+from brokers.storage.txn_index import AbortedTxn
+
+
+class LogSlice:
+    """Whole batches in one file: `length` bytes at `position`, the first batch from `base_offset`.
+
+    The file stays open and in place until `release`, which must be called exactly once.
+    """
+
+    __slots__ = ("base_offset", "file", "length", "position")
+
+    def __init__(self, file: LogFile, position: int, length: int, base_offset: int) -> None:
+        self.file = file
+        self.position = position
+        self.length = length
+        self.base_offset = base_offset
+        file.pins += 1
+
+    @property
+    def fd(self) -> int:
+        return self.file.fd
+
+    def release(self) -> None:
+        """Lets the file be closed or deleted."""
+        self.file.pins -= 1
+
+    def read(self, files: Files) -> bytes:
+        """The batches themselves, for readers inside of the broker."""
+        return read_fully(files, self.file.fd, self.length, self.position) if self.length else b""
+
+
+# What a slice of nothing points to; it never opens, and counting its pins harms nobody.
+_NOWHERE: Final = LogFile("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRecord:
+    """A record found by its time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def nothing(offset: int) -> LogSlice:
+    """The slice for a reader that has all there is, or that may not see more yet."""
+    return LogSlice(_NOWHERE, 0, 0, offset)
+
+
+def read_fully(files: Files, fd: int, length: int, position: int) -> bytes:
+    """`length` bytes that are known to be in the file."""
+    data = files.pread(fd, length, position)
+    while len(data) < length:
+        more = files.pread(fd, length - len(data), position + len(data))
+        assert more, f"the file ends at {position + len(data)}, {position + length} was expected"
+        data += more
+    return data
+
+
+def read_dense(
+    segments: Segments,
+    tail: DenseTail,
+    offset: int,
+    max_bytes: int,
+    max_offset: int | None,
+    min_one_batch: bool,
+) -> LogSlice:
+    """A plan from the tail of recent batches, for an offset in it: no file is touched."""
+    bases, positions = tail.bases, tail.positions
+    segment = segments.active
+    if offset < segment.base_offset:
+        segment = segments.holding(offset)
+    index = bisect_right(bases, offset) - 1
+    start = positions[index]
+    stop = segment.start + segment.size
+    if start + max_bytes < stop:
+        fitting = bisect_right(positions, start + max_bytes) - 1
+        if fitting > index:
+            stop = positions[fitting]
+        elif not min_one_batch:
+            return nothing(offset)
+        elif index + 1 < len(positions):
+            stop = min(stop, positions[index + 1])
+    if max_offset is not None:
+        # Where the batch that holds it begins: all batches in front of that one are below it.
+        stop = min(stop, positions[bisect_right(bases, max_offset) - 1])
+        if stop <= start:
+            return nothing(offset)
+    file = segment.file
+    if file.fd < 0:
+        segment.handles.open(file)
+    file.was_used = True
+    return LogSlice(file, start - segment.start, stop - start, bases[index])
+
+
+def read_sparse(
+    segments: Segments,
+    offset: int,
+    *,
+    max_bytes: int,
+    max_offset: int,
+    end_offset: int,
+    min_one_batch: bool,
+    config: LogConfig,
+) -> LogSlice:
+    """A plan by the sparse index, for an offset too old for the tail of recent batches."""
+    for index in range(segments.index_of(offset), len(segments)):
+        segment = segments[index]
+        first = segment.find(offset, config)
+        if first is None:
+            # Compaction took the end of this segment; what comes next begins the next one.
+            continue
+        if first.last_offset >= max_offset:
+            break
+        if first.size > max_bytes:
+            if not min_one_batch:
+                break
+            return LogSlice(segment.file, first.position, first.size, first.base_offset)
+        bound = None if segments.end_of(index, end_offset) <= max_offset else max_offset
+        end = segment.end_of_read(first, first.position + max_bytes, bound, config)
+        return LogSlice(segment.file, first.position, end - first.position, first.base_offset)
+    return nothing(offset)
+
+
+def find_timestamp(
+    segments: Segments, timestamp: int, start_offset: int, config: LogConfig
+) -> FoundRecord | None:
+    """The first record at or behind `start_offset` that is not older than `timestamp`."""
+    for segment in segments:
+        if segment.largest_timestamp(config) < timestamp:
+            continue
+        for header in segment.headers_from_time(timestamp, start_offset, config):
+            if header.max_timestamp < timestamp:
+                continue
+            batch = _read_batch(segment, header)
+            for record in _records(batch, config):
+                if record.timestamp >= timestamp and record.offset >= start_offset:
+                    return _found(record, batch)
+    return None
+
+
+def find_max_timestamp(segments: Segments, config: LogConfig) -> FoundRecord | None:
+    """The first record that carries the greatest timestamp of the log; None without timestamps."""
+    latest = max(segments, key=lambda segment: segment.largest_timestamp(config))
+    if latest.max_timestamp == NO_TIMESTAMP:
+        return None
+    header = latest.find(latest.max_timestamp_offset, config)
+    assert header is not None, f"{latest.file.path} lacks offset {latest.max_timestamp_offset}"
+    batch = _read_batch(latest, header)
+    for record in _records(batch, config):
+        if record.timestamp == header.max_timestamp:
+            return _found(record, batch)
+    return None
+
+
+def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedTxn]:
+    """The aborted transactions that overlap with offsets `first` up to below `upper`."""
+    aborted: list[AbortedTxn] = []
+    for segment in segments.from_offset(first):
+        if segment.txn_index is None:
+            continue
+        known = segment.txn_index.aborted_between(first, upper)
+        aborted += known.found
+        if known.is_complete:
+            break
+    return aborted
+
+
+def _read_batch(segment: Segment, header: Header) -> Batch:
+    fd = segment.handles.open(segment.file)
+    return Batch(memoryview(read_fully(segment.handles.files, fd, header.size, header.position)))
+
+
+def _records(batch: Batch, config: LogConfig) -> "list[Record]":
+    return list(records(batch, max_bytes=config.rules.max_decompressed_bytes))
+
+
+def _found(record: Record, batch: Batch) -> FoundRecord:
+    return FoundRecord(
+        offset=record.offset, timestamp=record.timestamp, leader_epoch=batch.leader_epoch
+    )

@@ -1,0 +1,379 @@
+"""From a partition folder in any state to a log that can be trusted, step by step.
+
+Knows nothing of leaders: where a replica could be refilled from is its caller's business. A log
+that was closed cleanly is taken up as it is; any other is read from the segment of the recovery
+point on, batch by batch, and everything derived is made anew on the way.
+
+What is not sound is one of two things. A *torn tail* is what a crash leaves of bytes never synced,
+and is cut off. *Damage* is what happened to bytes that had been synced: below the recovery point,
+or in front of batches that are sound. It is never cut silently: the part in front of it is served,
+the rest stays on the disk, and `Damage` tells the caller, who decides.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+from brokers.protocol.records.batch import NO_LEADER_EPOCH
+from brokers.storage import names
+from brokers.storage.epochs import EpochCache
+from brokers.storage.errors import StorageCorrupt
+from brokers.storage.files import write_all
+from brokers.storage.folder_files import FolderFiles, settle_folder
+from brokers.storage.fsync import sync_path
+from brokers.storage.handles import Handles
+from brokers.storage.log_config import LogConfig
+from brokers.storage.producer_notes import ProducerNotes
+from brokers.storage.resync import has_lost_page, has_sound_batch
+from brokers.storage.scan import Scan
+from brokers.storage.segment import ENTRY, MAX_WAITING, NOT_READ, Segment
+from brokers.storage.segments import Segments
+
+DAMAGED: Final = ".damaged"
+_ALL_SYNCED: Final = 2**63 - 1
+_COPY_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Bytes that had been on the disk and are not what they were; served is what lies below."""
+
+    path: str
+    position: int
+    offset: int  # the first one lost, and the log's end for now
+    reason: str
+    is_flushed: bool  # below the recovery point; else told by sound batches behind it
+
+
+@dataclass(slots=True, kw_only=True)
+class Recovered:
+    """What a log starts from."""
+
+    segments: Segments
+    epochs: EpochCache
+    producers: ProducerNotes
+    start_offset: int = 0
+    end_offset: int = 0
+    damage: Damage | None = None
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    is_new: bool = False
+
+
+class _Recovery:
+    """One recovery of one folder; `run` once."""
+
+    def __init__(
+        self, folder: str, config: LogConfig, handles: Handles, recovery_point: int
+    ) -> None:
+        self._folder = folder
+        self._config = config
+        self._handles = handles
+        self._files = handles.files
+        self._recovery_point = recovery_point
+
+    def run(self, log_start_offset: int, *, is_clean: bool) -> Recovered:
+        present = settle_folder(self._files, self._folder)
+        segments = self._open_segments(present, log_start_offset)
+        self._found = found = Recovered(
+            segments=segments,
+            epochs=EpochCache(),
+            producers=ProducerNotes(self._files, self._folder),
+            is_new=not present.bases,
+        )
+        if found.is_new:
+            found.start_offset = found.end_offset = log_start_offset
+            return found
+        self._saved_point = self._recovery_point
+        if is_clean:
+            # Every byte had been synced, so a flaw is damage wherever it is.
+            self._recovery_point = _ALL_SYNCED
+        unsynced = len(segments) if is_clean else segments.index_of(self._recovery_point)
+        first = self._first_unsound(present, unsynced)
+        found.start_offset = max(log_start_offset, segments[0].base_offset)
+        self._load_epochs(first)
+        if first < len(found.segments):
+            self._scan_from(first)
+        else:
+            self._miss_synced_end()
+            found.producers.rewind(found.segments, found.end_offset, self._config)
+        if log_start_offset > found.end_offset and found.damage is None:
+            self._start_at(log_start_offset)
+        found.start_offset = min(found.start_offset, found.end_offset)
+        found.epochs.truncate_from_end(found.end_offset)
+        found.epochs.truncate_from_start(found.start_offset)
+        if found.damage is None:
+            snapshots = found.producers.snapshots
+            snapshots.remove_above(found.end_offset)
+            self._drop_old_segments()
+            snapshots.remove_strays([segment.base_offset for segment in found.segments])
+        return found
+
+    def _open_segments(self, present: FolderFiles, log_start_offset: int) -> Segments:
+        bases = present.bases or [log_start_offset]
+        segments = []
+        for base_offset in bases:
+            segment = Segment(self._handles, self._folder, base_offset)
+            fd = self._handles.open(segment.file, create=not present.bases)
+            segment.size = self._files.size(fd)
+            segment.max_timestamp = NOT_READ
+            if present.has(base_offset, names.TXN_INDEX):
+                segment.open_txn_index()
+            segments.append(segment)
+        if not present.bases:
+            segments[0].forget_indexes()
+        return Segments(segments)
+
+    def _first_unsound(self, present: FolderFiles, unsynced: int) -> int:
+        """The first segment to read: where `unsynced` ones begin, or one with a bad index."""
+        segments = self._found.segments
+        for index, segment in enumerate(islice(segments, unsynced)):
+            end_offset = segments.end_of(index, _ALL_SYNCED)
+            is_active = segment is segments.active
+            try:
+                if segment.txn_index is not None:
+                    segment.txn_index.check(segment.base_offset, end_offset)
+                if not (
+                    present.has(segment.base_offset, names.OFFSET_INDEX)
+                    and present.has(segment.base_offset, names.TIME_INDEX)
+                ):
+                    segment.rebuild_indexes(self._config)
+                if is_active:
+                    self._found.end_offset = segment.carry_on(self._config)
+            except StorageCorrupt:
+                return index
+        return unsynced
+
+    def _load_epochs(self, first: int) -> None:
+        """The epochs as saved, or else as the segments that are not read have them."""
+        segments = self._found.segments
+        path = os.path.join(self._folder, names.LEADER_EPOCHS)
+        with suppress(StorageCorrupt):
+            self._found.epochs = EpochCache.load(self._files, path)
+        epochs = self._found.epochs
+        # Its start may have been cut further than the log's, if that was not saved in the end.
+        if epochs.earliest is None or epochs.earliest[1] > self._found.start_offset:
+            epochs.clear()
+            for header in chain.from_iterable(s.headers() for s in islice(segments, first)):
+                if header.leader_epoch > epochs.latest:
+                    epochs.assign(header.leader_epoch, header.base_offset)
+
+    def _scan_from(self, first: int) -> None:
+        found = self._found
+        base_offset = found.segments[first].base_offset
+        found.producers.rewind(found.segments, base_offset, self._config)
+        found.end_offset = base_offset
+        epoch = NO_LEADER_EPOCH
+        for index in range(first, len(found.segments)):
+            segment = found.segments[index]
+            if index > 0:
+                self._keep_snapshot(segment.base_offset)
+            scan = self._scan(segment, epoch)
+            epoch = scan.epoch
+            found.end_offset = max(found.end_offset, scan.next_offset)
+            following = found.segments.end_of(index, 0)
+            if scan.flaw is None and following:
+                scan.flaw = self._hole_behind(scan, following)
+            is_unused = 0 < following <= found.start_offset
+            if scan.flaw is not None and is_unused and scan.next_offset < self._recovery_point:
+                # Damage where nobody is served from; a deletion may also have come half way.
+                found.end_offset = following
+                continue
+            if scan.flaw is not None:
+                self._end_at_flaw(index, scan, scan.flaw)
+                break
+        self._miss_synced_end()
+        for segment in islice(found.segments, first, None):
+            self._make_durable(segment)
+        if found.epochs.is_dirty:
+            found.epochs.save(self._files, os.path.join(self._folder, names.LEADER_EPOCHS))
+        self._files.sync_folder(self._folder)
+
+    def _scan(self, segment: Segment, epoch_before: int) -> Scan:
+        """Reads a whole segment and makes anew what is derived from it."""
+        found, interval = self._found, self._config.index_interval_bytes
+        segment.forget_indexes()
+        if segment.txn_index is not None:
+            segment.txn_index.reset()
+        scan = Scan(
+            self._files,
+            self._handles.open(segment.file),
+            position=0,
+            stop=segment.size,
+            next_offset=max(segment.base_offset, found.end_offset),
+            epoch=epoch_before,
+        )
+        note, notes = segment.note, found.producers
+        # Up to where the epochs are known to agree with the batches.
+        agreed_epoch, agreed_below = NO_LEADER_EPOCH, 0
+        for position, size, base_offset, last_offset, epoch, timestamp, producer_id in scan:
+            note(position, size, last_offset, timestamp, interval)
+            if epoch != agreed_epoch or base_offset >= agreed_below:
+                agreed_epoch, agreed_below = epoch, self._agree_on_epoch(epoch, base_offset)
+            if producer_id >= 0:
+                batch = scan.batch(position, size)
+                if notes.note(segment, batch, base_offset, timestamp):
+                    notes.index_aborts()
+        found.scanned_bytes += scan.position
+        return scan
+
+    def _agree_on_epoch(self, epoch: int, offset: int) -> int:
+        """Corrects the epochs where a batch contradicts them; returns how far they now agree.
+
+        What is saved stays otherwise: compaction removes an epoch's first batch, but not the fact.
+        """
+        epochs = self._found.epochs
+        if epoch >= 0 and epochs.epoch_for_offset(offset) != epoch:
+            epochs.truncate_from_end(offset)
+            if epoch > epochs.latest:
+                epochs.assign(epoch, offset)
+        later = (start for _, start in epochs.entries() if start > offset)
+        return min(later, default=_ALL_SYNCED)
+
+    def _keep_snapshot(self, base_offset: int) -> None:
+        """Makes sure that the producers are known at a segment's beginning when older ones go."""
+        notes = self._found.producers
+        if notes.snapshot_offset == base_offset:
+            sync_path(self._files, notes.snapshots.path(base_offset))
+        else:
+            notes.snapshots.save(base_offset, notes.states)
+            notes.snapshot_offset = base_offset
+
+    def _hole_behind(self, scan: Scan, following: int) -> str | None:
+        """Why the next segment cannot follow; compaction alone leaves offsets out."""
+        if self._config.is_compacted or scan.next_offset == following:
+            return None
+        return f"it ends at {scan.next_offset}, the next segment begins at {following}"
+
+    def _end_at_flaw(self, index: int, scan: Scan, flaw: str) -> None:
+        found = self._found
+        segment = found.segments[index]
+        fd = self._handles.open(segment.file)
+        is_synced = scan.next_offset < self._recovery_point
+        # A page that was lost in a crash leaves sound batches behind it, if those were luckier.
+        if is_synced or (
+            not has_lost_page(self._files, fd, scan.position, scan.stop)
+            and has_sound_batch(self._files, fd, scan.position, scan.stop, scan.next_offset)
+        ):
+            found.damage = Damage(
+                path=segment.file.path,
+                position=scan.position,
+                offset=found.end_offset,
+                reason=flaw,
+                is_flushed=is_synced,
+            )
+            for later in found.segments.take_newest(index + 1):
+                later.release()
+            segment.size = scan.position
+            return
+        # From the end on, so that a crash meanwhile leaves no hole but only a shorter tail.
+        removed = found.segments.take_newest(index + 1)
+        for later in removed:
+            later.remove()
+        if removed:
+            self._files.sync_folder(self._folder)
+        found.cut_bytes = scan.stop - scan.position + sum(later.size for later in removed)
+        self._files.truncate(fd, scan.position)
+        segment.size = scan.position
+
+    def _miss_synced_end(self) -> None:
+        """Notes as damage that the log ends, though soundly, in front of what had been synced."""
+        found, segment = self._found, self._found.segments.active
+        # What is below the log's start is missed by nobody.
+        is_missed = max(found.end_offset, found.start_offset) < self._saved_point
+        if is_missed and found.damage is None:
+            found.damage = Damage(
+                path=segment.file.path,
+                position=segment.size,
+                offset=found.end_offset,
+                reason=f"it ends at {found.end_offset}, but up to {self._saved_point} was synced",
+                is_flushed=True,
+            )
+
+    def _make_durable(self, segment: Segment) -> None:
+        """What was read may be in the page cache only; nobody may see that before it is synced."""
+        self._files.datasync(self._handles.open(segment.file))
+        if segment is not self._found.segments.active:
+            segment.seal()
+            sync_path(self._files, segment.offset_index.path)
+            sync_path(self._files, segment.time_index.path)
+        elif len(segment.waiting) >= MAX_WAITING * ENTRY.size:
+            # The next recovery would read this segment again, so its indexes need no sync.
+            segment.write_indexes()
+        unsynced = segment.txn_index.unsynced() if segment.txn_index is not None else None
+        if segment.txn_index is not None and unsynced is not None:
+            fd, mark = unsynced
+            self._files.datasync(fd)
+            segment.txn_index.synced(mark)
+
+    def _start_at(self, offset: int) -> None:
+        """The log's end was lost, and with it all that its start had left: it goes on empty."""
+        found = self._found
+        for segment in found.segments.take_newest(0):
+            segment.remove()
+        segment = Segment(self._handles, self._folder, offset)
+        self._handles.open(segment.file, create=True)
+        segment.forget_indexes()
+        found.segments.append(segment)
+        found.end_offset = offset
+        found.epochs.clear()
+        found.producers.snapshots.remove_above(-1)
+        found.producers.rewind(found.segments, offset, self._config)
+        self._files.sync_folder(self._folder)
+
+    def _drop_old_segments(self) -> None:
+        """Removes what is wholly below the log's start: retention had not come so far."""
+        found = self._found
+        count = found.segments.index_of(found.start_offset)
+        if count == 0:
+            return
+        for segment in found.segments.take_oldest(count):
+            segment.remove()
+        self._files.sync_folder(self._folder)
+
+
+def recover(
+    folder: str,
+    config: LogConfig,
+    handles: Handles,
+    *,
+    recovery_point: int,
+    log_start_offset: int,
+    is_clean: bool,
+) -> Recovered:
+    """Opens the folder, or begins an empty log in it; all that is found is durable on return."""
+    if not handles.files.exists(folder):
+        handles.files.make_folder(folder)
+        handles.files.sync_folder(os.path.dirname(folder))
+    return _Recovery(folder, config, handles, recovery_point).run(
+        log_start_offset, is_clean=is_clean
+    )
+
+
+def set_damage_aside(handles: Handles, segment: Segment, folder: str) -> None:
+    """Moves all behind the end of `segment` into files that end in `.damaged`, and cuts it off."""
+    files = handles.files
+    for name in files.list_folder(folder):
+        file = names.parse_offset_file(name)
+        if file is None or file.marker or file.offset <= segment.base_offset:
+            continue
+        path = os.path.join(folder, name)
+        if file.suffix == names.LOG:
+            files.rename(path, path + DAMAGED)
+        elif file.suffix in names.SEGMENT_SUFFIXES:
+            files.unlink(path)
+    fd = handles.open(segment.file)
+    copy = files.open(segment.file.path + DAMAGED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        position = segment.size
+        while data := files.pread(fd, _COPY_BYTES, position):
+            write_all(files, copy, data)
+            position += len(data)
+        files.datasync(copy)
+    finally:
+        files.close(copy)
+    files.sync_folder(folder)
+    files.truncate(fd, segment.size)
+    files.datasync(fd)

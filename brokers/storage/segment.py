@@ -1,0 +1,328 @@
+"""One segment: a log file from its base offset on, with the indexes that find offsets in it.
+
+Knows nothing of other segments, of the rules of appending, or of who reads. The file is the truth:
+whatever an index says is confirmed by a batch header before it is believed, and an index that turns
+out wrong is made anew from the headers.
+"""
+
+import os
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from struct import Struct
+from typing import Final
+
+from brokers.storage import names, offset_index, time_index
+from brokers.storage.errors import StorageCorrupt
+from brokers.storage.handles import Handles, LogFile
+from brokers.storage.headers import Header, seek, walk
+from brokers.storage.log_config import LogConfig
+from brokers.storage.offset_index import IndexEntry, OffsetIndex
+from brokers.storage.time_index import NO_TIMESTAMP, TimeEntry, TimeIndex
+from brokers.storage.txn_index import TxnIndex
+
+# Offsets in an index are int32, relative to the base offset.
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+# An index entry as it waits: last offset and position of a batch, the greatest timestamp up to
+# there and the last offset of the batch that has it. One for both indexes, which grow together.
+ENTRY: Final = Struct("qqqq")
+# At most 8 KiB of memory per log, and one write to each index per megabyte of log or more.
+MAX_WAITING: Final = 256
+# A time index that lost its end would make a segment look older than it is, and retention acts on
+# that. It is held against this many batches behind its last entry; mostly there are none.
+_TIME_SAMPLES: Final = 32
+# One that is smaller is walked instead, which costs less than a tenth of a millisecond.
+_SMALL_BYTES: Final = 16 * 1024
+# Of a segment from an earlier run: its time index knows, and is asked when someone must know.
+NOT_READ: Final = -2
+
+
+class IndexLies(StorageCorrupt):
+    """An index contradicts the log; it is rebuilt, and nobody outside of this module sees it."""
+
+
+class Segment:
+    """Not thread-safe; belongs to its log, which appends to the newest one and keeps it true."""
+
+    __slots__ = (
+        "base_offset",
+        "bytes_since_index",
+        "file",
+        "first_timestamp",
+        "handles",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offset_index",
+        "size",
+        "start",
+        "time_index",
+        "txn_index",
+        "waiting",
+    )
+
+    def __init__(self, handles: Handles, folder: str, base_offset: int) -> None:
+        path = os.path.join(folder, names.offset_file(base_offset, names.LOG))
+        self.handles = handles
+        self.base_offset = base_offset
+        self.file = LogFile(path)
+        self.offset_index = OffsetIndex(handles.files, handles.indexes, path, base_offset)
+        self.time_index = TimeIndex(handles.files, handles.indexes, path, base_offset)
+        self.txn_index: TxnIndex | None = None  # comes with the first aborted transaction
+        # Index entries not yet looked at, packed by `ENTRY`: half of the appends make one.
+        self.waiting = bytearray()
+        self.size = 0
+        # Where the file begins if all files of the log were one; only differences mean something.
+        self.start = 0
+        self.bytes_since_index = 0
+        self.first_timestamp: int | None = None  # of the first batch, once someone had to know
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset  # the last offset of the batch that has it
+
+    def headers(self, position: int = 0) -> Iterator[Header]:
+        """The batches of the file from `position` on, which must be a batch's beginning."""
+        fd = self.handles.open(self.file)
+        return walk(self.handles.files, fd, self.file.path, position, self.size)
+
+    def find(self, offset: int, config: LogConfig) -> Header | None:
+        """The first batch that does not end below `offset`; None if this segment has none."""
+        try:
+            return self._find(offset)
+        except StorageCorrupt:
+            # Either an index led astray, or the log is damaged and the rebuild says so.
+            self.rebuild_indexes(config)
+            return self._find(offset)
+
+    def headers_from_time(
+        self, timestamp: int, start_offset: int, config: LogConfig
+    ) -> Iterator[Header]:
+        """The batches among which those at or behind `timestamp` and `start_offset` are."""
+        self.settle()
+        entry = self.time_index.lookup(timestamp)
+        try:
+            self._confirm_time(entry)
+        except StorageCorrupt:
+            self.rebuild_indexes(config)
+            entry = self.time_index.lookup(timestamp)
+        first = self.find(max(entry.offset, start_offset), config)
+        return iter(()) if first is None else self.headers(first.position)
+
+    def end_of_read(
+        self, first: Header, limit: int, max_offset: int | None, config: LogConfig
+    ) -> int:
+        """The last batch boundary up to position `limit` and offset `max_offset`, behind `first`.
+
+        It may lie somewhat short of both, at an index entry, since that needs no walk to find.
+        """
+        try:
+            return self._end_of_read(first, limit, max_offset)
+        except StorageCorrupt:
+            self.rebuild_indexes(config)
+            return self._end_of_read(first, limit, max_offset)
+
+    def largest_timestamp(self, config: LogConfig) -> int:
+        """The greatest timestamp in the segment, -1 without any; read once for old segments."""
+        if self.max_timestamp == NOT_READ:
+            self.carry_on(config)
+        return self.max_timestamp
+
+    def read_first_timestamp(self) -> int:
+        """The first batch's timestamp, which the time to roll counts from; -1 without any."""
+        if self.first_timestamp is None:
+            first = next(self.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self.first_timestamp = first.max_timestamp
+        return self.first_timestamp
+
+    def note(
+        self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int
+    ) -> None:
+        """Takes a batch at the end of the file into timestamps and indexes, by Kafka's rules."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.bytes_since_index > interval:
+            self.waiting += ENTRY.pack(
+                last_offset, position, self.max_timestamp, self.max_timestamp_offset
+            )
+            self.bytes_since_index = 0
+        self.bytes_since_index += size
+
+    def settle(self) -> None:
+        """Moves entries that wait into the indexes, still in memory, before they are searched."""
+        if self.waiting:
+            columns = array("q", bytes(self.waiting))
+            self.offset_index.extend(columns[0::4], columns[1::4])
+            self.time_index.extend(columns[2::4], columns[3::4])
+            self.waiting = bytearray()
+
+    def index_room(self, config: LogConfig) -> int:
+        """How many entries fit into both indexes; the time index keeps one for the roll."""
+        self.settle()
+        room = config.segment_index_bytes
+        return min(
+            room // offset_index.ENTRY_SIZE - self.offset_index.entries,
+            room // time_index.ENTRY_SIZE - 1 - self.time_index.entries,
+        )
+
+    def write_indexes(self) -> None:
+        """Writes what waits in memory; after an OSError it still waits."""
+        self.settle()
+        self.offset_index.write_pending()
+        self.time_index.write_pending()
+
+    def seal(self) -> None:
+        """Brings both index files to their final state: no more batches come."""
+        self.settle()
+        self.time_index.extend((self.max_timestamp,), (self.max_timestamp_offset,))
+        self.write_indexes()
+
+    def carry_on(self, config: LogConfig) -> int:
+        """Takes up a file where its indexes end and returns the offset that comes next."""
+        try:
+            next_offset = self._carry_on(config)
+        except StorageCorrupt:
+            return self.rebuild_indexes(config)
+        if self.waiting:
+            self.write_indexes()
+        return next_offset
+
+    def rebuild_indexes(self, config: LogConfig) -> int:
+        """Makes both indexes from the batch headers; returns the offset behind the last batch."""
+        self.forget_indexes()
+        next_offset = self.base_offset
+        for header in self.headers():
+            next_offset = self._note_header(header, config)
+        self.seal()
+        return next_offset
+
+    def forget_indexes(self) -> None:
+        """Empties indexes and timestamps, before all batches are noted anew."""
+        self.waiting = bytearray()
+        self.offset_index.clear()
+        self.time_index.clear()
+        self.bytes_since_index = 0
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = self.base_offset
+
+    def cut(self, position: int, offset: int) -> None:
+        """Cuts the file at `position`, where `offset` begins, and the indexes with it."""
+        self.handles.files.truncate(self.handles.open(self.file), position)
+        self.size = position
+        self.settle()
+        self.offset_index.cut(offset, position)
+        self.time_index.cut(offset)
+        self.write_indexes()
+        if self.txn_index is not None:
+            self.txn_index.truncate_to(offset)
+        if position == 0:
+            self.first_timestamp = None
+
+    def open_txn_index(self) -> TxnIndex:
+        """The index of aborted transactions, whose file comes with the first of them."""
+        if self.txn_index is None:
+            path = self.file.path.removesuffix(names.LOG) + names.TXN_INDEX
+            self.txn_index = TxnIndex(self.handles.files, path)
+        return self.txn_index
+
+    def release(self) -> None:
+        """Closes its files and gives up memory; nobody may hold them any more."""
+        self.offset_index.release()
+        self.time_index.release()
+        self.handles.close(self.file)
+        if self.txn_index is not None:
+            self.txn_index.close()
+
+    def paths(self) -> list[str]:
+        """Every file the segment may have, the log first."""
+        stem = self.file.path.removesuffix(names.LOG)
+        return [stem + suffix for suffix in names.SEGMENT_SUFFIXES]
+
+    def remove(self) -> None:
+        """Unlinks the files; only for segments that nobody has seen yet."""
+        self.release()
+        for path in self.paths():
+            with suppress(FileNotFoundError):
+                self.handles.files.unlink(path)
+
+    def _find(self, offset: int) -> Header | None:
+        self.settle()
+        entry = self.offset_index.lookup(offset)
+        if entry.position >= self.size > 0:
+            self._confirm(entry, None)
+        fd = self.handles.open(self.file)
+        first_ends_at = entry.offset if entry.position > 0 else None
+        return seek(
+            self.handles.files, fd, self.file.path, entry.position, self.size, offset, first_ends_at
+        )
+
+    def _end_of_read(self, first: Header, limit: int, max_offset: int | None) -> int:
+        self.settle()
+        entries = []
+        if limit < self.size:
+            entries.append(self.offset_index.lookup_position(limit))
+        if max_offset is not None:
+            # A batch that ends at max_offset - 1 may be read, and so may all in front of it.
+            entries.append(self.offset_index.lookup(max_offset - 1))
+        if not entries:
+            return self.size
+        entry = min(entries, key=lambda found: found.position)
+        if entry.position > first.position:
+            self._confirm(entry, next(self.headers(entry.position), None))
+            return entry.position
+        end = first.end
+        for header in self.headers(end):
+            if header.end > limit or (max_offset is not None and header.last_offset >= max_offset):
+                break
+            end = header.end
+        return end
+
+    def _carry_on(self, config: LogConfig) -> int:
+        self.settle()
+        entry, latest = self.offset_index.last, self.time_index.last
+        if entry.position >= self.size:
+            self._confirm(entry, None)
+        self._confirm_time(latest)
+        self._confirm_latest(latest)
+        self.max_timestamp, self.max_timestamp_offset = latest
+        self.bytes_since_index = 0
+        next_offset = self.base_offset
+        for header in self.headers(entry.position):
+            if header.position == entry.position and entry.position > 0:
+                self._confirm(entry, header)
+                self.bytes_since_index = header.size
+                next_offset = header.last_offset + 1
+            else:
+                next_offset = self._note_header(header, config)
+        return next_offset
+
+    def _note_header(self, header: Header, config: LogConfig) -> int:
+        position, size, _, last_offset, max_timestamp, _ = header
+        self.note(position, size, last_offset, max_timestamp, config.index_interval_bytes)
+        if len(self.waiting) >= MAX_WAITING * ENTRY.size:
+            self.write_indexes()
+        return last_offset + 1
+
+    def _confirm(self, entry: IndexEntry, header: Header | None) -> None:
+        if entry.position > 0 and (header is None or header.last_offset != entry.offset):
+            raise IndexLies(self.offset_index.path, 0, f"{entry} against {header}")
+
+    def _confirm_time(self, entry: TimeEntry) -> None:
+        if entry.timestamp == NO_TIMESTAMP:
+            return
+        header = self._find(entry.offset)
+        if header is None or (header.max_timestamp, header.last_offset) != entry:
+            raise IndexLies(self.time_index.path, 0, f"{entry} against {header}")
+
+    def _confirm_latest(self, latest: TimeEntry) -> None:
+        if self.size <= _SMALL_BYTES:
+            later = list(self.headers())
+        else:
+            samples = self.offset_index.sample_after(latest.offset, _TIME_SAMPLES)
+            later = [header for s in samples for header in islice(self.headers(s.position), 1)]
+        # Behind the offset index the headers are read anyway.
+        indexed = self.offset_index.last.offset
+        for header in later:
+            if header.max_timestamp > latest.timestamp and header.last_offset <= indexed:
+                raise IndexLies(self.time_index.path, 0, f"{header} is later than {latest}")

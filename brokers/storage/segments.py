@@ -1,0 +1,78 @@
+"""The segments of one log, oldest first: which one holds an offset, what it costs to read there.
+
+Knows order and sizes, not what is appended or why something is deleted. A log has at least one
+segment, and only the last one, the active one, grows.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from brokers.storage.segment import Segment
+
+
+class Segments:
+    """Not thread-safe; belongs to its log."""
+
+    __slots__ = ("_bases", "_segments")
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        assert segments, "a log has at least one segment"
+        self._bases: list[int] = []
+        self._segments: list[Segment] = []
+        for segment in segments:
+            self.append(segment)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self._segments[index]
+
+    @property
+    def active(self) -> Segment:
+        return self._segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    def append(self, segment: Segment) -> None:
+        """Adds the new active segment, which begins where the old one ends."""
+        if self._segments:
+            last = self._segments[-1]
+            assert segment.base_offset > last.base_offset, "segments are in order"
+            segment.start = last.start + last.size
+        self._bases.append(segment.base_offset)
+        self._segments.append(segment)
+
+    def index_of(self, offset: int) -> int:
+        """The index of the last segment that begins at or before `offset`, or else the first."""
+        return max(0, bisect_right(self._bases, offset) - 1)
+
+    def holding(self, offset: int) -> Segment:
+        """The segment in which to look for `offset`."""
+        return self._segments[max(0, bisect_right(self._bases, offset) - 1)]
+
+    def from_offset(self, offset: int) -> Iterator[Segment]:
+        """The segments that may hold `offset` or what comes behind it, oldest first."""
+        return iter(self._segments[self.index_of(offset) :])
+
+    def end_of(self, index: int, log_end: int) -> int:
+        """The offset behind the segment: where the next one begins, or the log ends."""
+        return self._bases[index + 1] if index + 1 < len(self._bases) else log_end
+
+    def take_oldest(self, count: int) -> list[Segment]:
+        """Removes and returns the oldest ones; the active one stays."""
+        assert count < len(self._segments), f"{count} of {len(self._segments)} segments taken"
+        taken = self._segments[:count]
+        del self._segments[:count], self._bases[:count]
+        return taken
+
+    def take_newest(self, keep: int) -> list[Segment]:
+        """Removes and returns all but the `keep` oldest ones, the newest first."""
+        taken = self._segments[keep:][::-1]
+        del self._segments[keep:], self._bases[keep:]
+        return taken

@@ -1,0 +1,40 @@
+"""Which failures heal and which end a log dir."""
+
+import errno
+
+import pytest
+
+from brokers.protocol.errors import ErrorCode
+from brokers.storage.errors import (
+    LogDirFailed,
+    OffsetOutOfRange,
+    OutOfSpace,
+    StorageCorrupt,
+    write_failed,
+)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_an_answer_that_clients_retry(number: int) -> None:
+    error = write_failed("/d/t-0/0.log", "append", OSError(number, "full"))
+
+    assert isinstance(error, OutOfSpace)
+    assert error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert error.code.retriable
+    assert "append of /d/t-0/0.log" in str(error)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS, errno.EBADF])
+def test_any_other_failed_write_ends_the_log_dir(number: int) -> None:
+    error = write_failed("/d/t-0/0.log", "append", OSError(number, "broken"))
+
+    assert isinstance(error, LogDirFailed)
+    assert str(error) == "append of /d/t-0/0.log failed: broken"
+    assert error.cause.errno == number
+
+
+def test_messages_name_the_value_and_the_limit() -> None:
+    assert str(OffsetOutOfRange(9, 3, 7)).endswith(
+        "offset 9 is outside the log, which holds 3 to 7"
+    )
+    assert str(StorageCorrupt("/d/x", 12, "bad CRC")) == "/d/x is corrupt at byte 12: bad CRC"
