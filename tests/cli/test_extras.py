@@ -73,3 +73,17 @@ def test_in_ci_root_must_have_every_extra(
     monkeypatch.setattr(os, "geteuid", lambda: user)
 
     assert ensure_extras() == may_start
+
+
+def test_in_ci_root_goes_without_what_is_not_required(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extra = Extra(
+        name="x", is_here=lambda: False, ensure=refuse, missing="no x: get x", is_required=False
+    )
+    monkeypatch.setattr(extras, "EXTRAS", {"x": extra})
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    assert ensure_extras()
+    assert capsys.readouterr().err == "no x: get x\n  (only root may)\n"

@@ -1,0 +1,137 @@
+"""Fetches Apache Kafka itself with Maven, for the tests that compare with a real broker.
+
+An extra of the tests, never a requirement: it is tried only where Maven is installed and its
+registry answers. No registry is named here; Maven's own settings know one. Either outcome is kept
+in `.venv`, so that the next run asks nobody.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cli.environment import ROOT
+from cli.installer import InstallError
+
+# The version whose client classes the oracle wheel holds.
+KAFKA_VERSION = "4.3.0"
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies"
+# 45 MB; the limit is for a registry that answers and sends nothing.
+FETCH_SECONDS = 300
+# A registry that did not answer is asked again the next day, not by the next run.
+RETRY_AFTER_SECONDS = 24 * 3600
+# Debian's Maven colours its words even where nobody looks.
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+# The broker, its tools (without Connect, which doubles the files), and something that shows its
+# log lines.
+PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>samsa</groupId>
+  <artifactId>kafka-for-tests</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>{KAFKA_VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka-tools</artifactId>
+      <version>{KAFKA_VERSION}</version>
+      <exclusions>
+        <exclusion>
+          <groupId>org.apache.kafka</groupId>
+          <artifactId>connect-runtime</artifactId>
+        </exclusion>
+      </exclusions>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId>
+      <artifactId>slf4j-simple</artifactId>
+      <version>1.7.36</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+class KafkaJars:
+    """The jars of a Kafka broker in one folder, which appears only when all of them are there."""
+
+    def __init__(self, folder: Path = ROOT / ".venv" / f"kafka-{KAFKA_VERSION}") -> None:
+        self.folder = folder
+        self._failure = folder.with_name(f"{folder.name}.failed")
+
+    def is_here(self) -> bool:
+        return self.folder.is_dir()
+
+    def ensure(self) -> None:
+        """Fetch the jars unless they are there, or failed to come a short while ago."""
+        if self.is_here():
+            return
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise InstallError("mvn is not installed")
+        if self._failed_lately():
+            reason = self._failure.read_text(encoding="utf-8")
+            raise InstallError(f"{reason}; delete {self._failure} to try again today")
+        self.folder.parent.mkdir(exist_ok=True)
+        started = time.monotonic()
+        sys.stderr.write(f"  mvn: fetching Kafka {KAFKA_VERSION} and what it needs, 45 MB …\n")
+        try:
+            self._fetch(maven)
+        except InstallError as error:
+            self._failure.write_text(str(error), encoding="utf-8")
+            raise
+        self._failure.unlink(missing_ok=True)
+        sys.stderr.write(f"  mvn: done [{time.monotonic() - started:.0f} s]\n")
+
+    def _failed_lately(self) -> bool:
+        try:
+            failed = self._failure.stat().st_mtime
+        except FileNotFoundError:
+            return False
+        return time.time() - failed < RETRY_AFTER_SECONDS
+
+    def _fetch(self, maven: str) -> None:
+        with tempfile.TemporaryDirectory(dir=self.folder.parent, prefix="kafka-") as name:
+            project, jars = Path(name, "pom.xml"), Path(name, "jars")
+            project.write_text(PROJECT, encoding="utf-8")
+            run_maven(
+                [
+                    *(maven, "--batch-mode", "--quiet", "--strict-checksums", f"--file={project}"),
+                    *(PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={jars}"),
+                ]
+            )
+            try:
+                jars.rename(self.folder)
+            except OSError as error:
+                # Another run may have been quicker.
+                if not self.is_here():
+                    raise InstallError(f"the jars could not be kept: {error}") from error
+
+
+def run_maven(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=FETCH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InstallError(f"mvn was not done within {FETCH_SECONDS} s") from error
+    except OSError as error:
+        raise InstallError(f"mvn could not be started: {error}") from error
+    if done.returncode != 0:
+        plain = COLOUR.sub("", done.stdout)
+        words = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines()]
+        raise InstallError(f"mvn failed: {next(filter(None, words), 'it said nothing')[:300]}")
