@@ -26,7 +26,7 @@ from brokers.protocol.records.batch import (
 )
 from brokers.protocol.records.compression import Compression, compress
 from brokers.protocol.records.crc32c import crc32c
-from brokers.protocol.records.reader import MAX_INT32, Header
+from brokers.protocol.records.reader import MAX_INT32, MAX_INT64, MIN_INT64, Header
 
 _NULL: Final = b"\x01"  # -1 as a zigzag varint
 _NO_ATTRIBUTES: Final = b"\x00"
@@ -64,6 +64,15 @@ class BatchBuilder:
         is_transactional: bool = False,
         is_control: bool = False,
     ) -> None:
+        for name, value, bits in (
+            ("base offset", base_offset, 64),
+            ("leader epoch", leader_epoch, 32),
+            ("producer id", producer_id, 64),
+            ("producer epoch", producer_epoch, 16),
+            ("base sequence", base_sequence, 32),
+        ):
+            if not -(1 << bits - 1) <= value < 1 << bits - 1:
+                raise EncodeError(f"{name} {value} does not fit into {bits} bits")
         self._attributes = (
             compression
             | (TRANSACTIONAL_FLAG if is_transactional else 0)
@@ -90,26 +99,31 @@ class BatchBuilder:
         *,
         offset: int | None = None,
     ) -> None:
-        """Add a record at the next offset, or at a later one."""
+        """Add a record at the next offset, or at a later one; what cannot be written is refused."""
         delta = self._last_delta + 1 if offset is None else offset - self._base_offset
         if not self._last_delta < delta <= MAX_INT32:
             raise EncodeError(f"offset delta {delta} follows {self._last_delta}")
-        if not self.record_count:
-            self._base_timestamp = self._max_timestamp = timestamp
-        elif timestamp > self._max_timestamp:
-            self._max_timestamp = timestamp
+        if self._base_offset + delta > MAX_INT64:
+            raise EncodeError(f"offset {self._base_offset + delta} does not fit into 64 bits")
+        if not MIN_INT64 <= timestamp <= MAX_INT64:
+            raise EncodeError(f"timestamp {timestamp} does not fit into 64 bits")
+        base_timestamp = self._base_timestamp if self.record_count else timestamp
         fields = [
             _NO_ATTRIBUTES,
-            varint(timestamp - self._base_timestamp),
+            varint(timestamp - base_timestamp),
             varint(delta),
             *_nullable(key),
             *_nullable(value),
             varint(len(headers)),
         ]
         for name, content in headers:
-            fields += *_nullable(name), *_nullable(content)
+            fields += *_named(name), *_nullable(content)
         record = b"".join(fields)
         prefix = varint(len(record))
+        # Nothing of the builder changes before all of the record is known to be sound.
+        self._base_timestamp = base_timestamp
+        if not self.record_count or timestamp > self._max_timestamp:
+            self._max_timestamp = timestamp
         self._parts += prefix, record
         self._last_delta = delta
         self.record_count += 1
@@ -161,6 +175,13 @@ def varint(value: int) -> bytes:
         number >>= 7
     encoded.append(number)
     return bytes(encoded)
+
+
+def _named(name: bytes | None) -> tuple[bytes, ...]:
+    """Encode the name of a header, which readers refuse when it is null."""
+    if name is None:
+        raise EncodeError("header without a name")
+    return varint(len(name)), name
 
 
 def _nullable(data: bytes | None) -> tuple[bytes, ...]:

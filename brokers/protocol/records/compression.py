@@ -3,7 +3,9 @@
 Knows nothing of records. Whatever a client sends may be a bomb (1 MiB of zstd can say 32 GiB) or
 several frames glued together, so every codec here is driven in steps of at most 1 MiB of output,
 reads all frames of a body, counts them under one cap, and treats a cut or trailing byte as
-corruption. Peak memory is twice what was unpacked: the pieces, then the whole.
+corruption. Frames and blocks that this module steps through are counted as well, since each costs
+time whatever it holds. Peak memory is twice what was unpacked, the pieces and then the whole of
+them, and what the codec itself keeps.
 """
 
 import zlib
@@ -26,6 +28,14 @@ OUTPUT_STEP: Final = 2**20
 INPUT_STEP: Final = 2**16
 # Clients write one frame. Opening a frame costs microseconds, so a body may not consist of them.
 MAX_FRAMES: Final = 1024
+# So does a block that is stepped over here, in a body of snappy or zstd. Besides these a body may
+# have one block for each so many of its bytes, which leaves room for a client that flushes a block
+# every few records, and one for each full zstd block that the cap allows.
+MAX_BLOCKS: Final = 1024
+MIN_BLOCK_SHARE: Final = 256
+# Pieces below this size are joined as they come: as objects of their own they would take several
+# times what they hold.
+_SMALL_PIECE: Final = 4096
 
 # A zstd block unpacks to at most this much; the format says so, and the library refuses more.
 ZSTD_BLOCK: Final = 2**17
@@ -99,14 +109,24 @@ class _Frame(Protocol):
 
 
 class _Output:
-    """Unpacked pieces under the cap."""
+    """Unpacked pieces under the cap, and the count of blocks that they come from."""
 
-    __slots__ = ("_left", "_max_bytes", "_pieces")
+    __slots__ = ("_blocks_left", "_left", "_max_blocks", "_max_bytes", "_pieces")
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, *, packed_bytes: int, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._left = max_bytes
+        self._max_blocks = MAX_BLOCKS + packed_bytes // MIN_BLOCK_SHARE + max_bytes // ZSTD_BLOCK
+        self._blocks_left = self._max_blocks
         self._pieces: list[Buffer] = []
+
+    def count_block(self) -> None:
+        self._blocks_left -= 1
+        if self._blocks_left < 0:
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"packed records lie in more than the limit of {self._max_blocks} blocks",
+            )
 
     def reserve(self, size: int) -> None:
         """Refuse what would not fit, before it is unpacked."""
@@ -119,7 +139,13 @@ class _Output:
     def add(self, piece: Buffer) -> None:
         self.reserve(len(piece))
         self._left -= len(piece)
-        self._pieces.append(piece)
+        pieces = self._pieces
+        if not pieces or len(piece) >= _SMALL_PIECE:
+            pieces.append(piece)
+        elif isinstance(pieces[-1], bytearray):
+            pieces[-1] += piece
+        else:
+            pieces.append(bytearray(piece))
 
     def joined(self) -> bytes:
         return b"".join(self._pieces)
@@ -133,7 +159,8 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
 def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
     """Unpack the records of a batch to at most `max_bytes`."""
     try:
-        return _DECOMPRESS[codec](memoryview(data), _Output(max_bytes))
+        output = _Output(packed_bytes=len(data), max_bytes=max_bytes)
+        return _DECOMPRESS[codec](memoryview(data), output)
     except _BROKEN as error:
         raise _corrupt(codec, str(error)) from error
 
@@ -199,10 +226,14 @@ def _inflate(
     for _ in range(MAX_FRAMES):
         frame = open_frame()
         while not frame.eof:
-            chunk = data[position : position + INPUT_STEP] if frame.needs_input else b""
+            is_hungry = frame.needs_input
+            chunk = data[position : position + INPUT_STEP] if is_hungry else b""
             position += len(chunk)
             piece = frame.decompress(chunk, OUTPUT_STEP)
-            if not chunk and not piece and not frame.eof:
+            is_stuck = not chunk and not piece and not frame.eof
+            # A sated frame may give nothing and only grow hungry: lz4 does so where a step ended
+            # together with a block.
+            if is_stuck and (is_hungry or not frame.needs_input):
                 raise _corrupt(codec, f"cut after {end} bytes")
             output.add(piece)
         position -= len(frame.unused_data or b"")
@@ -217,6 +248,7 @@ def _decompress_snappy(data: memoryview, output: _Output) -> bytes:
         return output.joined()
     position, end = 0, len(data)
     while position < end:
+        output.count_block()
         if _is_xerial(data, position):
             # Streams may be glued together; the versions say nothing that a reader needs.
             position += len(_XERIAL_HEADER)
@@ -227,7 +259,8 @@ def _decompress_snappy(data: memoryview, output: _Output) -> bytes:
         size = _INT32.unpack_from(data, position)[0]
         if not 0 < size <= end - start:
             raise _corrupt(Compression.SNAPPY, f"block of {size} bytes, {end - start} are left")
-        _add_snappy_block(data[start : start + size], output)
+        if not _add_snappy_block(data[start : start + size], output):
+            raise _corrupt(Compression.SNAPPY, "a block that unpacks to nothing")
         position = start + size
     if position > end:
         raise _corrupt(Compression.SNAPPY, f"cut after {end} bytes")
@@ -238,7 +271,8 @@ def _is_xerial(data: memoryview, position: int) -> bool:
     return bytes(data[position : position + len(XERIAL_MAGIC)]) == XERIAL_MAGIC
 
 
-def _add_snappy_block(block: memoryview, output: _Output) -> None:
+def _add_snappy_block(block: memoryview, output: _Output) -> int:
+    """Unpack one block and return its size."""
     if not block:
         raise _corrupt(Compression.SNAPPY, "an empty block")
     size = cramjam.snappy.decompress_raw_len(block)
@@ -246,6 +280,7 @@ def _add_snappy_block(block: memoryview, output: _Output) -> None:
     if size > SNAPPY_MAX_RATIO * len(block):
         raise _corrupt(Compression.SNAPPY, f"{len(block)} bytes cannot unpack to {size}")
     output.add(memoryview(cramjam.snappy.decompress_raw(block)))
+    return size
 
 
 def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
@@ -255,7 +290,7 @@ def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
     position, end = 0, len(data)
     for _ in range(MAX_FRAMES):
         frame = decompressor.decompressobj()
-        for stop in _zstd_steps(data, position):
+        for stop in _zstd_steps(data, position, output):
             output.add(frame.decompress(data[position:stop]))
             position = stop
         if not frame.eof:
@@ -265,7 +300,7 @@ def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
     raise _corrupt(Compression.ZSTD, f"more than {MAX_FRAMES} frames")
 
 
-def _zstd_steps(data: memoryview, position: int) -> Iterator[int]:
+def _zstd_steps(data: memoryview, position: int, output: _Output) -> Iterator[int]:
     """Walk the block headers of one frame and name the ends of steps; the last one ends it."""
     frame = zstandard.get_frame_parameters(data[position:])
     if frame.window_size > ZSTD_MAX_WINDOW:
@@ -273,6 +308,7 @@ def _zstd_steps(data: memoryview, position: int) -> Iterator[int]:
     position += zstandard.frame_header_size(data[position:])
     left_in_step, is_last = OUTPUT_STEP, False
     while not is_last:
+        output.count_block()
         if len(data) - position < 3:
             raise _corrupt(Compression.ZSTD, f"cut after {len(data)} bytes")
         header = int.from_bytes(data[position : position + 3], "little")

@@ -2,12 +2,14 @@
 
 Looks at headers and CRCs; records are opened only where a topic's rules speak of single records
 (keys of a compacted topic, an oldest permitted timestamp). Codes are those of Apache Kafka, since
-clients decide by them: CORRUPT_MESSAGE is sent again, INVALID_RECORD is given up.
+clients decide by them: CORRUPT_MESSAGE is sent again, INVALID_RECORD is given up, and after
+MESSAGE_TOO_LARGE a Java producer splits the batch.
 
 `check_produced` is on the path of every produced batch. It asks one plain question after another,
 without calls, tables or tuples between them, to stay near one microsecond.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -21,6 +23,7 @@ from brokers.protocol.records.batch import (
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     MAGIC,
+    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
     Batch,
@@ -29,15 +32,21 @@ from brokers.protocol.records.batch import (
 )
 from brokers.protocol.records.compression import LAST_CODEC
 from brokers.protocol.records.crc32c import crc32c
-from brokers.protocol.records.reader import records
+from brokers.protocol.records.reader import MAX_INT64, MIN_RECORD_SIZE, Outline, outlines
 
-NO_LIMIT: Final = 2**63 - 1
+NO_LIMIT: Final = MAX_INT64
 # Kafka's default of max.message.bytes: 1 MiB and the overhead of an old format's entry.
 DEFAULT_MAX_BATCH_BYTES: Final = 1_048_588
 DEFAULT_TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000
 # A batch of the default size at a ratio of 64, beyond what records with keys compress to; it bounds
 # what one produced batch may cost a broker that must look inside.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 64 * 2**20
+
+# Records and headers that are looked at in one batch: five times the records that librdkafka puts
+# into one, and as many of 20 bytes as make 1 MB. The slowest that can be written take 5 µs each, so
+# a broker's only thread is held for a quarter of a second; without a limit, a few KiB of zstd that
+# say 64 MiB of headers would hold it for half a minute.
+MAX_INSPECTED_PARTS: Final = 50_000
 
 # What a producer may say about its batch; the broker stamps times and the cleaner sets horizons.
 _PRODUCER_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
@@ -66,6 +75,8 @@ class ProduceRules:
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     # The newest timestamp accepted is now + this; no limit where the broker stamps.
     newest_after_ms: int = field(init=False)
+    # More records than this cannot lie in a compressed body.
+    max_packed_records: int = field(init=False)
     # Whether single records must be seen: the header holds neither keys nor the oldest timestamp.
     looks_inside: bool = field(init=False)
 
@@ -73,7 +84,9 @@ class ProduceRules:
         keeps_producer_time = self.timestamp_type is TimestampType.CREATE_TIME
         is_bounded_below = keeps_producer_time and self.timestamp_before_max_ms < NO_LIMIT
         newest = self.timestamp_after_max_ms if keeps_producer_time else NO_LIMIT
+        most = self.max_decompressed_bytes // MIN_RECORD_SIZE
         object.__setattr__(self, "newest_after_ms", newest)
+        object.__setattr__(self, "max_packed_records", most)
         object.__setattr__(self, "looks_inside", self.are_keys_required or is_bounded_below)
 
 
@@ -103,18 +116,22 @@ def check_produced(
         )
     if batch.base_offset != 0:
         raise _invalid(f"base offset of a produced batch is 0, not {batch.base_offset}")
-    if batch.record_count < 1 or batch.record_count != batch.last_offset_delta + 1:
+    count = batch.record_count
+    if count < 1 or count != batch.last_offset_delta + 1:
         raise _invalid(
-            f"record count {batch.record_count} and last offset delta {batch.last_offset_delta} "
-            "do not agree"
+            f"record count {count} and last offset delta {batch.last_offset_delta} do not agree"
         )
+    # Only a compressed batch may hold more records than find room in its bytes.
+    if count * MIN_RECORD_SIZE > size - HEADER_SIZE:
+        _check_count(batch, rules)
     # Most batches carry no attribute but a known codec, and are spared the call.
     if batch.attributes > LAST_CODEC or batch.attributes < 0:
         _check_attributes(batch, origin)
-    if batch.producer_id >= 0:
+    if batch.producer_id != NO_PRODUCER_ID:
         _check_producer(batch)
-    if batch.max_timestamp - now_ms > rules.newest_after_ms:
-        raise _bad_timestamp(batch.max_timestamp, rules, now_ms)
+    newest = batch.max_timestamp
+    if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
+        raise _bad_timestamp(newest, rules, now_ms)
     if rules.looks_inside and not batch.attributes & CONTROL_FLAG:
         _check_inside(batch, rules, now_ms)
     return batch
@@ -132,6 +149,12 @@ def check_replicated(buffer: memoryview, *, expected_offset: int) -> list[Batch]
         offsets = batch.last_offset_delta + 1
         if offsets < 1 or not 0 <= batch.record_count <= offsets:
             raise _corrupt(batch, f"{batch.record_count} records in {offsets} offsets")
+        body_size = batch.size - HEADER_SIZE
+        # What the leader took must be taken, but it cannot have taken these.
+        if not batch.is_compressed and batch.record_count * MIN_RECORD_SIZE > body_size:
+            raise _corrupt(batch, f"{batch.record_count} records in {body_size} bytes")
+        if batch.next_offset > MAX_INT64:
+            raise _corrupt(batch, f"next offset {batch.next_offset} does not fit into 64 bits")
         if batch.base_offset < expected_offset:
             raise _corrupt(batch, f"expected an offset of {expected_offset} or more")
         if batch.leader_epoch < epoch:
@@ -152,21 +175,54 @@ def check_records(
 ) -> None:
     """Open a produced batch: each record well formed, offset deltas 0, 1, 2, …, times in a window.
 
-    The reader has refused lying lengths, counts and offsets by the time a record arrives here.
+    The reader refuses lying lengths, counts and offsets. Under a right CRC they are what the
+    producer wrote, so they are invalid rather than corrupt: sent again, they would lie again.
     """
-    expected_offset = batch.base_offset
-    for record in records(batch, max_bytes=max_bytes):
-        if record.offset != expected_offset:
-            raise _invalid(f"record has offset {record.offset}, expected {expected_offset}")
-        if are_keys_required and record.key is None:
-            raise _invalid(f"record at {record.offset} has no key, which a compacted topic needs")
-        if record.timestamp != NO_TIMESTAMP and not oldest_ms <= record.timestamp <= newest_ms:
+    try:
+        _check_each(
+            outlines(batch, max_bytes=max_bytes, max_parts=MAX_INSPECTED_PARTS),
+            expected_offset=batch.base_offset,
+            are_keys_required=are_keys_required,
+            oldest_ms=oldest_ms,
+            newest_ms=newest_ms,
+        )
+    except KafkaError as error:
+        if error.code is ErrorCode.CORRUPT_MESSAGE:
+            raise _invalid(error.message) from error
+        raise
+
+
+def _check_each(
+    rows: Iterator[Outline],
+    *,
+    expected_offset: int,
+    are_keys_required: bool,
+    oldest_ms: int,
+    newest_ms: int,
+) -> None:
+    for offset, timestamp, has_key in rows:
+        if offset != expected_offset:
+            raise _invalid(f"record has offset {offset}, expected {expected_offset}")
+        if are_keys_required and not has_key:
+            raise _invalid(f"record at {offset} has no key, which a compacted topic needs")
+        if timestamp != NO_TIMESTAMP and not oldest_ms <= timestamp <= newest_ms:
             raise KafkaError(
                 ErrorCode.INVALID_TIMESTAMP,
-                f"timestamp {record.timestamp} of the record at {record.offset} lies outside of "
+                f"timestamp {timestamp} of the record at {offset} lies outside of "
                 f"{oldest_ms} to {newest_ms}",
             )
         expected_offset += 1
+
+
+def _check_count(batch: Batch, rules: ProduceRules) -> None:
+    body_size = batch.size - HEADER_SIZE
+    is_packed = batch.is_compressed and body_size > 0
+    most = rules.max_packed_records if is_packed else body_size // MIN_RECORD_SIZE
+    if batch.record_count > most:
+        raise _invalid(
+            f"record count {batch.record_count} of a body of {body_size} bytes, "
+            f"which holds {most} at most"
+        )
 
 
 def _check_attributes(batch: Batch, origin: Origin) -> None:
@@ -189,6 +245,8 @@ def _check_attributes(batch: Batch, origin: Origin) -> None:
 
 
 def _check_producer(batch: Batch) -> None:
+    if batch.producer_id < 0:
+        raise _invalid(f"producer id {batch.producer_id} is less than {NO_PRODUCER_ID}, none")
     if batch.producer_epoch < 0:
         raise _invalid(f"producer {batch.producer_id} has epoch {batch.producer_epoch}")
     # Markers are written on behalf of a producer and take none of its sequence numbers.
@@ -216,6 +274,8 @@ def _corrupt(batch: Batch, message: str) -> KafkaError:
 
 
 def _bad_timestamp(timestamp: int, rules: ProduceRules, now_ms: int) -> KafkaError:
+    if timestamp < NO_TIMESTAMP:
+        return _invalid(f"max timestamp {timestamp} is less than {NO_TIMESTAMP}, none")
     return KafkaError(
         ErrorCode.INVALID_TIMESTAMP,
         f"timestamp {timestamp} lies {timestamp - now_ms} ms after the broker's time, "

@@ -1,6 +1,7 @@
 """What the builder writes is what other libraries read, and byte for byte what they write."""
 
 import warnings
+from typing import Any
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords as AiokafkaRecords
@@ -135,6 +136,69 @@ def test_a_timestamp_beyond_64_bits_is_refused() -> None:
 
     with pytest.raises(EncodeError, match="64 bits"):
         builder.append(None, None, timestamp=2**63)
+
+
+@pytest.mark.parametrize("timestamp", [2**63, -(2**63) - 1, 2**64, 2**80])
+def test_even_the_first_timestamp_must_fit_64_bits(timestamp: int) -> None:
+    builder = BatchBuilder()
+
+    with pytest.raises(EncodeError, match="64 bits"):
+        builder.append(None, None, timestamp=timestamp)
+
+
+def test_the_outermost_timestamps_and_offsets_are_written() -> None:
+    builder = BatchBuilder(base_offset=2**63 - 2)
+    builder.append(None, None, timestamp=2**63 - 1)
+    builder.append(None, None, timestamp=0)
+
+    with pytest.raises(EncodeError, match="64 bits"):
+        builder.append(None, None)
+
+    found = list(records(read_batch(memoryview(builder.build())), max_bytes=99))
+    assert [(row.offset, row.timestamp) for row in found] == [
+        (2**63 - 2, 2**63 - 1),
+        (2**63 - 1, 0),
+    ]
+
+
+def test_a_header_needs_a_name() -> None:
+    nameless: Any = [(b"name", b"x"), (None, b"x")]
+
+    with pytest.raises(EncodeError, match="name"):
+        BatchBuilder().append(None, None, nameless)
+
+
+def test_a_refused_record_leaves_no_trace() -> None:
+    nameless: Any = [(None, b"x")]
+    tried, untried = BatchBuilder(), BatchBuilder()
+
+    for builder in (tried, untried):
+        if builder is tried:
+            with pytest.raises(EncodeError):
+                builder.append(b"key", None, nameless, 5)
+        builder.append(b"key", None, (), 7)
+        if builder is tried:
+            with pytest.raises(EncodeError):
+                builder.append(b"key", None, nameless, 2**62, offset=70)
+        builder.append(b"key", None, (), 3)
+
+    assert tried.size == untried.size
+    assert tried.build() == untried.build()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"base_offset": 2**63},
+        {"leader_epoch": -(2**31) - 1},
+        {"producer_id": 2**63},
+        {"producer_epoch": 2**15},
+        {"base_sequence": 2**31},
+    ],
+)
+def test_header_fields_must_fit_their_width(fields: dict[str, int]) -> None:
+    with pytest.raises(EncodeError, match="bits"):
+        BatchBuilder(**fields)  # type: ignore[arg-type]  # no row gives a codec or a flag
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import random
 import struct
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from operator import attrgetter
@@ -17,7 +17,9 @@ import zstandard
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.compression import (
+    MAX_BLOCKS,
     MAX_FRAMES,
+    MIN_BLOCK_SHARE,
     OUTPUT_STEP,
     XERIAL_MAGIC,
     Compression,
@@ -97,6 +99,127 @@ def test_what_other_writers_make_of_the_formats_is_read() -> None:
     assert unpack(Compression.LZ4, linked) == TEXT
     assert unpack(Compression.GZIP, zlib.compress(TEXT, 9, wbits=31)) == TEXT
     assert unpack(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+
+
+def lz4_writer(block_size: int, *, is_linked: bool) -> Callable[[bytes], bytes]:
+    def pack(data: bytes) -> bytes:
+        packed: bytes = lz4.frame.compress(data, block_size=block_size, block_linked=is_linked)
+        return packed
+
+    return pack
+
+
+def xerial(*blocks: bytes) -> bytes:
+    packed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
+    lengths = [struct.pack(">i", len(block)) for block in packed]
+    return compress(Compression.SNAPPY, b"") + b"".join(map(bytes.__add__, lengths, packed))
+
+
+def xerial_writer(block_size: int) -> Callable[[bytes], bytes]:
+    def pack(data: bytes) -> bytes:
+        starts = range(0, len(data), block_size)
+        return xerial(*(data[start : start + block_size] for start in starts))
+
+    return pack
+
+
+WRITERS: dict[str, tuple[Compression, Callable[[bytes], bytes]]] = {
+    **{
+        f"lz4-{1 << 2 * size + 8}-{is_linked}": (
+            Compression.LZ4,
+            lz4_writer(size, is_linked=is_linked),
+        )
+        for size in (4, 5, 6, 7)  # 64 KiB to 4 MiB, in the numbers of the frame
+        for is_linked in (False, True)
+    },
+    **{
+        f"gzip-{level}": (Compression.GZIP, lambda data, n=level: zlib.compress(data, n, wbits=31))  # type: ignore[misc]
+        for level in (0, 1)
+    },
+    **{f"xerial-{size}": (Compression.SNAPPY, xerial_writer(size)) for size in (2**12, 2**15, MIB)},
+    "snappy": (Compression.SNAPPY, lambda data: bytes(cramjam.snappy.compress_raw(data))),
+    **{
+        f"zstd-{level}": (Compression.ZSTD, zstandard.ZstdCompressor(level=level).compress)
+        for level in (-5, 1)
+    },
+    **{
+        f"ours-{codec.name}": (codec, lambda data, codec=codec: compress(codec, data))  # type: ignore[misc]
+        for codec in PACKED
+    },
+}
+LARGE_NOISE = random.Random(8).randbytes(5 * MIB)
+CONTENTS = {
+    "repeats": (TEXT * 11)[: 5 * MIB],
+    # Six letters without order: packed to two fifths, as real records are.
+    "letters": LARGE_NOISE.translate(bytes(97 + byte % 6 for byte in range(256))),
+    "noise": LARGE_NOISE,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_bodies_of_whole_steps_are_read(writer: str, content: str) -> None:
+    """A step of output may end with a block, a frame or the input, and nothing is lost there."""
+    codec, pack = WRITERS[writer]
+    for size in (MIB, 2 * MIB, 2 * MIB + 1, 5 * MIB):
+        data = CONTENTS[content][:size]
+
+        assert unpack(codec, pack(data), max_bytes=size) == data
+
+
+def most_blocks(packed: int, cap: int = MIB) -> int:
+    return MAX_BLOCKS + packed // MIN_BLOCK_SHARE + cap // 2**17
+
+
+def zstd_of_tiny_blocks(count: int) -> bytes:
+    tiny = zstd_block(0, 1, b"x", is_last=False)
+    return ZSTD_HEADER + tiny * (count - 1) + zstd_block(0, 1, b"x", is_last=True)
+
+
+TINY_BLOCKS: dict[Compression, Callable[[int], bytes]] = {
+    # The header of a stream counts as a block.
+    Compression.SNAPPY: lambda count: xerial(*[b"x"] * (count - 1)),
+    Compression.ZSTD: zstd_of_tiny_blocks,
+}
+
+
+@pytest.mark.parametrize("codec", TINY_BLOCKS, ids=NAME)
+def test_a_body_of_countless_tiny_blocks_is_refused(codec: Compression) -> None:
+    pack = TINY_BLOCKS[codec]
+    most = next(n for n in range(MAX_BLOCKS, 2 * MAX_BLOCKS) if n + 1 > most_blocks(len(pack(n))))
+
+    assert unpack(codec, pack(most)).strip(b"x") == b""
+    with pytest.raises(KafkaError, match=f"limit of {most_blocks(len(pack(most + 1)))} blocks"):
+        unpack(codec, pack(most + 1))
+
+
+def test_a_body_of_countless_xerial_headers_is_refused() -> None:
+    header = compress(Compression.SNAPPY, b"")
+
+    assert refusal(Compression.SNAPPY, header * 2 * MAX_BLOCKS) is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_a_xerial_block_of_nothing_is_corrupt() -> None:
+    assert refusal(Compression.SNAPPY, xerial(b"x", b"", b"x")) is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_full_blocks_are_bounded_by_the_cap_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The densest zstd has four bytes for a full block, which the body's size says nothing of."""
+    monkeypatch.setattr("brokers.protocol.records.compression.MAX_BLOCKS", 1)
+    full = zstd_block(1, 2**17, b"x", is_last=False)
+    body = ZSTD_HEADER + full * 32 + zstd_block(0, 0, b"", is_last=True)
+
+    assert unpack(Compression.ZSTD, body, 4 * MIB) == b"x" * 4 * MIB
+
+
+def test_small_pieces_take_no_more_than_twice_what_they_hold() -> None:
+    body = xerial(*[NOISE[:100]] * 1500)
+
+    with bounded_memory(int(2.3 * 150_000)):
+        unpacked = unpack(Compression.SNAPPY, body)
+
+    assert unpacked == NOISE[:100] * 1500
 
 
 @pytest.mark.parametrize("codec", PACKED, ids=NAME)

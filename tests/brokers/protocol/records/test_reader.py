@@ -1,14 +1,20 @@
 """From bytes to records: what is true is read back whole, and every lie is a typed error."""
 
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
 from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.protocol.records.batch import DELETE_HORIZON_FLAG, Batch, read_batch
+from brokers.protocol.records.batch import (
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    Batch,
+    read_batch,
+)
 from brokers.protocol.records.builder import BatchBuilder, varint
 from brokers.protocol.records.compression import Compression
-from brokers.protocol.records.reader import Record, records
+from brokers.protocol.records.reader import Record, outlines, records
 from tests.brokers.protocol.records.samples import (
     CAPTURED,
     NOW_MS,
@@ -29,6 +35,14 @@ def read(batch: Batch, max_bytes: int = MIB) -> list[Record]:
     return list(records(batch, max_bytes=max_bytes))
 
 
+def outline(batch: Batch, max_bytes: int = MIB) -> list[tuple[int, int, bool]]:
+    return list(outlines(batch, max_bytes=max_bytes, max_parts=1000))
+
+
+READINGS = pytest.mark.parametrize("reading", [read, outline])
+Reading = Callable[[Batch], object]
+
+
 def record(*fields: bytes, length: int | None = None) -> bytes:
     """Put one record together from its encoded fields after the attributes."""
     content = b"\x00" + b"".join(fields)
@@ -46,6 +60,7 @@ def test_batches_of_real_clients_are_read_record_by_record(name: str) -> None:
         expected = [row._replace(timestamp=batch.max_timestamp) for row in expected]
 
     assert read(batch) == expected
+    assert outline(batch) == [(row.offset, row.timestamp, row.key is not None) for row in expected]
 
 
 @pytest.mark.parametrize("codec", Compression)
@@ -64,6 +79,7 @@ def test_the_brokers_time_replaces_that_of_every_record() -> None:
     batch.stamp_log_append_time(NOW_MS + 5)
 
     assert {row.timestamp for row in read(batch)} == {NOW_MS + 5}
+    assert {timestamp for _, timestamp, _ in outline(batch)} == {NOW_MS + 5}
 
 
 def test_gaps_of_compaction_and_an_emptied_batch_are_read() -> None:
@@ -74,12 +90,17 @@ def test_gaps_of_compaction_and_an_emptied_batch_are_read() -> None:
     emptied = batch_of(b"", record_count=0, attributes=Compression.GZIP)
 
     assert [row.offset for row in read(read_batch(memoryview(compacted)))] == [12, 15, 300]
+    assert outline(read_batch(memoryview(compacted))) == [
+        (offset, NOW_MS, True) for offset in (12, 15, 300)
+    ]
     assert read(emptied) == []
+    assert outline(emptied) == []
 
 
-def test_bytes_behind_no_records_are_corrupt() -> None:
+@READINGS
+def test_bytes_behind_no_records_are_corrupt(reading: Reading) -> None:
     with pytest.raises(KafkaError, match="4 bytes follow the 0 records"):
-        read(batch_of(b"left", record_count=0))
+        reading(batch_of(b"left", record_count=0))
 
 
 def test_padded_numbers_are_read_like_short_ones() -> None:
@@ -88,6 +109,14 @@ def test_padded_numbers_are_read_like_short_ones() -> None:
     body = record(padded, padded, b"\x82\x00k", b"\x82\x80\x00v", padded)
 
     assert read(batch_of(body, record_count=1)) == [Record(0, NOW_MS, b"k", b"v", ())]
+    assert outline(batch_of(body, record_count=1)) == [(0, NOW_MS, True)]
+
+
+def test_a_padded_null_is_no_key_either() -> None:
+    body = record(ZERO, ZERO, b"\x81\x00", b"\x81\x80\x80\x80\x00", ZERO)
+
+    assert read(batch_of(body, record_count=1)) == [Record(0, NOW_MS, None, None, ())]
+    assert outline(batch_of(body, record_count=1)) == [(0, NOW_MS, False)]
 
 
 ZERO, ONE = varint(0), varint(1)
@@ -102,6 +131,8 @@ LIES = {
     "65-bit number": record(b"\xff" * 9 + b"\x03", ZERO, NULL, NULL, ZERO),
     "endless number": record(b"\xff" * 40),
     "64-bit offset delta": record(ZERO, LONG, NULL, NULL, ZERO),
+    "six-byte offset delta": record(ZERO, b"\x80" * 5 + b"\x00", NULL, NULL, ZERO),
+    "six-byte key length": record(ZERO, ZERO, b"\x82" + b"\x80" * 4 + b"\x00", b"k", NULL, ZERO),
     "33-bit key length": record(ZERO, ZERO, varint(2**32), NULL, ZERO),
     "negative key": record(ZERO, ZERO, varint(-2), NULL, ZERO),
     "negative value": record(ZERO, ZERO, NULL, varint(-(2**31)), ZERO),
@@ -112,6 +143,7 @@ LIES = {
     "more headers than bytes": record(*KEYED, varint(2), b"\x00\x00"),
     "2^31 headers": record(*KEYED, varint(2**31 - 1), b"\x00" * 8),
     "header without a key": record(*KEYED, ONE, NULL, NULL),
+    "padded header without a key": record(*KEYED, ONE, b"\x81\x00", NULL),
     "header past the record": record(*KEYED, ONE, varint(9), b"h", NULL),
     "negative offset delta": record(ZERO, varint(-1), NULL, NULL, ZERO),
     "offset delta past the last": record(ZERO, varint(44), NULL, NULL, ZERO),
@@ -120,36 +152,82 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("body", LIES.values(), ids=LIES.keys())
-def test_every_lie_in_a_record_is_corrupt(body: bytes) -> None:
+def corruption(reading: Reading, batch: Batch) -> str:
     with pytest.raises(KafkaError) as caught:
-        read(batch_of(body, record_count=1))
-
+        reading(batch)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    return caught.value.message
+
+
+@READINGS
+@pytest.mark.parametrize("body", LIES.values(), ids=LIES.keys())
+def test_every_lie_in_a_record_is_corrupt(reading: Reading, body: bytes) -> None:
+    assert corruption(reading, batch_of(body, record_count=1))
 
 
 @pytest.mark.parametrize("count", [-(2**31), -1, 1, 43, 45, 2**31 - 1])
 def test_a_lying_record_count_is_corrupt(count: int) -> None:
-    with pytest.raises(KafkaError) as caught:
-        read(read_batch(memoryview(seal(build(), record_count=count))))
-
-    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert corruption(read, read_batch(memoryview(seal(build(), record_count=count))))
 
 
-def test_offsets_that_do_not_rise_are_corrupt() -> None:
+@READINGS
+def test_offsets_that_do_not_rise_are_corrupt(reading: Reading) -> None:
     twice = record(ZERO, ZERO, NULL, NULL, ZERO) * 2
 
-    with pytest.raises(KafkaError, match="offset delta 0 follows 0"):
-        read(batch_of(twice, record_count=2))
+    message = corruption(reading, batch_of(twice, record_count=2))
+
+    assert "offset delta 0 follows 0" in message
 
 
-def test_a_body_cut_at_any_byte_is_corrupt() -> None:
+@READINGS
+def test_timestamps_beyond_64_bits_are_corrupt(reading: Reading) -> None:
+    late, early = (record(varint(delta), ZERO, NULL, NULL, ZERO) for delta in (1, -1))
+    latest = {"base_timestamp": 2**63 - 1, "record_count": 1}
+    earliest = {"base_timestamp": -(2**63), "record_count": 1}
+
+    assert "64 bits" in corruption(reading, batch_of(late, **latest))
+    assert "64 bits" in corruption(reading, batch_of(early, **earliest))
+    # No sum is made where the broker's own time stands for every record.
+    stamped = batch_of(late, **latest, attributes=LOG_APPEND_TIME_FLAG, max_timestamp=NOW_MS)
+    reading(stamped)
+    reading(batch_of(early, **latest))
+    reading(batch_of(late, **earliest))
+
+
+@READINGS
+def test_offsets_beyond_64_bits_are_corrupt(reading: Reading) -> None:
+    one = record(ZERO, ONE, NULL, NULL, ZERO)
+    fields = {"record_count": 1, "last_offset_delta": 1}
+
+    reading(batch_of(one, **fields, base_offset=2**63 - 2))
+    assert "64 bits" in corruption(reading, batch_of(one, **fields, base_offset=2**63 - 1))
+
+
+@READINGS
+def test_a_body_cut_at_any_byte_is_corrupt(reading: Reading) -> None:
     data = build(SAMPLES[:6])
 
     for length in range(61, len(data)):
-        with pytest.raises(KafkaError) as caught:
-            read(read_batch(memoryview(seal(data[:length]))))
-        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+        assert corruption(reading, read_batch(memoryview(seal(data[:length]))))
+
+
+def test_outlines_stop_at_the_limit_of_records_and_headers() -> None:
+    batch = read_batch(memoryview(build()))
+    parts = sum(1 + len(headers) for _, _, headers, _ in SAMPLES)
+
+    assert len(list(outlines(batch, max_bytes=MIB, max_parts=parts))) == len(SAMPLES)
+
+    for limit in (parts - 1, len(SAMPLES), len(SAMPLES) - 1):
+        with pytest.raises(KafkaError, match=f"limit of {limit}") as caught:
+            list(outlines(batch, max_bytes=MIB, max_parts=limit))
+        assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_outlines_count_records_before_they_unpack_them() -> None:
+    batch = batch_of(b"no frame", attributes=Compression.ZSTD, record_count=9)
+
+    with pytest.raises(KafkaError, match="limit of 8"):
+        list(outlines(batch, max_bytes=MIB, max_parts=8))
 
 
 def test_an_unknown_codec_is_refused_before_anything_is_read() -> None:

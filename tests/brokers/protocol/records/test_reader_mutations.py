@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from brokers.protocol.errors import KafkaError
-from brokers.protocol.records.batch import batches
+from brokers.protocol.records.batch import Batch, batches
 from brokers.protocol.records.compression import OUTPUT_STEP, Compression
 from brokers.protocol.records.control import read_end_txn
-from brokers.protocol.records.reader import records
+from brokers.protocol.records.reader import Outline, outlines, records
 from brokers.protocol.records.validation import ProduceRules, check_produced, check_replicated
 from tests.brokers.protocol.records.mutations import MUTATIONS, mutate
 from tests.brokers.protocol.records.samples import NOW_MS, SAMPLES, build, captured
@@ -56,6 +56,43 @@ def test_mutated_batches_end_in_typed_errors_only(shard: int) -> None:
     reached = sum(read_everything(mutate(rng, rng.choice(SEEDS))) for _ in range(turns))
 
     assert reached >= 0.3 * turns
+
+
+def read_whole(batch: Batch) -> list[Outline] | str:
+    try:
+        rows = list(records(batch, max_bytes=CAP))
+    except KafkaError as error:
+        return error.message
+    return [(row.offset, row.timestamp, row.key is not None) for row in rows]
+
+
+def read_outlines(batch: Batch) -> list[Outline] | str:
+    try:
+        return list(outlines(batch, max_bytes=CAP, max_parts=CAP))
+    except KafkaError as error:
+        return error.message
+
+
+@pytest.mark.slow
+def test_outlines_accept_and_refuse_what_the_whole_reading_does() -> None:
+    rng = Random(17)
+    found = [
+        batch
+        for _ in range(count(5_000, 50_000))
+        for batch in whole_batches(mutate(rng, rng.choice(SEEDS)))
+    ]
+
+    # A count beyond the limit is refused before the body is looked at.
+    outcomes = [(read_outlines(b), read_whole(b)) for b in found if 0 <= b.record_count <= CAP]
+
+    assert all(outlined == whole for outlined, whole in outcomes)
+    assert sum(isinstance(whole, list) for _, whole in outcomes) > 0.03 * len(found)
+
+
+def whole_batches(data: bytes) -> list[Batch]:
+    with suppress(KafkaError):
+        return list(batches(memoryview(data)))
+    return []
 
 
 @pytest.mark.slow

@@ -15,7 +15,9 @@ from brokers.protocol.records.batch import (
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.control import EndTxnMarker, build_end_txn
+from brokers.protocol.records.reader import MIN_RECORD_SIZE
 from brokers.protocol.records.validation import (
+    MAX_INSPECTED_PARTS,
     Origin,
     ProduceRules,
     check_produced,
@@ -127,6 +129,10 @@ def test_a_wrong_crc_is_corrupt_so_that_clients_send_again() -> None:
         {"attributes": TRANSACTIONAL_FLAG},
         {"producer_id": 1, "producer_epoch": 0, "base_sequence": -1},
         {"producer_id": 1, "producer_epoch": -1, "base_sequence": 0},
+        {"producer_id": -2},
+        {"producer_id": -(2**63), "producer_epoch": 0, "base_sequence": 0},
+        {"max_timestamp": -2},
+        {"max_timestamp": -(2**63)},
     ],
     ids=str,
 )
@@ -233,6 +239,69 @@ def test_looking_inside_stops_at_the_cap_of_the_rules() -> None:
     assert refusal(data, rules) is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def counted(count: int, body: bytes, codec: Compression = Compression.NONE) -> bytearray:
+    """Put a body under a header that claims `count` records in it."""
+    fields = {"record_count": count, "last_offset_delta": count - 1}
+    return seal(build(), body, attributes=codec, **fields)
+
+
+def test_a_count_that_the_bytes_cannot_hold_is_an_invalid_record() -> None:
+    """Offsets are handed out by the count, so a batch of 61 bytes must not take 2^31 of them."""
+    assert refusal(counted(2**31 - 1, b"")) is ErrorCode.INVALID_RECORD
+    assert refusal(counted(1, b"")) is ErrorCode.INVALID_RECORD
+    assert refusal(counted(1, bytes(MIN_RECORD_SIZE - 1))) is ErrorCode.INVALID_RECORD
+    assert refusal(counted(9, bytes(9 * MIN_RECORD_SIZE - 1))) is ErrorCode.INVALID_RECORD
+
+    check_produced(memoryview(counted(9, bytes(9 * MIN_RECORD_SIZE))), RULES, NOW_MS)
+
+
+def test_a_packed_body_holds_as_many_records_as_the_cap_lets_it_unpack_to() -> None:
+    rules = ProduceRules(max_decompressed_bytes=700)
+
+    check_produced(memoryview(counted(100, b"x", Compression.ZSTD)), rules, NOW_MS)
+
+    assert refusal(counted(101, b"x", Compression.ZSTD), rules) is ErrorCode.INVALID_RECORD
+    assert refusal(counted(2**31 - 1, b"x", Compression.LZ4)) is ErrorCode.INVALID_RECORD
+    assert refusal(counted(1, b"", Compression.ZSTD)) is ErrorCode.INVALID_RECORD
+
+
+KEYS_REQUIRED = ProduceRules(are_keys_required=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        counted(5, b"x" * 60),
+        seal(build(SAMPLES[1:]), attributes=Compression.GZIP),
+        seal(build(SAMPLES[1:], compression=Compression.ZSTD)[:-1]),
+        seal(build(SAMPLES[1:]) + b"tail"),
+        seal(build(SAMPLES[1:-1]), record_count=43, last_offset_delta=42),
+    ],
+    ids=["records", "codec", "cut", "tail", "count"],
+)
+def test_unsound_records_under_a_right_crc_are_invalid(data: bytearray) -> None:
+    """Sent again they would be the same, so the retriable CORRUPT_MESSAGE would never end."""
+    assert refusal(data, KEYS_REQUIRED) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.slow
+def test_a_batch_of_too_many_records_is_not_looked_into() -> None:
+    most = [(b"", None, (), NOW_MS)] * MAX_INSPECTED_PARTS
+    batch, too_large = build(most), build([*most, most[0]])
+
+    check_produced(memoryview(batch), KEYS_REQUIRED, NOW_MS)
+    check_produced(memoryview(too_large), RULES, NOW_MS)
+
+    assert refusal(too_large, KEYS_REQUIRED) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_headers_count_as_much_as_records() -> None:
+    headers = ((b"", None),) * MAX_INSPECTED_PARTS
+    data = build([(b"", None, headers, NOW_MS)], compression=Compression.ZSTD)
+
+    assert refusal(data, KEYS_REQUIRED) is ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_the_deep_check_wants_offsets_without_gaps() -> None:
     builder = BatchBuilder()
     for offset in (0, 1, 3):
@@ -274,8 +343,13 @@ def test_what_a_leader_sends_is_accepted_with_the_gaps_of_compaction() -> None:
         seal(build(base_offset=7, leader_epoch=1), record_count=-1),
         seal(build(base_offset=7, leader_epoch=1), record_count=45),
         seal(build(base_offset=7, leader_epoch=1), last_offset_delta=-1),
+        seal(counted(2**31 - 1, b""), base_offset=7),
+        seal(build(leader_epoch=1), base_offset=2**63 - len(SAMPLES)),
     ],
-    ids=["known", "overlap", "epoch", "cut", "garbage", "crc", "count<0", "count", "delta"],
+    ids=[
+        *("known", "overlap", "epoch", "cut", "garbage", "crc", "count<0", "count", "delta"),
+        *("bytes", "offset"),
+    ],
 )
 def test_what_no_leader_may_send_is_corrupt(sent: bytearray) -> None:
     with pytest.raises(KafkaError) as caught:

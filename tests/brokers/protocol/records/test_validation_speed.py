@@ -1,11 +1,16 @@
 """Checking a produced batch costs little more than its CRC, measured with the benchmark's calls."""
 
+from collections.abc import Callable
+
 import pytest
 
 from bench.measure import best_cpu
 from bench.records import SIZES, check_calls, produced
-from brokers.protocol.records.batch import CHECKED_POSITION, HEADER
+from brokers.protocol.records.batch import CHECKED_POSITION, HEADER, Batch
+from brokers.protocol.records.builder import varint
 from brokers.protocol.records.crc32c import crc32c
+from brokers.protocol.records.validation import MAX_INSPECTED_PARTS, check_records
+from tests.brokers.protocol.records.samples import batch_of
 
 pytestmark = [pytest.mark.alone]
 
@@ -13,6 +18,8 @@ pytestmark = [pytest.mark.alone]
 # check takes 0.76, and 1.5 µs is the budget there.
 MAX_OVER_FLOOR = 4.5
 MAX_OVER_CRC = 1.25
+# What one batch may hold of a broker's only thread; the slowest one takes half of it here.
+MAX_LOOK_SECONDS = 0.5
 
 
 @pytest.mark.parametrize("contender", ["check_produced", "idempotent"])
@@ -36,3 +43,37 @@ def test_a_large_batch_costs_its_crc_and_hardly_more() -> None:
     cost = best_cpu({name: calls[name] for name in ("crc32c", "check_produced")})
 
     assert cost["check_produced"] <= MAX_OVER_CRC * cost["crc32c"]
+
+
+def padded(number: int, size: int = 5) -> bytes:
+    """Encode a number in more bytes than it needs, the slowest to read."""
+    encoded = varint(number)
+    return bytes([*(byte | 0x80 for byte in encoded), *[0x80] * size])[: size - 1] + b"\x00"
+
+
+def slow_record(delta: int) -> bytes:
+    content = b"\x00" + varint(2**62) + padded(delta) + padded(0) + padded(0) + padded(0)
+    return padded(len(content)) + content
+
+
+def many_records() -> Batch:
+    count = MAX_INSPECTED_PARTS
+    body = b"".join(map(slow_record, range(count)))
+    return batch_of(body, record_count=count, last_offset_delta=count - 1)
+
+
+def many_headers() -> Batch:
+    count = MAX_INSPECTED_PARTS - 1
+    content = bytes(3) + padded(0) * 2 + padded(count) + padded(0) * 2 * count
+    return batch_of(
+        varint(len(content)) + content, record_count=1, last_offset_delta=0, base_timestamp=0
+    )
+
+
+@pytest.mark.parametrize("make", [many_records, many_headers])
+def test_the_slowest_batch_holds_the_broker_for_a_moment_only(make: Callable[[], Batch]) -> None:
+    batch = make()
+
+    cost = best_cpu({"look": lambda: check_records(batch)}, rounds=2)
+
+    assert cost["look"] <= MAX_LOOK_SECONDS
