@@ -5,7 +5,8 @@ then does anything here move: first the end of the log, then what is derived fro
 Whatever fails before leaves the log as it was; what fails after must not take the batch back.
 """
 
-from typing import Final
+from struct import Struct
+from typing import ClassVar, Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import Batch, TimestampType
@@ -14,29 +15,37 @@ from brokers.protocol.records.validation import Origin, check_produced, check_re
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.log_folder import LogFolder
 from brokers.storage.rolling import CLOSED, bounds, must_roll
-from brokers.storage.segment import ENTRY, MAX_WAITING, Segment
+from brokers.storage.segment import ENTRY, MAX_RELATIVE_OFFSET, MAX_WAITING, Segment
 
 NO_LOG_APPEND_TIME: Final = -1
-# A plain name, because half of the appends call it.
+# Plain names, because appends call them. The first is `Batch.patch` without its frame: base offset,
+# length and leader epoch, which lie in front of what the CRC covers.
+_place: Final = Struct(">qii").pack_into
 _pack_entry: Final = ENTRY.pack
+# How often index entries that wait are counted in; the part not counted is 2 KiB per log.
+_HELD_STEP: Final = 64
 
 
 class Appended:
     """Where a batch went. A plain class, because one is made for each batch."""
 
-    __slots__ = ("base_offset", "is_duplicate", "last_offset", "log_append_time_ms")
+    __slots__ = ("base_offset", "last_offset", "log_append_time_ms")
 
-    def __init__(
-        self,
-        base_offset: int,
-        last_offset: int,
-        log_append_time_ms: int,
-        is_duplicate: bool = False,
-    ) -> None:
+    # Whether it had been appended before, and was not again.
+    is_duplicate: ClassVar[bool] = False
+
+    def __init__(self, base_offset: int, last_offset: int, log_append_time_ms: int) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
         self.log_append_time_ms = log_append_time_ms  # -1 when the topic keeps producers' times
-        self.is_duplicate = is_duplicate  # it had been appended before, and was not again
+
+
+class AppendedBefore(Appended):
+    """Where a batch went that came a second time."""
+
+    __slots__ = ()
+
+    is_duplicate: ClassVar[bool] = True
 
 
 class Appends:
@@ -45,12 +54,15 @@ class Appends:
     __slots__ = (
         "_active",
         "_active_since_ms",
+        "_bases",
         "_epochs",
         "_folder",
+        "_index_room",
         "_interval",
         "_is_stamped",
         "_leader_epoch",
         "_notes",
+        "_positions",
         "_pwrite",
         "_roll_bytes",
         "_roll_offset",
@@ -65,6 +77,7 @@ class Appends:
     def __init__(self, folder: LogFolder, end_offset: int) -> None:
         self.end_offset = end_offset
         self.tail = DenseTail(folder.handles.tails)
+        self._bases, self._positions = self.tail.bases, self.tail.positions
         self.is_closed = False
         self._folder = folder
         self._epochs = folder.epochs
@@ -73,7 +86,7 @@ class Appends:
         self._active = folder.segments.active
         self._active_since_ms = 0  # when this run first appended to it
         self._leader_epoch = self._epochs.latest  # the newest that was assigned from here
-        self._waiting_limit = 0
+        self._waiting_limit = self._index_room = 0
         self.reconfigure()
 
     def reconfigure(self) -> None:
@@ -91,20 +104,20 @@ class Appends:
     def append(
         self,
         records: memoryview,
-        *,
         leader_epoch: int,
         now_ms: int,
+        *,
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> Appended:
         """Appends the one batch that a producer or coordinator sent, as the partition's leader.
 
-        The batch gets its offset and epoch in the caller's buffer, in place. KafkaError says why it
-        was refused, with nothing changed. This is the hottest path of the broker, so it is one
-        piece, and what is rare stands in the functions below.
+        The batch gets its place in the caller's buffer; KafkaError says why it was refused. This is
+        the hottest path of the broker, so it is one piece, and what is rare stands further below.
         """
         batch = check_produced(records, self._rules, now_ms, origin)
-        if batch.producer_id >= 0:
+        producer_id = batch.producer_id
+        if producer_id >= 0:
             earlier = self._check_producer(batch, origin, transaction_version)
             if earlier is not None:
                 return earlier
@@ -121,12 +134,14 @@ class Appends:
             or timestamp > self._roll_timestamp
             or next_offset > self._roll_offset
         ):
-            segment = self._make_room(size, timestamp, next_offset, now_ms)
+            segment = self._make_room(size, timestamp, next_offset, now_ms, offset)
             position = segment.size
-        batch.patch(offset, leader_epoch)
         file = segment.file
         if file.fd < 0:
             self._folder.open(file)
+        if leader_epoch != self._leader_epoch:
+            self._begin_epoch(leader_epoch, offset)
+        _place(records, 0, offset, batch.length, leader_epoch)
         try:
             written = self._pwrite(file.fd, records, position)
         except OSError as error:
@@ -136,26 +151,23 @@ class Appends:
         file.is_dirty = True
         segment.size = position + size
         self.end_offset = next_offset
-        tail = self.tail
-        tail.bases.append(offset)
-        tail.positions.append(segment.start + position)
-        if len(tail.bases) >= tail.limit:
-            tail.grown()
+        self._bases.append(offset)
+        self._positions.append(segment.start + position)
+        if len(self._bases) >= self.tail.limit:
+            self.tail.grown()
         if timestamp > segment.max_timestamp:
             segment.max_timestamp = timestamp
             segment.max_timestamp_offset = next_offset - 1
-        if segment.bytes_since_index > self._interval:
+        unindexed = segment.bytes_since_index
+        if unindexed > self._interval:
+            unindexed = 0
             segment.waiting += _pack_entry(
                 next_offset - 1, position, segment.max_timestamp, segment.max_timestamp_offset
             )
-            segment.bytes_since_index = size
             if len(segment.waiting) >= self._waiting_limit:
-                self._write_indexes(segment)
-        else:
-            segment.bytes_since_index += size
-        if leader_epoch > self._leader_epoch:
-            self._begin_epoch(leader_epoch, offset)
-        if batch.producer_id >= 0 and self._notes.note(segment, batch, offset, now_ms):
+                self._hold_entries(segment)
+        segment.bytes_since_index = unindexed + size
+        if producer_id >= 0 and self._notes.note(segment, batch, offset, now_ms):
             self._folder.index_aborts()
         return Appended(offset, next_offset - 1, now_ms if self._is_stamped else NO_LOG_APPEND_TIME)
 
@@ -165,13 +177,23 @@ class Appends:
         for batch in batches:
             if batch.is_control:
                 read_end_txn(batch)  # Refused now, if it must be, and not once it is in the log.
+        if batches and 0 <= batches[0].leader_epoch < self._leader_epoch:
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"offset {batches[0].base_offset} has leader epoch {batches[0].leader_epoch}, "
+                f"and the log is at {self._leader_epoch} already",
+            )
         first_offset = batches[0].base_offset if batches else self.end_offset
         start = 0
         while batches:
             # As many as fit into the active segment go with one write; usually that is all.
             room = self._roll_bytes - self._active.size
             count, size = 1, batches[0].size
-            while count < len(batches) and size + batches[count].size <= room:
+            while (
+                count < len(batches)
+                and size + batches[count].size <= room
+                and batches[count].next_offset <= self._roll_offset
+            ):
                 size += batches[count].size
                 count += 1
             self._append_together(batches[:count], records[start : start + size], now_ms)
@@ -179,9 +201,15 @@ class Appends:
             start += size
         return Appended(first_offset, self.end_offset - 1, NO_LOG_APPEND_TIME)
 
-    def roll(self, now_ms: int) -> Segment:
-        """Begins a new segment at the end."""
-        self._active = self._folder.roll(self.end_offset)
+    def roll(self, now_ms: int, offset: int | None = None) -> Segment:
+        """Begins a new segment at the end, or further on, at `offset`."""
+        offset = self.end_offset if offset is None else offset
+        self._active = self._folder.roll(offset)
+        if offset != self.end_offset:
+            # The offsets between are taken, if by nothing: a new leader must not give them out.
+            self.end_offset = offset
+            self.tail.restart()
+        self._folder.handles.waiting.forget(self)
         self._active_since_ms = now_ms
         self.refuse()
         return self._active
@@ -189,6 +217,7 @@ class Appends:
     def go_on_at(self, offset: int) -> None:
         """Takes up a log that was cut and now ends at `offset`."""
         self.end_offset = offset
+        self._folder.handles.waiting.forget(self)
         self._active = self._folder.segments.active
         self._active_since_ms = 0
         self._leader_epoch = self._epochs.latest
@@ -200,9 +229,14 @@ class Appends:
         if self._active.waiting:
             self._write_indexes(self._active)
 
+    def unload(self) -> None:
+        """Writes what waits: the memory is needed elsewhere."""
+        self.write_indexes()
+
     def close(self) -> None:
         """Appends nothing any more."""
         self.is_closed = True
+        self._folder.handles.waiting.forget(self)
         self.tail.restart()
         self.refuse()
 
@@ -218,7 +252,7 @@ class Appends:
         if earlier is None:
             return None
         timestamp = earlier.timestamp if self._is_stamped else NO_LOG_APPEND_TIME
-        return Appended(earlier.base_offset, earlier.last_offset, timestamp, is_duplicate=True)
+        return AppendedBefore(earlier.base_offset, earlier.last_offset, timestamp)
 
     def _append_together(self, batches: list[Batch], records: memoryview, now_ms: int) -> None:
         size, last = len(records), batches[-1]
@@ -229,7 +263,9 @@ class Appends:
             or timestamp > self._roll_timestamp
             or last.next_offset > self._roll_offset
         ):
-            segment = self._make_room(size, timestamp, last.next_offset, now_ms)
+            segment = self._make_room(
+                size, timestamp, last.next_offset, now_ms, batches[0].base_offset
+            )
         if segment.file.fd < 0:
             self._folder.open(segment.file)
         try:
@@ -254,13 +290,15 @@ class Appends:
         self.end_offset = batch.next_offset
         segment.note(position, batch.size, batch.last_offset, batch.max_timestamp, self._interval)
         if len(segment.waiting) >= self._waiting_limit:
-            self._write_indexes(segment)
+            self._hold_entries(segment)
         if batch.leader_epoch > self._leader_epoch:
             self._begin_epoch(batch.leader_epoch, batch.base_offset)
         if batch.producer_id >= 0 and self._notes.note(segment, batch, batch.base_offset, now_ms):
             self._folder.index_aborts()
 
-    def _make_room(self, size: int, timestamp: int, next_offset: int, now_ms: int) -> Segment:
+    def _make_room(
+        self, size: int, timestamp: int, next_offset: int, now_ms: int, offset: int
+    ) -> Segment:
         """The segment to append to, a new one if Kafka's rules say so, and its bounds from here."""
         folder, config = self._folder, self._folder.config
         assert not self.is_closed, f"{folder.path} is closed"
@@ -270,29 +308,31 @@ class Appends:
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{size} bytes do not fit into a segment of {config.segment_bytes}",
             )
-        segment = self._active
         self._active_since_ms = self._active_since_ms or now_ms
-        if must_roll(
-            segment,
-            config,
-            folder=folder.path,
-            size=size,
-            timestamp=timestamp,
-            next_offset=next_offset,
-            waited_ms=now_ms - self._active_since_ms,
-        ):
-            segment = self.roll(now_ms)
-        if segment.size == 0:
-            segment.first_timestamp = timestamp
-        self._set_bounds(segment)
+        with folder.on_disk("append"):
+            segment = self._active
+            if must_roll(
+                segment,
+                config,
+                folder=folder.path,
+                size=size,
+                timestamp=timestamp,
+                next_offset=next_offset,
+                waited_ms=now_ms - self._active_since_ms,
+            ):
+                is_far = next_offset - 1 - self.end_offset > MAX_RELATIVE_OFFSET
+                segment = self.roll(now_ms, offset if is_far else self.end_offset)
+            if segment.size == 0:
+                segment.first_timestamp = timestamp
+            self._set_bounds(segment)
         return segment
 
     def _set_bounds(self, segment: Segment) -> None:
         self._roll_bytes, self._roll_timestamp, self._roll_offset = bounds(
             segment, self._folder.config, self._folder.path
         )
-        room = min(MAX_WAITING, segment.index_room(self._folder.config))
-        self._waiting_limit = ENTRY.size * max(1, room)
+        self._index_room = segment.index_room(self._folder.config)
+        self._waiting_limit = ENTRY.size * max(1, min(_HELD_STEP, self._index_room))
 
     def _write_rest(self, segment: Segment, records: memoryview, written: int) -> None:
         """Goes on where a write fell short, which happens when the disk is about to be full."""
@@ -303,11 +343,28 @@ class Appends:
         except OSError as error:
             raise self._folder.cut_back(segment, error) from error
 
+    def _hold_entries(self, segment: Segment) -> None:
+        """Lets index entries wait on while there is room for them in memory and in the indexes."""
+        held = len(segment.waiting)
+        limit = ENTRY.size * min(MAX_WAITING, self._index_room)
+        if held >= limit:
+            self._write_indexes(segment)
+            return
+        self._waiting_limit = min(limit, held + ENTRY.size * _HELD_STEP)
+        self._folder.handles.waiting.hold(self, held)
+
     def _write_indexes(self, segment: Segment) -> None:
+        self._folder.handles.waiting.forget(self)
         self._folder.write_indexes(segment)
         if self._folder.handles.failure is None:
             self._set_bounds(segment)
 
     def _begin_epoch(self, epoch: int, offset: int) -> None:
+        """Notes that an epoch begins, which holds whether or not its first batch can be written."""
+        if epoch < self._epochs.latest:
+            raise KafkaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"leader epoch {epoch} is over, the log is at {self._epochs.latest} already",
+            )
         self._epochs.assign(epoch, offset)
         self._leader_epoch = epoch

@@ -4,8 +4,10 @@ Knows no reasons and no clock. A crash in between is harmless, because every sta
 called `.deleted`; a reader in between is, too, because it reads through its open descriptor.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
+from brokers.storage.errors import LogDirFailed, is_refusal
 from brokers.storage.handles import Handles
 from brokers.storage.names import DELETED
 from brokers.storage.segment import Segment
@@ -23,12 +25,34 @@ class Deletions:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, segment: Segment, due_ms: int) -> None:
-        """Renames the files of a segment, which go for good once it is `due_ms`."""
-        for path in segment.paths():
-            with suppress(FileNotFoundError):
-                self._handles.files.rename(path, path + DELETED)
-        self._waiting.append((due_ms, segment))
+    @property
+    def are_held(self) -> bool:
+        """Whether a reader or a flush still needs one of the files."""
+        return any(segment.file.pins > 0 for _due_ms, segment in self._waiting)
+
+    def add(self, segments: Sequence[Segment], due_ms: int) -> list[str]:
+        """Renames the files of segments, which go for good once it is `due_ms`; returns them.
+
+        If the disk refuses one of them for want of space, all are called as before.
+        """
+        renamed: list[str] = []
+        try:
+            for segment in segments:
+                for path in segment.paths():
+                    with suppress(FileNotFoundError):
+                        self._handles.files.rename(path, path + DELETED)
+                        renamed.append(path)
+        except OSError as error:
+            if is_refusal(error):
+                self._name_back(renamed)
+            raise
+        self._waiting += ((due_ms, segment) for segment in segments)
+        return renamed
+
+    def take_back(self, segments: Sequence[Segment], renamed: list[str]) -> None:
+        """Gives segments their names again: what was to follow their deletion was refused."""
+        self._waiting = [entry for entry in self._waiting if entry[1] not in segments]
+        self._name_back(renamed)
 
     def finish(self, now_ms: int) -> None:
         """Unlinks the files whose time has come, unless a reader or a flush still holds them."""
@@ -47,3 +71,11 @@ class Deletions:
         for _due_ms, segment in self._waiting:
             segment.release()
         self._waiting.clear()
+
+    def _name_back(self, renamed: list[str]) -> None:
+        for path in reversed(renamed):
+            try:
+                self._handles.files.rename(path + DELETED, path)
+            except OSError as error:
+                # Half of a log is under other names now, so nothing but a new start helps.
+                raise self._handles.fail(LogDirFailed(path, "rename", error)) from error

@@ -48,9 +48,8 @@ class DenseTail:
         self._budget.forget(self)
 
     def unload(self) -> None:
-        # New arrays, since emptied ones keep their memory.
-        self.bases = array("q")
-        self.positions = array("q")
+        # The arrays stay, for the log has them at hand; one that is emptied whole frees its memory.
+        del self.bases[:], self.positions[:]
         self.limit = _STEP
 
     def find(self, offset: int) -> int:

@@ -11,6 +11,8 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 
 # Both mean "no room": the second is a quota, which the operator lifts in the same way.
 OUT_OF_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+# The process or the machine has no descriptor left. No call but `open` says so.
+TOO_MANY_OPEN_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class StorageError(Exception):
@@ -29,6 +31,18 @@ class StorageCorrupt(StorageError):
         self.path = path
         self.position = position
         self.reason = reason
+
+
+class LogBusy(StorageError):
+    """The log in `folder` was left as it was, because of `holder`, who still uses its files.
+
+    Whoever asked waits until readers have let go and the flush is taken back, and asks again.
+    """
+
+    def __init__(self, folder: str, holder: str) -> None:
+        super().__init__(f"{folder} is still in use: {holder}")
+        self.folder = folder
+        self.holder = holder
 
 
 class LogDirFailed(StorageError):
@@ -58,6 +72,16 @@ class OutOfSpace(KafkaError):
         self.operation = operation
 
 
+class TooManyOpenFiles(KafkaError):
+    """A file could not be opened because too many are; it is retriable, and no disk is to blame."""
+
+    def __init__(self, path: str, operation: str) -> None:
+        message = f"too many open files for {operation} of {path}"
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
+        self.path = path
+        self.operation = operation
+
+
 class OffsetOutOfRange(KafkaError):
     """A reader asked for an `offset` outside of `start` to `end`; `end` itself may be asked."""
 
@@ -69,11 +93,20 @@ class OffsetOutOfRange(KafkaError):
         self.end = end
 
 
-def write_failed(path: str, operation: str, cause: OSError) -> OutOfSpace | LogDirFailed:
-    """The error to raise for a failed write: full disks heal, everything else ends the log dir.
+def is_refusal(error: OSError) -> bool:
+    """Whether a call was refused for want of something that comes back: space or descriptors."""
+    return error.errno in OUT_OF_SPACE_ERRNOS or error.errno in TOO_MANY_OPEN_ERRNOS
+
+
+def write_failed(
+    path: str, operation: str, cause: OSError
+) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
+    """The error to raise for a failed write: what comes back heals, all else ends the log dir.
 
     Never for fsync: there even ENOSPC means that bytes already accepted are gone.
     """
+    if cause.errno in TOO_MANY_OPEN_ERRNOS:
+        return TooManyOpenFiles(path, operation)
     if cause.errno in OUT_OF_SPACE_ERRNOS:
         return OutOfSpace(path, operation)
     return LogDirFailed(path, operation, cause)

@@ -43,7 +43,9 @@ def settle_folder(files: Files, folder: str) -> FolderFiles:
     dropped |= {
         name
         for name, file in kept.items()
-        if file.suffix in names.SEGMENT_SUFFIXES and file.offset not in logs
+        if file.suffix in names.SEGMENT_SUFFIXES
+        and file.marker in {"", names.SWAP}  # others are no work of ours, or were set aside
+        and file.offset not in logs
     }
     for name in dropped:
         files.unlink(os.path.join(folder, name))

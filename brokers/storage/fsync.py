@@ -7,14 +7,23 @@ the kernel has marked the lost pages as clean and a second call would report suc
 """
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from brokers.protocol.errors import KafkaError
 from brokers.storage.checkpoints import encode_lines
 from brokers.storage.epochs import EpochCache
-from brokers.storage.errors import LogDirFailed
-from brokers.storage.files import Files, replace_file
+from brokers.storage.errors import (
+    TOO_MANY_OPEN_ERRNOS,
+    LogDirFailed,
+    TooManyOpenFiles,
+    is_refusal,
+    write_failed,
+)
+from brokers.storage.files import Files, write_all
 from brokers.storage.handles import LogFile
-from brokers.storage.names import LEADER_EPOCHS
+from brokers.storage.names import LEADER_EPOCHS, TEMPORARY
 from brokers.storage.segment import Segment
 from brokers.storage.txn_index import TxnIndex
 
@@ -39,9 +48,13 @@ class FlushTicket:
         "failure",
         "files",
         "folder",
+        "indexed",
         "is_done",
         "logs",
         "paths",
+        "pinned",
+        "refusal",
+        "rolled",
         "snapshots",
         "syncs_folder",
         "txn_indexes",
@@ -53,6 +66,9 @@ class FlushTicket:
         # Everything below is on the disk once this has run; truncation meanwhile takes it down.
         self.end_offset = end_offset
         self.logs: list[LogFile] = []
+        self.pinned: list[LogFile] = []  # those of every segment that has something in here
+        self.rolled: list[Segment] = []  # for the owner, as is the next one
+        self.indexed: set[Segment] = set()
         self.snapshots: list[Snapshot] = []  # closed by the owner
         self.txn_indexes: list[tuple[TxnIndex, int, int]] = []  # with descriptor and mark
         self.paths: list[str] = []  # index files, complete and closed
@@ -60,9 +76,13 @@ class FlushTicket:
         self.syncs_folder = False
         self.is_done = False
         self.failure: LogDirFailed | None = None
+        self.refusal: KafkaError | None = None  # nothing was lost, and the next ticket does it all
 
     def run(self) -> None:
-        """Syncs everything; raises LogDirFailed, and remembers it for the owner."""
+        """Syncs everything; raises LogDirFailed, and remembers it for the owner.
+
+        OutOfSpace or TooManyOpenFiles only say that it could not be done yet.
+        """
         assert not self.is_done, "a ticket runs once"
         path = self.folder
         try:
@@ -77,30 +97,64 @@ class FlushTicket:
                 self.files.datasync(fd)
             for closed in self.paths:
                 path = closed
-                sync_path(self.files, path)
+                self._sync_closed(path)
             if self.epochs is not None:
                 path = self.epochs[0]
-                replace_file(self.files, *self.epochs)
+                write_epochs(self.files, *self.epochs)
             if self.syncs_folder:
                 path = self.folder
                 self.files.sync_folder(path)
+        except KafkaError as error:
+            self.refusal = error
+            raise
         except OSError as error:
+            if error.errno in TOO_MANY_OPEN_ERRNOS:
+                self.refusal = TooManyOpenFiles(path, "fsync")
+                raise self.refusal from error
             self.failure = LogDirFailed(path, "fsync", error)
             raise self.failure from error
+        except BaseException as error:
+            # A bug, or the thread's end; either way nobody knows what the disk has.
+            self.failure = LogDirFailed(path, "fsync", OSError(repr(error)))
+            raise
         finally:
             self.is_done = True
 
+    def _sync_closed(self, path: str) -> None:
+        try:
+            fd = self.files.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return  # A segment that was deleted meanwhile needs no sync.
+        try:
+            self.files.datasync(fd)
+        finally:
+            self.files.close(fd)
 
-def sync_path(files: Files, path: str) -> None:
-    """Syncs a file that is not held open; one that was deleted meanwhile needs no sync."""
+
+def write_epochs(files: Files, path: str, data: bytes) -> None:
+    """Replaces the checkpoint of epochs; KafkaError for want of room, and then it is as before."""
+    temporary = path + TEMPORARY
+    with _refusals(path):
+        fd = files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        fd = files.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return
-    try:
+        with _refusals(path):
+            write_all(files, fd, data)
         files.datasync(fd)
     finally:
         files.close(fd)
+    with _refusals(path):
+        files.rename(temporary, path)
+    files.sync_folder(os.path.dirname(path))
+
+
+@contextmanager
+def _refusals(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_refusal(error):
+            raise write_failed(path, "checkpoint", error) from error
+        raise
 
 
 class Flushes:
@@ -148,8 +202,12 @@ class Flushes:
         segments: list[Segment],
         end_offset: int,
         epochs: EpochCache,
+        indexed: set[Segment],
     ) -> FlushTicket | None:
-        """A ticket for the segments that were rolled and those given; None if all is synced."""
+        """A ticket for the segments that were rolled and those given; None if all is synced.
+
+        Of those that are `indexed`, aborted transactions are synced, too.
+        """
         assert self.ticket is None, f"{folder} is being flushed already"
         dirty = [segment for segment in segments if segment.file.is_dirty]
         if not (dirty or self._rolled or self._snapshots or self.folder_changed or epochs.is_dirty):
@@ -157,15 +215,16 @@ class Flushes:
         ticket = FlushTicket(files, folder, end_offset)
         for segment in self._rolled:
             ticket.paths += (segment.offset_index.path, segment.time_index.path)
-        for segment in self._rolled + dirty:
+        for segment in dict.fromkeys([*self._rolled, *dirty, *sorted(indexed, key=_base)]):
             _add_segment(ticket, segment)
         if epochs.is_dirty:
             path = os.path.join(folder, LEADER_EPOCHS)
-            ticket.epochs = (path, _encoded(epochs))
+            ticket.epochs = (path, encode_epochs(epochs))
             epochs.is_dirty = False
         ticket.snapshots, self._snapshots = self._snapshots, []
         ticket.syncs_folder, self.folder_changed = self.folder_changed, False
-        self._rolled = []
+        ticket.rolled, self._rolled = self._rolled, []
+        ticket.indexed = indexed
         self.ticket = ticket
         return ticket
 
@@ -174,8 +233,11 @@ class Flushes:
         assert ticket is self.ticket, "the ticket is not this log's"
         assert ticket.is_done, "the ticket has not run"
         self.ticket = None
-        for file in ticket.logs:
+        for file in ticket.pinned:
             file.pins -= 1
+        if ticket.refusal is not None:
+            self._take_up_again(ticket)
+            return
         for snapshot in ticket.snapshots:
             ticket.files.close(snapshot.fd)
         if ticket.failure is None:
@@ -190,23 +252,38 @@ class Flushes:
         if self.ticket is not None:
             self.ticket.end_offset = min(self.ticket.end_offset, offset)
 
-    def removed(self, segments: list[Segment]) -> None:
+    def removed(self, segments: Sequence[Segment]) -> None:
         """Segments that are deleted need no sync any more, but their names do."""
         self._rolled = [segment for segment in self._rolled if segment not in segments]
+        if self.ticket is not None:
+            kept = [segment for segment in self.ticket.rolled if segment not in segments]
+            self.ticket.rolled = kept
+        self.folder_changed = True
+
+    def _take_up_again(self, ticket: FlushTicket) -> None:
+        for file in ticket.logs:
+            file.is_dirty = True
+        self._rolled[:0] = ticket.rolled
+        self._snapshots[:0] = ticket.snapshots
         self.folder_changed = True
 
 
 def _add_segment(ticket: FlushTicket, segment: Segment) -> None:
     file = segment.file
+    # What is written from here on makes it dirty again; until then the pin holds it open.
+    file.pins += 1
+    ticket.pinned.append(file)
     if file.is_dirty:
-        # What is written from here on makes it dirty again; until then the pin holds it open.
         file.is_dirty = False
-        file.pins += 1
         ticket.logs.append(file)
     unsynced = segment.txn_index.unsynced() if segment.txn_index is not None else None
     if segment.txn_index is not None and unsynced is not None:
         ticket.txn_indexes.append((segment.txn_index, *unsynced))
 
 
-def _encoded(epochs: EpochCache) -> bytes:
+def _base(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def encode_epochs(epochs: EpochCache) -> bytes:
     return encode_lines(f"{epoch} {start}" for epoch, start in epochs.entries())

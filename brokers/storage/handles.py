@@ -7,15 +7,13 @@ write only to descriptors that were open when it was lost.
 One thread owns the handles and everything in them.
 """
 
-import errno
 import os
 import resource
 from collections import OrderedDict
 from typing import Final, Protocol
 
-from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.storage.dense_tail import DEFAULT_TAIL_BYTES
-from brokers.storage.errors import LogDirFailed
+from brokers.storage.errors import TOO_MANY_OPEN_ERRNOS, LogDirFailed, TooManyOpenFiles
 from brokers.storage.files import Files
 from brokers.storage.memory_budget import MemoryBudget
 
@@ -27,8 +25,9 @@ MAX_OPEN_FILES: Final = 8192
 MIN_OPEN_FILES: Final = 16
 # Eight full segments of 1 GiB at Kafka's index interval; reading one in again takes 1-2 ms.
 DEFAULT_INDEX_BYTES: Final = 16 * 1024 * 1024
-
-_TOO_MANY_OPEN: Final = frozenset({errno.EMFILE, errno.ENFILE})
+# Index entries on their way to a file: enough for 64 logs that are written fast. Writing more often
+# is all that a lack of it costs.
+DEFAULT_WAITING_BYTES: Final = 4 * 1024 * 1024
 
 
 class LogFile:
@@ -61,7 +60,18 @@ class Owner(Protocol):
 class Handles:
     """Opens log files lazily and closes the ones least in use."""
 
-    __slots__ = ("_max_open", "_open", "failure", "files", "indexes", "owners", "tails")
+    __slots__ = (
+        "_held",
+        "_look_again_in",
+        "_max_open",
+        "_open",
+        "failure",
+        "files",
+        "indexes",
+        "owners",
+        "tails",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -76,35 +86,38 @@ class Handles:
         self.owners: set[Owner] = set()
         self.indexes = MemoryBudget(index_bytes)
         self.tails = MemoryBudget(tail_bytes)
+        self.waiting = MemoryBudget(DEFAULT_WAITING_BYTES)
         self._max_open = default_budget() if max_open is None else max_open
         # In the order of a clock's hand: whoever was used since it last passed gets another round.
         self._open: OrderedDict[LogFile, None] = OrderedDict()
+        # Those that the hand met while they were held. It must not meet thousands of them each time
+        # that one is opened, so they come back when a flush is over, or after as many openings as
+        # there are of them: readers let go without a word.
+        self._held: set[LogFile] = set()
+        self._look_again_in = 0
 
     @property
     def open_files(self) -> int:
-        return len(self._open)
+        return len(self._open) + len(self._held)
 
     @property
     def is_over_budget(self) -> bool:
         """More files are held than the budget allows; a flush lets go of those that are dirty."""
-        return len(self._open) > self._max_open
+        return self.open_files > self._max_open
 
     def open(self, file: LogFile, *, create: bool = False) -> int:
         """The descriptor of `file`, opened now if it was closed. `create` also empties it."""
         if file.fd >= 0:
             file.was_used = True
             return file.fd
-        if len(self._open) >= self._max_open:
+        if self.open_files >= self._max_open:
             self._close_idle()
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if create else os.O_RDWR
         try:
             file.fd = self.files.open(file.path, flags)
         except OSError as error:
-            if error.errno in _TOO_MANY_OPEN:
-                raise KafkaError(
-                    ErrorCode.KAFKA_STORAGE_ERROR,
-                    f"too many open files to open {file.path} beside {len(self._open)} others",
-                ) from error
+            if error.errno in TOO_MANY_OPEN_ERRNOS:
+                raise TooManyOpenFiles(file.path, "open") from error
             raise
         file.was_used = True
         self._open[file] = None
@@ -114,8 +127,40 @@ class Handles:
         """Closes a file for good; the caller has seen to its dirty bytes and its pins."""
         assert file.pins == 0, f"{file.path} is closed under {file.pins} pins"
         if file.fd >= 0:
-            del self._open[file]
+            self._open.pop(file, None)
+            self._held.discard(file)
             self._release(file)
+
+    def let_go(self, file: LogFile) -> None:
+        """Takes note that a flush needs a file no more, so that it may be closed again."""
+        if file in self._held and not file.is_held:
+            self._held.discard(file)
+            self._open[file] = None
+
+    def sync(self, fd: int, path: str) -> None:
+        """Syncs an open file; whatever goes wrong, bytes that were accepted may be lost."""
+        try:
+            self.files.datasync(fd)
+        except OSError as error:
+            raise self.fail(LogDirFailed(path, "fsync", error)) from error
+
+    def sync_path(self, path: str) -> None:
+        """Syncs a file that is not held open."""
+        fd = self.files.open(path, os.O_RDONLY)
+        try:
+            self.sync(fd, path)
+        finally:
+            self.files.close(fd)
+
+    def sync_folder(self, path: str) -> None:
+        """Syncs the names in a folder."""
+        try:
+            self.files.sync_folder(path)
+        except OSError as error:
+            if error.errno in TOO_MANY_OPEN_ERRNOS:
+                # It was not even opened, so nothing is lost.
+                raise TooManyOpenFiles(path, "fsync") from error
+            raise self.fail(LogDirFailed(path, "fsync", error)) from error
 
     def fail(self, failure: LogDirFailed) -> LogDirFailed:
         """Marks the log dir as failed, for good, and returns the failure that counts: the first.
@@ -129,16 +174,23 @@ class Handles:
         return self.failure
 
     def _close_idle(self) -> None:
+        self._look_again_in -= 1
+        if self._look_again_in <= 0:
+            for file in [file for file in self._held if not file.is_held]:
+                self.let_go(file)
+            self._look_again_in = len(self._held)
         # Two rounds at most: the first takes second chances away, the second finds the idle.
         for _ in range(2 * len(self._open)):
+            if not self._open or self.open_files < self._max_open:
+                return
             file, _none = self._open.popitem(last=False)
-            if not file.is_held and not file.was_used:
+            if file.is_held:
+                self._held.add(file)
+            elif file.was_used:
+                file.was_used = False
+                self._open[file] = None
+            else:
                 self._release(file)
-                if len(self._open) < self._max_open:
-                    return
-                continue
-            file.was_used = False
-            self._open[file] = None
 
     def _release(self, file: LogFile) -> None:
         fd, file.fd = file.fd, -1

@@ -54,6 +54,16 @@ def walk(files: Files, fd: int, path: str, position: int, stop: int) -> Iterator
         position += size
 
 
+def header_at(files: Files, fd: int, position: int) -> Header | None:
+    """What stands at `position` if a batch begins there; None where the file ends."""
+    data = files.pread(fd, HEADER_SIZE, position)
+    if len(data) < HEADER_SIZE:
+        return None
+    base_offset, length, epoch, _, delta, max_timestamp = _POINTS.unpack_from(data)
+    size = length + LOG_OVERHEAD
+    return Header(position, size, base_offset, base_offset + delta, max_timestamp, epoch)
+
+
 def seek(
     files: Files,
     fd: int,

@@ -13,14 +13,14 @@ here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run`
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.epochs import EpochCache
-from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, write_failed
+from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, OutOfSpace, write_failed
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
 from brokers.storage.log_folder import LogFolder
 from brokers.storage.producer_state import ProducerStates
 from brokers.storage.reads import FoundRecord, LogSlice
-from brokers.storage.recovery import Damage, Recovered, recover, set_damage_aside
+from brokers.storage.recovery import Damage, Recovered, recover
 from brokers.storage.segments import Segments
 from brokers.storage.txn_index import AbortedTxn
 
@@ -102,6 +102,11 @@ class PartitionLog:
     def damage(self) -> Damage | None:
         """What recovery found and would not cut off; while it is there, nothing is appended."""
         return self._folder.damage
+
+    @property
+    def set_aside(self) -> list[str]:
+        """Files with sound batches that could not stay in the log, for an operator to look at."""
+        return self._folder.set_aside
 
     @property
     def end_offset(self) -> int:
@@ -256,8 +261,18 @@ class PartitionLog:
         if count == 0:
             return False
         if count == len(self.segments):
-            self._appends.roll(now_ms)
+            try:
+                self._appends.roll(now_ms)
+            except OutOfSpace:
+                # All but the active one can go without a new file, and make room for it.
+                count -= 1
+                if count == 0:
+                    raise
         return self.advance_log_start(self.segments[count].base_offset)
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forgets producers that have been silent for too long; returns how many."""
+        return self.producers.expire(now_ms, self.config.producer_expiration_ms)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Renames the segments below the log's start, to be unlinked later; how many there were."""
@@ -279,6 +294,9 @@ class PartitionLog:
         the disk when this returns, and so is its order: no later segment outlives the end of an
         earlier one. Before it calls this, the owner saves `offset` as the recovery point in the log
         dir's checkpoint if it is lower than the one there.
+
+        LogBusy while a reader or a flush holds the file that would be cut; that, OutOfSpace and
+        TooManyOpenFiles leave the log as it was.
         """
         self._folder.refuse_broken()
         if offset >= self.end_offset:
@@ -286,20 +304,21 @@ class PartitionLog:
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        try:
+        with self._folder.on_disk("truncate"):
             end_offset = self._folder.cut_to(offset)
-        except OSError as error:
-            raise self._folder.failed("truncate", error) from error
         self._end_at(end_offset)
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Empties the log, so that the next record gets `offset`; durable when this returns."""
+        """Empties the log, so that the next record gets `offset`; durable when this returns.
+
+        Before it calls this, the owner saves 0 as the recovery point in the log dir's checkpoint.
+        Readers and a flush keep the old files as long as they hold them. OutOfSpace and
+        TooManyOpenFiles leave the log as it was.
+        """
         self._folder.refuse_broken()
-        try:
+        with self._folder.on_disk("truncate"):
             self._folder.start_afresh(offset)
-        except OSError as error:
-            raise self._folder.failed("truncate", error) from error
         self.start_offset = offset
         self._end_at(offset)
 
@@ -310,18 +329,17 @@ class PartitionLog:
         it from.
         """
         assert self.damage is not None, f"{self.folder} is not damaged"
-        try:
-            set_damage_aside(self.handles, self.segments.active, self.folder)
-        except OSError as error:
-            raise self._folder.failed("truncate", error) from error
-        self._folder.damage = None
+        # Refused for want of space, it may be tried again: all is still there, if partly aside.
+        with self._folder.on_disk("truncate"):
+            self._folder.drop_damage(self.end_offset)
 
     def close(self) -> None:
         """Flushes everything, leaves a snapshot of the producers, and closes the files.
 
-        Raises OutOfSpace or LogDirFailed if any of it failed; then the log dir is not clean.
+        Raises OutOfSpace, TooManyOpenFiles or LogDirFailed if any of it failed; then the log dir is
+        not clean. LogBusy, and nothing is closed, while a reader or a flush holds a file.
         """
-        assert not self.is_flushing, f"{self.folder} is closed while it is being flushed"
+        self._folder.refuse_in_use()
         try:
             if self.handles.failure is None and self.damage is None:
                 # The records first: the rest can be made again from them.
@@ -335,15 +353,22 @@ class PartitionLog:
             self._folder.release()
         self._folder.refuse_failed()
 
+    def refuse_in_use(self) -> None:
+        """Raises LogBusy while a reader or a flush holds a file of this log, also a deleted one."""
+        self._folder.refuse_in_use()
+
     def abandon(self) -> None:
-        """Closes the files as they are, with nothing flushed: the log is about to go."""
-        assert not self.is_flushing, f"{self.folder} is abandoned while it is being flushed"
+        """Closes the files as they are, with nothing flushed: the log is about to go.
+
+        LogBusy, and nothing is closed, while a reader or a flush holds a file.
+        """
+        self._folder.refuse_in_use()
         self._forget()
         self._folder.release()
 
     def delete(self) -> None:
-        """Removes the log and its folder; nobody may be reading or flushing it."""
-        assert not self.is_flushing, f"{self.folder} is deleted while it is being flushed"
+        """Removes the log and its folder; LogBusy while somebody is reading or flushing it."""
+        self._folder.refuse_in_use()
         self._forget()
         self._folder.delete()
 

@@ -9,16 +9,22 @@ and only if everything between went well.
 import fcntl
 import os
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from brokers.protocol.errors import KafkaError
 from brokers.storage import names
 from brokers.storage.checkpoints import OffsetCheckpoint
 from brokers.storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
-from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError, write_failed
+from brokers.storage.errors import (
+    LogDirFailed,
+    OutOfSpace,
+    StorageCorrupt,
+    StorageError,
+    write_failed,
+)
 from brokers.storage.files import Files
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
@@ -26,6 +32,9 @@ from brokers.storage.log_config import LogConfig
 from brokers.storage.partition_metadata import read_partition_metadata, write_partition_metadata
 
 Partition: TypeAlias = tuple[str, int]  # topic and index
+
+# A time by which every deleted file is due, for when its room or its folder is needed now.
+_ALL_DUE: Final = 2**63 - 1
 
 
 class LogDirInUse(StorageError):
@@ -63,24 +72,26 @@ class LogDir:
         self.set_aside: list[str] = []  # stray and future folders, which are left alone
         self._files = files
         self._config_for = config_for
-        self._lock = _lock(files, path)
-        # -1 when the mark did not say; None after any end that was not clean.
-        self.clean_broker_epoch = take_clean_shutdown(files, path)
-        self._recovery_points = self._checkpoint(names.RECOVERY_POINTS)
-        self._log_starts = self._checkpoint(names.LOG_STARTS)
-        self._high_watermarks = self._checkpoint(names.HIGH_WATERMARKS)
-        # What was saved for folders not loaded or failed must not get lost when others are saved.
-        self._saved_points = _read(self._recovery_points)
-        self._saved_starts = _read(self._log_starts)
-        self.high_watermarks: Mapping[Partition, int] = _read(self._high_watermarks)
         self._unloaded: list[str] = []
         self._doomed: list[str] = []
-        self._sort_folders()
+        with self._on_disk("start"):
+            self._lock = _lock(files, path)
+            # -1 when the mark did not say; None after any end that was not clean.
+            self.clean_broker_epoch = take_clean_shutdown(files, path)
+            self._points = self._saved(names.RECOVERY_POINTS)
+            self._starts = self._saved(names.LOG_STARTS)
+            self._high_watermarks = self._saved(names.HIGH_WATERMARKS)
+            self._sort_folders()
 
     @property
     def folders(self) -> list[str]:
         """The partition folders that still wait to be loaded."""
         return list(self._unloaded)
+
+    @property
+    def high_watermarks(self) -> Mapping[Partition, int]:
+        """Those that were saved last, maybe by an earlier run."""
+        return self._high_watermarks.offsets
 
     def load_all(self) -> None:
         """Opens every folder that waits."""
@@ -106,15 +117,19 @@ class LogDir:
 
     def create(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
         """Makes the folder of a new partition; it is on the disk when this returns."""
-        partition = (topic, index)
-        assert partition not in self.logs, f"{topic}-{index} exists"
-        folder = os.path.join(self.path, names.partition_folder(topic, index))
-        self._files.make_folder(folder)
-        self._files.sync_folder(self.path)
-        write_partition_metadata(self._files, folder, topic_id)
-        # An older partition of this name may have left its offsets in the checkpoints.
-        self._saved_points.pop(partition, None)
-        self._saved_starts.pop(partition, None)
+        partition, name = (topic, index), names.partition_folder(topic, index)
+        assert partition not in self.logs, f"{name} exists"
+        assert partition not in self.failed, f"{name} exists, though it could not be opened"
+        assert name not in self._unloaded, f"{name} exists and waits to be loaded"
+        # Recovery would hold the new log against what an older one of this name had reached.
+        self._forget(partition)
+        folder = os.path.join(self.path, name)
+        with self._on_disk("create"):
+            # A creation that a full disk stopped on its way has left it, and is tried again.
+            with suppress(FileExistsError):
+                self._files.make_folder(folder)
+            self.handles.sync_folder(self.path)
+            write_partition_metadata(self._files, folder, topic_id)
         self.logs[partition] = log = self._open(partition, is_clean=False)
         self.topic_ids[partition] = topic_id
         return log
@@ -123,57 +138,89 @@ class LogDir:
         """Takes a partition out of service by renaming its folder; returns the new name.
 
         With `-delete` its files go when `purge` is called, with `-stray` they stay for an operator.
+        LogBusy, with nothing changed, while somebody reads or flushes it.
         """
         partition = (topic, index)
-        log = self.logs.pop(partition)
-        self.topic_ids.pop(partition, None)
-        self._saved_points.pop(partition, None)
-        self._saved_starts.pop(partition, None)
-        log.abandon()
+        log = self.logs[partition]
+        log.refuse_in_use()
         folder = names.set_aside_folder(topic, index, uuid.uuid4().hex, marker)
-        self._files.rename(log.folder, os.path.join(self.path, folder))
-        self._files.sync_folder(self.path)
+        with self._on_disk("remove"):
+            self._files.rename(log.folder, os.path.join(self.path, folder))
+        del self.logs[partition]
+        self.topic_ids.pop(partition, None)
         (self._doomed if marker == names.DELETE_FOLDER else self.set_aside).append(folder)
+        log.abandon()
+        self.handles.sync_folder(self.path)
+        # A full disk must not keep anything from being deleted; `create` comes back to it.
+        with suppress(KafkaError):
+            self._forget(partition)
         return folder
 
     def purge(self) -> int:
         """Unlinks the files of one removed partition; returns how many folders wait on."""
         if self._doomed:
             folder = os.path.join(self.path, self._doomed[-1])
-            for name in self._files.list_folder(folder):
-                self._files.unlink(os.path.join(folder, name))
-            self._files.remove_folder(folder)
+            with self._on_disk("remove"):
+                for name in self._files.list_folder(folder):
+                    self._files.unlink(os.path.join(folder, name))
+                self._files.remove_folder(folder)
             self._doomed.pop()
         return len(self._doomed)
 
     def truncate_to(self, offsets: Mapping[Partition, int]) -> None:
-        """Truncates logs; the lowered recovery points are saved before the first one is touched.
+        """Truncates logs; what is saved of them is lowered before the first one is touched.
 
-        Otherwise a crash would let recovery believe that what is written over the cut was synced.
+        Otherwise a crash would let recovery believe that what is written over the cut was synced,
+        or was deleted.
         """
-        points = self._points()
-        lowered = points | {
-            partition: min(offset, points[partition]) for partition, offset in offsets.items()
-        }
-        if lowered != points:
-            self._write(self._recovery_points, lowered)
+        points, starts = {}, {}
+        for partition, offset in offsets.items():
+            log = self.logs[partition]
+            _refuse_damaged(log)
+            with self._on_disk("truncate"):
+                starts[partition] = cut = _cut(log, offset)
+            # A log that begins anew passes through having no segment at all.
+            points[partition] = 0 if cut < log.segments[0].base_offset else cut
+        self._save_lower(points, starts)
         for partition, offset in offsets.items():
             self.logs[partition].truncate_to(offset)
-        # A batch that reached across an offset went as a whole, so the log may end even lower.
-        if self._points() != lowered:
-            self._write(self._recovery_points, self._points())
+
+    def start_afresh(self, partition: Partition, offset: int) -> None:
+        """Empties a log and lets it begin at `offset`, wherever a crash comes in between."""
+        log = self.logs[partition]
+        _refuse_damaged(log)
+        self._save_lower({partition: 0}, {partition: offset})
+        log.truncate_fully_and_start_at(offset)
+        self.write_checkpoints()
 
     def delete_old_segments(self, now_ms: int, high_watermarks: Mapping[Partition, int]) -> int:
         """Applies retention to every log; returns how many segments went out of service.
 
         First all decide, then the new starts are saved, then files are renamed: a deletion that a
-        crash cut in half is then finished by the next start, and never looks like a hole.
+        crash cut in half is then finished by the next start, and never looks like a hole. What one
+        log runs into, like a full disk, is raised when the others are done.
         """
+        first_error: KafkaError | StorageCorrupt | None = None
         for partition, log in self.logs.items():
-            if log.damage is None:
-                log.expire(now_ms, high_watermark=high_watermarks.get(partition, 0))
-        self.write_log_starts()
-        return sum(log.delete_old_segments(now_ms) for log in self.logs.values())
+            try:
+                if log.damage is None:
+                    log.expire(now_ms, high_watermark=high_watermarks.get(partition, 0))
+            except (KafkaError, StorageCorrupt) as error:
+                first_error = first_error or error
+        self._save_starts_for_deletion()
+        deleted = 0
+        for log in self.logs.values():
+            try:
+                deleted += log.delete_old_segments(now_ms)
+            except (KafkaError, StorageCorrupt) as error:
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return deleted
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forgets silent producers of every log; to be called once all are loaded, too."""
+        return sum(log.expire_producers(now_ms) for log in self.logs.values())
 
     def delete_pending(self, now_ms: int) -> None:
         """Unlinks the deleted segments of every log that are due."""
@@ -184,28 +231,28 @@ class LogDir:
         """Saves recovery points and log starts, and lets logs write what they hold back."""
         for log in self.logs.values():
             log.write_indexes()
-        self._write(self._recovery_points, self._points())
+        self._points.write(self._current_points())
         self.write_log_starts()
 
     def write_log_starts(self) -> None:
         """Saves the log starts if one has moved."""
-        starts = {key: at for key, at in self._saved_starts.items() if key not in self.logs}
+        starts = {key: at for key, at in self._starts.offsets.items() if key not in self.logs}
         for partition, log in self.logs.items():
             # Else the name of the first segment says it.
             if log.start_offset > log.segments[0].base_offset:
                 starts[partition] = log.start_offset
-        if starts != self._saved_starts:
-            self._write(self._log_starts, starts)
-            self._saved_starts = starts
+        if starts != self._starts.offsets:
+            self._starts.write(starts)
 
     def write_high_watermarks(self, offsets: Mapping[Partition, int]) -> None:
         """Saves the high watermarks, which are the replicas' and not known here."""
-        self._write(self._high_watermarks, offsets)
+        self._high_watermarks.write(offsets)
 
     def close(self, *, broker_epoch: int) -> bool:
         """Closes every log, saves the checkpoints, and marks the dir as clean if it is; True then.
 
         It is not clean if a log failed, is damaged or was never loaded: those must be recovered.
+        Nor if somebody still reads or flushes one; that log stays open, and only the others close.
         """
         is_clean = not self._unloaded and not self.failed
         for log in self.logs.values():
@@ -216,7 +263,7 @@ class LogDir:
                 is_clean = False
         try:
             if self.handles.failure is None:
-                self._write(self._recovery_points, self._points())
+                self._points.write(self._current_points())
                 self.write_log_starts()
                 if is_clean:
                     write_clean_shutdown(self._files, self.path, broker_epoch)
@@ -231,8 +278,8 @@ class LogDir:
             os.path.join(self.path, names.partition_folder(*partition)),
             self._config_for(partition[0]),
             handles=self.handles,
-            recovery_point=self._saved_points.get(partition, 0),
-            log_start_offset=self._saved_starts.get(partition, 0),
+            recovery_point=self._points.offsets.get(partition, 0),
+            log_start_offset=self._starts.offsets.get(partition, 0),
             is_clean=is_clean,
         )
 
@@ -254,22 +301,64 @@ class LogDir:
             else:
                 self.set_aside.append(name)
 
-    def _points(self) -> dict[Partition, int]:
-        points = {key: at for key, at in self._saved_points.items() if key not in self.logs}
-        points.update((partition, log.recovery_point) for partition, log in self.logs.items())
-        return points
+    def _current_points(self) -> dict[Partition, int]:
+        """Those of the logs; of folders that are not open, what was saved must not get lost."""
+        return self._points.offsets | {
+            partition: log.recovery_point for partition, log in self.logs.items()
+        }
 
-    def _checkpoint(self, name: str) -> OffsetCheckpoint:
-        return OffsetCheckpoint(self._files, os.path.join(self.path, name))
+    def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
+        """Lowers what is saved of the logs to these, where it is above them; never raises it."""
+        if self._starts.is_above(starts):
+            saved = self._starts.offsets
+            self._starts.write({key: min(at, starts.get(key, at)) for key, at in saved.items()})
+        if self._points.is_above(points):
+            current = self._current_points()
+            self._points.write(current | {key: min(at, current[key]) for key, at in points.items()})
 
-    def _write(self, checkpoint: OffsetCheckpoint, offsets: Mapping[Partition, int]) -> None:
+    def _save_starts_for_deletion(self) -> None:
+        """Saves the log starts, if need be in the room of files that are deleted already."""
         try:
-            checkpoint.write(offsets)
-        except OSError as error:
-            failure = write_failed(checkpoint.path, "checkpoint", error)
-            if isinstance(failure, LogDirFailed):
-                raise self.handles.fail(failure) from error
-            raise failure from error
+            self.write_log_starts()
+        except OutOfSpace:
+            self.delete_pending(_ALL_DUE)
+            self.write_log_starts()
+
+    def _forget(self, partition: Partition) -> None:
+        """Takes a partition out of every checkpoint on the disk."""
+        for saved in (self._points, self._starts, self._high_watermarks):
+            if partition in saved.offsets:
+                saved.write({key: at for key, at in saved.offsets.items() if key != partition})
+
+    def _saved(self, name: str) -> "_SavedOffsets":
+        return _SavedOffsets(self.handles, os.path.join(self.path, name))
+
+    def _on_disk(self, operation: str) -> AbstractContextManager[None]:
+        return _on_disk(self.handles, self.path, operation)
+
+
+class _SavedOffsets:
+    """A checkpoint and what it says on the disk now, also of folders that are not open."""
+
+    __slots__ = ("_checkpoint", "_handles", "offsets")
+
+    def __init__(self, handles: Handles, path: str) -> None:
+        self._handles = handles
+        self._checkpoint = OffsetCheckpoint(handles.files, path)
+        self.offsets: dict[Partition, int] = {}
+        # Without it, or with a damaged one, recovery is right too, and only takes longer.
+        with suppress(FileNotFoundError, StorageCorrupt):
+            self.offsets = self._checkpoint.read()
+
+    def is_above(self, offsets: Mapping[Partition, int]) -> bool:
+        """Whether one of these partitions has a greater offset on the disk."""
+        return any(self.offsets.get(partition, 0) > at for partition, at in offsets.items())
+
+    def write(self, offsets: Mapping[Partition, int]) -> None:
+        """Replaces the checkpoint, durably; OutOfSpace leaves the old one."""
+        with _on_disk(self._handles, self._checkpoint.path, "checkpoint"):
+            self._checkpoint.write(offsets)
+        self.offsets = dict(offsets)
 
 
 def _lock(files: Files, path: str) -> int:
@@ -286,9 +375,35 @@ def _lock(files: Files, path: str) -> int:
     return fd
 
 
-def _read(checkpoint: OffsetCheckpoint) -> dict[Partition, int]:
-    """What was saved, or nothing: recovery is right without it, and only takes longer."""
+@contextmanager
+def _on_disk(handles: Handles, path: str, operation: str) -> Iterator[None]:
+    """Turns what the disk refuses within into OutOfSpace or the end of the log dir."""
     try:
-        return checkpoint.read()
-    except (FileNotFoundError, StorageCorrupt):
-        return {}
+        yield
+    except OSError as error:
+        failure = write_failed(path, operation, error)
+        if isinstance(failure, LogDirFailed):
+            raise handles.fail(failure) from error
+        raise failure from error
+
+
+def _cut(log: PartitionLog, offset: int) -> int:
+    """Where the log would end if it were truncated to `offset`, or a bit below that."""
+    if offset >= log.end_offset:
+        return log.end_offset
+    if offset < log.segments[0].base_offset:
+        return offset
+    segment = log.segments.holding(offset)
+    reaching = segment.find(offset, log.config)
+    # A batch that reaches across goes as a whole.
+    cut = offset if reaching is None else min(offset, reaching.base_offset)
+    before = segment.find(cut - 1, log.config)
+    # Where compaction left a gap the log ends even in front of that, and too low does no harm.
+    is_dense = before is not None and before.last_offset == cut - 1
+    return cut if is_dense else segment.base_offset
+
+
+def _refuse_damaged(log: PartitionLog) -> None:
+    """A lower recovery point would let the next start take the damage for a torn tail."""
+    if log.damage is not None:
+        raise StorageCorrupt(log.damage.path, log.damage.position, log.damage.reason)

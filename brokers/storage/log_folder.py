@@ -6,20 +6,34 @@ is told to the client; any other error ends the log dir.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Final
 
+from brokers.protocol.errors import KafkaError
 from brokers.storage.deletions import Deletions
-from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageCorrupt, write_failed
-from brokers.storage.fsync import Flushes, FlushTicket, Snapshot, sync_path
+from brokers.storage.errors import (
+    LogBusy,
+    LogDirFailed,
+    OutOfSpace,
+    StorageCorrupt,
+    TooManyOpenFiles,
+    is_refusal,
+    write_failed,
+)
+from brokers.storage.fsync import Flushes, FlushTicket, Snapshot, encode_epochs, write_epochs
 from brokers.storage.handles import Handles, LogFile
 from brokers.storage.log_config import LogConfig
-from brokers.storage.names import LEADER_EPOCHS
+from brokers.storage.names import LEADER_EPOCHS, TEMPORARY
 from brokers.storage.recovery import Recovered
 from brokers.storage.segment import Segment
+from brokers.storage.set_aside import set_damage_aside
 
 _AT_ONCE: Final = 0
+# Who may hold a file.
+_FLUSH: Final = "a flush is running"
+_READER: Final = "a reader has not released its slice"
 
 
 class LogFolder:
@@ -35,6 +49,7 @@ class LogFolder:
         "notes",
         "path",
         "segments",
+        "set_aside",
     )
 
     def __init__(self, path: str, config: LogConfig, handles: Handles, found: Recovered) -> None:
@@ -44,7 +59,9 @@ class LogFolder:
         self.segments = found.segments
         self.epochs = found.epochs
         self.notes = found.producers
+        self.notes.indexed.clear()  # Recovery has synced what it indexed.
         self.damage = found.damage
+        self.set_aside = found.set_aside
         self.flushes = Flushes(found.end_offset)
         self.flushes.folder_changed = found.is_new
         self._deletions = Deletions(handles)
@@ -57,7 +74,10 @@ class LogFolder:
             raise self.refused("open", error) from error
 
     def roll(self, end_offset: int) -> Segment:
-        """Closes the active segment and begins the next one; if it fails, all is as it was."""
+        """Closes the active segment and begins the next one; if it fails, all is as it was.
+
+        An empty one goes: the next begins far behind it, and there is nothing between.
+        """
         self.refuse_broken()
         old, notes = self.segments.active, self.notes
         try:
@@ -69,6 +89,9 @@ class LogFolder:
                 self.flushes.wrote(Snapshot(end_offset, path, fd))
                 notes.snapshot_offset = end_offset
             segment = self._create_segment(end_offset)
+            if old.size == 0:
+                self._replace(old, segment)
+                return segment
         except OSError as error:
             raise self.refused("roll", error) from error
         self.flushes.rolled(old)
@@ -85,14 +108,15 @@ class LogFolder:
 
     def index_aborts(self) -> None:
         """Writes aborted transactions into their index, without refusing what is in the log."""
-        self.flushes.folder_changed = True  # Their index may be a new file.
         try:
-            self.notes.index_aborts()
+            self._index_aborts()
         except OSError as error:
             # They hold readers back until the next flush or abort tries again (KAFKA-7866).
             self.refused("append", error)
 
-    def cut_back(self, segment: Segment, error: OSError) -> OutOfSpace | LogDirFailed:
+    def cut_back(
+        self, segment: Segment, error: OSError
+    ) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
         """Removes what a failed append left behind the end, and returns what to raise."""
         try:
             self.handles.files.truncate(segment.file.fd, segment.size)
@@ -107,18 +131,39 @@ class LogFolder:
             self.index_aborts()
         active = self.segments.active
         segments, end_offset = ([], active.base_offset) if rolled_only else ([active], end_offset)
-        return self.flushes.begin(self.handles.files, self.path, segments, end_offset, self.epochs)
+        if self.notes.first_abort is not None:
+            # Recovery must find this marker again, for no index has it.
+            end_offset = min(end_offset, self.notes.first_abort)
+        indexed = self.notes.indexed - {active} if rolled_only else set(self.notes.indexed)
+        ticket = self.flushes.begin(
+            self.handles.files, self.path, segments, end_offset, self.epochs, indexed
+        )
+        if ticket is not None:
+            self.notes.indexed -= indexed
+        return ticket
 
     def finish_flush(self, ticket: FlushTicket) -> int:
-        """Takes the ticket back; LogDirFailed if it had failed, else the flushed offset."""
+        """Takes the ticket back; LogDirFailed if it had failed, else the flushed offset.
+
+        A ticket that was refused is undone: OutOfSpace or TooManyOpenFiles, and the next one works.
+        """
         self.flushes.finish(ticket)
+        for file in ticket.pinned:
+            self.handles.let_go(file)
         if ticket.failure is not None:
             raise self.handles.fail(ticket.failure)
+        if ticket.refusal is not None:
+            self.notes.indexed |= ticket.indexed.intersection(self.segments)
+            self.epochs.is_dirty = self.epochs.is_dirty or ticket.epochs is not None
+            raise ticket.refusal
         return self.flushes.flushed_offset
 
     def take_oldest(self, count: int, due_ms: int) -> None:
         """Takes the oldest segments out of service; their files go once it is `due_ms`."""
-        self._take_out(self.segments.take_oldest(count), due_ms)
+        oldest = list(islice(self.segments, count))
+        self._deletions.add(oldest, due_ms)
+        self.segments.take_oldest(count)
+        self._went_out(oldest)
 
     def finish_deletions(self, now_ms: int) -> int:
         """Unlinks what was taken out and is due; returns how many segments wait on."""
@@ -126,45 +171,80 @@ class LogFolder:
         return len(self._deletions)
 
     def cut_to(self, offset: int) -> int:
-        """Ends the log at or below `offset`, durably, the newest segments first; returns where."""
-        removed = self.segments.take_newest(self.segments.index_of(offset) + 1)
-        self.flushes.truncated(offset)
-        self._take_out(removed, _AT_ONCE)
-        if removed:
-            # A later segment that came back after a crash would follow on the wrong records.
-            self.handles.files.sync_folder(self.path)
-        active = self.segments.active
+        """Ends the log at or below `offset`, durably, the newest segments first; returns where.
+
+        What may be refused comes first, and then nothing is cut. Behind it there is no way back.
+        """
+        keep = self.segments.index_of(offset) + 1
+        active, removed = self.segments[keep - 1], list(self.segments)[keep:][::-1]
+        fd = self.open(active.file)
         header = active.find(offset, self.config)
-        active.cut(active.size if header is None else header.position, offset)
-        end_offset = active.carry_on(self.config)
-        self.handles.files.datasync(self.handles.open(active.file))
-        self.flushes.truncated(end_offset)
-        self._rewind(end_offset)
+        position = active.size if header is None else header.position
+        if position < active.size:
+            self.refuse_pinned([active])
+        if self.notes.has_aborts:
+            self._index_aborts()
+        with self._taken_out(removed):
+            if removed:
+                # A later segment that came back after a crash would follow on the wrong records.
+                self.handles.sync_folder(self.path)
+            self.handles.files.truncate(fd, position)
+        with self._no_way_back():
+            self.segments.take_newest(keep)
+            self.flushes.truncated(offset)
+            self._went_out(removed)
+            active.cut(position, offset)
+            end_offset = active.carry_on(self.config)
+            self.handles.sync(self.handles.open(active.file), active.file.path)
+            self.flushes.truncated(end_offset)
+            self._rewind(end_offset)
         return end_offset
 
     def start_afresh(self, offset: int) -> None:
-        """Ends the log and begins an empty one at `offset`, durably."""
-        removed = self.segments.take_newest(0)
-        self.flushes.truncated(offset)
-        self._take_out(removed, _AT_ONCE)
-        self.handles.files.sync_folder(self.path)
-        self.segments.append(self._create_segment(offset))
-        # Nothing of the past counts here, not even a transaction that is open.
-        self.epochs.clear()
-        self.notes.snapshots.remove_above(-1)
-        self._rewind(offset)
-        self.flushes.flushed_offset = offset
+        """Ends the log and begins an empty one at `offset`, durably; if refused, nothing changes.
+
+        No file is cut or closed here that someone may hold: those go when they are let go.
+        """
+        segment, files = Segment(self.handles, self.path, offset), self.handles.files
+        # The room for it is found first, under a name that the next start would drop.
+        prepared = segment.file.path + TEMPORARY
+        files.close(files.open(prepared, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
+        removed = list(self.segments)[::-1]
+        with self._taken_out(removed):
+            self.handles.sync_folder(self.path)
+            files.rename(prepared, segment.file.path)
+        with self._no_way_back():
+            segment.forget_indexes()
+            self.segments.take_newest(0)
+            self.segments.append(segment)
+            self.flushes.truncated(offset)
+            self._went_out(removed)
+            # Nothing of the past counts here, not even a transaction that is open.
+            self.epochs.clear()
+            self.notes.snapshots.remove_above(-1)
+            self._rewind(offset)
+            self.flushes.flushed_offset = offset
+
+    def drop_damage(self, end_offset: int) -> None:
+        """Sets aside what lies behind `end_offset`, and forgets what was derived from it."""
+        self.set_aside += set_damage_aside(self.handles, self.segments.active, self.path)
+        self._rewind(end_offset)
+        self.damage = None
 
     def prepare_close(self, end_offset: int) -> None:
-        """Writes what makes the next start quick; a flush makes it durable."""
+        """Writes what makes the next start quick; a flush makes it durable.
+
+        Aborts that wait come first, since a snapshot knows nothing of them.
+        """
+        if self.notes.has_aborts:
+            self._index_aborts()
         if self.notes.snapshot_offset != end_offset:
-            self.notes.snapshots.save(end_offset, self.notes.states)
-            self.notes.snapshot_offset = end_offset
+            self.notes.save(self.handles, end_offset)
             self.flushes.folder_changed = True
-        active, files = self.segments.active, self.handles.files
+        active = self.segments.active
         active.seal()
-        sync_path(files, active.offset_index.path)
-        sync_path(files, active.time_index.path)
+        self.handles.sync_path(active.offset_index.path)
+        self.handles.sync_path(active.time_index.path)
 
     def release(self) -> None:
         """Closes every file and gives up memory."""
@@ -188,6 +268,22 @@ class LogFolder:
         except OSError as error:
             raise self.refused(operation, error) from error
 
+    def refuse_in_use(self) -> None:
+        """Raises LogBusy while anyone needs an open file of this log, also of a deleted one."""
+        if self.flushes.ticket is not None:
+            raise LogBusy(self.path, _FLUSH)
+        if self._deletions.are_held:
+            raise LogBusy(self.path, _READER)
+        self.refuse_pinned(self.segments)
+
+    def refuse_pinned(self, segments: Iterable[Segment]) -> None:
+        """Raises LogBusy while anyone needs the file of one of these segments as it is."""
+        ticket = self.flushes.ticket
+        for segment in segments:
+            if segment.file.pins > 0:
+                is_flushed = ticket is not None and segment.file in ticket.pinned
+                raise LogBusy(self.path, _FLUSH if is_flushed else _READER)
+
     def refuse_failed(self) -> None:
         """Raises LogDirFailed if the disk has failed before, here or in another log."""
         if self.handles.failure is not None:
@@ -199,8 +295,10 @@ class LogFolder:
         if self.damage is not None:
             raise StorageCorrupt(self.damage.path, self.damage.position, self.damage.reason)
 
-    def refused(self, operation: str, error: OSError) -> OutOfSpace | LogDirFailed:
-        """What to raise for a failed write; anything but a full disk ends the log dir."""
+    def refused(
+        self, operation: str, error: OSError
+    ) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
+        """What to raise for a failed call; all but a want of space or files ends the log dir."""
         failure = write_failed(self.segments.active.file.path, operation, error)
         return self.handles.fail(failure) if isinstance(failure, LogDirFailed) else failure
 
@@ -214,11 +312,50 @@ class LogFolder:
         segment.forget_indexes()
         return segment
 
-    def _take_out(self, segments: list[Segment], due_ms: int) -> None:
+    def _replace(self, empty: Segment, segment: Segment) -> None:
+        """Puts a new segment in the place of the active one, which is empty."""
+        try:
+            self._deletions.add([empty], _AT_ONCE)
+        except OSError:
+            segment.remove()
+            raise
+        self.segments.take_newest(len(self.segments) - 1)
+        self.segments.append(segment)
+        self._went_out([empty])
+
+    def _index_aborts(self) -> None:
+        self.flushes.folder_changed = True  # Their index may be a new file.
+        self.notes.index_aborts()
+
+    @contextmanager
+    def _taken_out(self, segments: Sequence[Segment]) -> Iterator[None]:
+        """Renames the files of segments, for good unless what is done within is refused."""
+        renamed = self._deletions.add(segments, _AT_ONCE)
+        try:
+            yield
+        except TooManyOpenFiles:
+            self._deletions.take_back(segments, renamed)
+            raise
+        except OSError as error:
+            if is_refusal(error):
+                self._deletions.take_back(segments, renamed)
+            raise
+
+    @contextmanager
+    def _no_way_back(self) -> Iterator[None]:
+        """Makes any failure within the end of the log dir: files and memory disagree from there."""
+        try:
+            yield
+        except OSError as error:
+            raise self.failed("truncate", error) from error
+        except KafkaError as error:
+            raise self.failed("truncate", OSError(str(error))) from error
+
+    def _went_out(self, segments: Sequence[Segment]) -> None:
         for segment in segments:
-            self._deletions.add(segment, due_ms)
             with suppress(FileNotFoundError):
                 self.handles.files.unlink(self.notes.snapshots.path(segment.base_offset))
+        self.notes.indexed.difference_update(segments)
         if segments:
             self.flushes.removed(segments)
 
@@ -229,5 +366,9 @@ class LogFolder:
         self.notes.rewind(self.segments, end_offset, self.config)
         # A ticket that is out may be writing this file; then the next one will.
         if self.epochs.is_dirty and self.flushes.ticket is None:
-            self.epochs.save(self.handles.files, os.path.join(self.path, LEADER_EPOCHS))
-        self.handles.files.sync_folder(self.path)
+            path = os.path.join(self.path, LEADER_EPOCHS)
+            # On a full disk this, too, is left to the next flush, which is refused until it works.
+            with suppress(KafkaError):
+                write_epochs(self.handles.files, path, encode_epochs(self.epochs))
+                self.epochs.is_dirty = False
+        self.handles.sync_folder(self.path)

@@ -8,6 +8,7 @@ noted, snapshots are taken, and aborted transactions go into the index of their 
 from brokers.protocol.records.batch import Batch
 from brokers.protocol.records.control import read_end_txn
 from brokers.storage.files import Files
+from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
 from brokers.storage.producer_snapshots import ProducerSnapshots
 from brokers.storage.producer_state import CompletedTxn, ProducerStates
@@ -20,13 +21,15 @@ from brokers.storage.txn_index import AbortedTxn
 class ProducerNotes:
     """Producer states, their snapshots and the aborts on the way to an index. One per log."""
 
-    __slots__ = ("_aborts", "snapshot_offset", "snapshots", "states")
+    __slots__ = ("_aborts", "indexed", "snapshot_offset", "snapshots", "states")
 
     def __init__(self, files: Files, folder: str) -> None:
         self.states = ProducerStates()
         self.snapshots = ProducerSnapshots(files, folder)
         self.snapshot_offset: int | None = None  # of the newest one on disk that may be used
         self._aborts: list[tuple[Segment, CompletedTxn]] = []
+        # With entries that no flush has taken up yet; often that is not the active segment.
+        self.indexed: set[Segment] = set()
 
     def note(self, segment: Segment, batch: Batch, base_offset: int, now_ms: int) -> bool:
         """Notes a batch that has a producer and is in the log; True if it aborted a transaction.
@@ -45,10 +48,19 @@ class ProducerNotes:
         """Whether aborts wait to be indexed."""
         return bool(self._aborts)
 
+    @property
+    def first_abort(self) -> int | None:
+        """The offset of the oldest marker whose abort waits to be indexed.
+
+        Recovery must begin there or before: no snapshot knows of that transaction any more.
+        """
+        return self._aborts[0][1].last_offset if self._aborts else None
+
     def index_aborts(self) -> None:
         """Writes what waits into the transaction indexes; after an OSError the rest still waits."""
         while self._aborts:
             segment, aborted = self._aborts[0]
+            self.indexed.add(segment)
             segment.open_txn_index().append(
                 AbortedTxn(
                     producer_id=aborted.producer_id,
@@ -60,10 +72,20 @@ class ProducerNotes:
             self.states.complete(aborted)
             del self._aborts[0]
 
+    def save(self, handles: Handles, offset: int) -> None:
+        """Writes and syncs a snapshot of the states, which are those at `offset`."""
+        fd = self.snapshots.write(offset, self.states)
+        try:
+            handles.sync(fd, self.snapshots.path(offset))
+        finally:
+            handles.files.close(fd)
+        self.snapshot_offset = offset
+
     def rewind(self, segments: Segments, end_offset: int, config: LogConfig) -> None:
         """Makes the state at `end_offset`: the newest snapshot up to there, then the log behind it.
 
-        Transaction indexes are left as they are: they have these aborts from when they happened.
+        Transaction indexes are left as they are: they have these aborts from when they happened,
+        or from just before the log was cut.
         """
         self._aborts.clear()
         newest = self.snapshots.load_newest(self.states, at_least=0, at_most=end_offset)

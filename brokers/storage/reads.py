@@ -9,8 +9,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
+from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import Batch
-from brokers.protocol.records.reader import Record, records
+from brokers.protocol.records.reader import outlines
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.files import Files
 from brokers.storage.handles import LogFile
@@ -52,6 +53,10 @@ class LogSlice:
 
 # What a slice of nothing points to; it never opens, and counting its pins harms nobody.
 _NOWHERE: Final = LogFile("")
+
+# Records and headers that a search by time looks at in one batch, about a microsecond each. Batches
+# of more are found as a whole.
+MAX_SEARCHED_PARTS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +158,9 @@ def find_timestamp(
         for header in segment.headers_from_time(timestamp, start_offset, config):
             if header.max_timestamp < timestamp:
                 continue
-            batch = _read_batch(segment, header)
-            for record in _records(batch, config):
-                if record.timestamp >= timestamp and record.offset >= start_offset:
-                    return _found(record, batch)
+            found = _first_in(_read_batch(segment, header), timestamp, start_offset, config)
+            if found is not None:
+                return found
     return None
 
 
@@ -168,10 +172,7 @@ def find_max_timestamp(segments: Segments, config: LogConfig) -> FoundRecord | N
     header = latest.find(latest.max_timestamp_offset, config)
     assert header is not None, f"{latest.file.path} lacks offset {latest.max_timestamp_offset}"
     batch = _read_batch(latest, header)
-    for record in _records(batch, config):
-        if record.timestamp == header.max_timestamp:
-            return _found(record, batch)
-    return None
+    return _first_in(batch, header.max_timestamp, header.base_offset, config)
 
 
 def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedTxn]:
@@ -192,11 +193,25 @@ def _read_batch(segment: Segment, header: Header) -> Batch:
     return Batch(memoryview(read_fully(segment.handles.files, fd, header.size, header.position)))
 
 
-def _records(batch: Batch, config: LogConfig) -> "list[Record]":
-    return list(records(batch, max_bytes=config.rules.max_decompressed_bytes))
+def _first_in(
+    batch: Batch, timestamp: int, start_offset: int, config: LogConfig
+) -> FoundRecord | None:
+    """The first record of a batch that is neither older than `timestamp` nor below the offset."""
+    try:
+        for offset, at, _has_key in outlines(
+            batch,
+            max_bytes=config.rules.max_decompressed_bytes,
+            max_parts=MAX_SEARCHED_PARTS,
+        ):
+            if at >= timestamp and offset >= start_offset:
+                return _found(batch, offset, at)
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
+            raise
+        # Where it begins is early, never late: a reader from there skips nothing it asked for.
+        return _found(batch, max(batch.base_offset, start_offset), batch.max_timestamp)
+    return None
 
 
-def _found(record: Record, batch: Batch) -> FoundRecord:
-    return FoundRecord(
-        offset=record.offset, timestamp=record.timestamp, leader_epoch=batch.leader_epoch
-    )
+def _found(batch: Batch, offset: int, timestamp: int) -> FoundRecord:
+    return FoundRecord(offset=offset, timestamp=timestamp, leader_epoch=batch.leader_epoch)

@@ -4,15 +4,16 @@ Knows nothing of leaders: where a replica could be refilled from is its caller's
 that was closed cleanly is taken up as it is; any other is read from the segment of the recovery
 point on, batch by batch, and everything derived is made anew on the way.
 
-What is not sound is one of two things. A *torn tail* is what a crash leaves of bytes never synced,
-and is cut off. *Damage* is what happened to bytes that had been synced: below the recovery point,
-or in front of batches that are sound. It is never cut silently: the part in front of it is served,
-the rest stays on the disk, and `Damage` tells the caller, who decides.
+What is not sound is one of two things. A *torn tail* is what a crash leaves of bytes never synced:
+pages that were not written, files that end early. It is cut off, and sound batches behind it are
+set aside. *Damage* is what happened to bytes that had been synced: below the recovery point, or in
+front of batches that are sound. It is never cut silently: the part in front of it is served, the
+rest stays on the disk, and `Damage` tells the caller, who decides.
 """
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
 
@@ -20,9 +21,7 @@ from brokers.protocol.records.batch import NO_LEADER_EPOCH
 from brokers.storage import names
 from brokers.storage.epochs import EpochCache
 from brokers.storage.errors import StorageCorrupt
-from brokers.storage.files import write_all
 from brokers.storage.folder_files import FolderFiles, settle_folder
-from brokers.storage.fsync import sync_path
 from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
 from brokers.storage.producer_notes import ProducerNotes
@@ -30,10 +29,11 @@ from brokers.storage.resync import has_lost_page, has_sound_batch
 from brokers.storage.scan import Scan
 from brokers.storage.segment import ENTRY, MAX_WAITING, NOT_READ, Segment
 from brokers.storage.segments import Segments
+from brokers.storage.set_aside import copy_rest, set_segment_aside
+from brokers.storage.txn_index import TxnIndex
 
-DAMAGED: Final = ".damaged"
 _ALL_SYNCED: Final = 2**63 - 1
-_COPY_BYTES: Final = 1024 * 1024
+_IN_FRONT: Final = -1  # of a file's first byte, for a search that begins behind a position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Damage:
     position: int
     offset: int  # the first one lost, and the log's end for now
     reason: str
-    is_flushed: bool  # below the recovery point; else told by sound batches behind it
+    is_flushed: bool  # below the recovery point; else told by what no crash leaves behind
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +59,7 @@ class Recovered:
     damage: Damage | None = None
     scanned_bytes: int = 0
     cut_bytes: int = 0
+    set_aside: list[str] = field(default_factory=list)  # files with sound batches not served
     is_new: bool = False
 
 
@@ -72,6 +73,8 @@ class _Recovery:
         self._config = config
         self._handles = handles
         self._files = handles.files
+        self._saved_point = recovery_point
+        # Below it every flaw is damage.
         self._recovery_point = recovery_point
 
     def run(self, log_start_offset: int, *, is_clean: bool) -> Recovered:
@@ -85,10 +88,14 @@ class _Recovery:
         )
         if found.is_new:
             found.start_offset = found.end_offset = log_start_offset
+            self._miss_synced_end()
+            # What older segments have left may tell of offsets that are now given out again.
+            found.epochs.is_dirty = names.LEADER_EPOCHS in present.names
+            if found.damage is None:
+                found.producers.snapshots.remove_above(-1)
+                self._save_epochs()
             return found
-        self._saved_point = self._recovery_point
         if is_clean:
-            # Every byte had been synced, so a flaw is damage wherever it is.
             self._recovery_point = _ALL_SYNCED
         unsynced = len(segments) if is_clean else segments.index_of(self._recovery_point)
         first = self._first_unsound(present, unsynced)
@@ -187,16 +194,15 @@ class _Recovery:
         self._miss_synced_end()
         for segment in islice(found.segments, first, None):
             self._make_durable(segment)
-        if found.epochs.is_dirty:
-            found.epochs.save(self._files, os.path.join(self._folder, names.LEADER_EPOCHS))
-        self._files.sync_folder(self._folder)
+        self._save_epochs()
+        self._handles.sync_folder(self._folder)
 
     def _scan(self, segment: Segment, epoch_before: int) -> Scan:
         """Reads a whole segment and makes anew what is derived from it."""
         found, interval = self._found, self._config.index_interval_bytes
         segment.forget_indexes()
-        if segment.txn_index is not None:
-            segment.txn_index.reset()
+        # Made anew beside the old one: half of it would look like all of it to the next start.
+        segment.txn_index = TxnIndex(self._files, _txn_index_path(segment) + names.TEMPORARY)
         scan = Scan(
             self._files,
             self._handles.open(segment.file),
@@ -232,51 +238,97 @@ class _Recovery:
         later = (start for _, start in epochs.entries() if start > offset)
         return min(later, default=_ALL_SYNCED)
 
+    def _save_epochs(self) -> None:
+        epochs = self._found.epochs
+        if epochs.is_dirty:
+            epochs.save(self._files, os.path.join(self._folder, names.LEADER_EPOCHS))
+
     def _keep_snapshot(self, base_offset: int) -> None:
         """Makes sure that the producers are known at a segment's beginning when older ones go."""
         notes = self._found.producers
         if notes.snapshot_offset == base_offset:
-            sync_path(self._files, notes.snapshots.path(base_offset))
+            self._handles.sync_path(notes.snapshots.path(base_offset))
         else:
-            notes.snapshots.save(base_offset, notes.states)
-            notes.snapshot_offset = base_offset
+            notes.save(self._handles, base_offset)
 
     def _hole_behind(self, scan: Scan, following: int) -> str | None:
-        """Why the next segment cannot follow; compaction alone leaves offsets out."""
-        if self._config.is_compacted or scan.next_offset == following:
+        """Why the next segment cannot follow, for all that a crash leaves.
+
+        Compaction leaves offsets out, also in a log that is compacted no more, so a hole between
+        segments that had been synced is none of ours.
+        """
+        is_hole = scan.next_offset < following and self._recovery_point < following
+        if self._config.is_compacted or not is_hole:
             return None
         return f"it ends at {scan.next_offset}, the next segment begins at {following}"
 
     def _end_at_flaw(self, index: int, scan: Scan, flaw: str) -> None:
         found = self._found
         segment = found.segments[index]
-        fd = self._handles.open(segment.file)
         is_synced = scan.next_offset < self._recovery_point
-        # A page that was lost in a crash leaves sound batches behind it, if those were luckier.
-        if is_synced or (
-            not has_lost_page(self._files, fd, scan.position, scan.stop)
-            and has_sound_batch(self._files, fd, scan.position, scan.stop, scan.next_offset)
-        ):
-            found.damage = Damage(
-                path=segment.file.path,
-                position=scan.position,
-                offset=found.end_offset,
-                reason=flaw,
-                is_flushed=is_synced,
-            )
-            for later in found.segments.take_newest(index + 1):
-                later.release()
-            segment.size = scan.position
+        if not is_synced and self._is_torn(index, scan):
+            self._cut_tail(index, scan)
             return
+        found.damage = Damage(
+            path=segment.file.path,
+            position=scan.position,
+            offset=found.end_offset,
+            reason=flaw,
+            is_flushed=is_synced,
+        )
+        for later in found.segments.take_newest(index + 1):
+            later.release()
+        segment.size = scan.position
+
+    def _is_torn(self, index: int, scan: Scan) -> bool:
+        """Whether a crash explains a flaw in bytes that were not synced.
+
+        It loses whole pages and ends of files, and may have been kinder to what lies behind. Any
+        other flaw in front of sound batches is damage.
+        """
+        fd = self._handles.open(self._found.segments[index].file)
+        if scan.is_whole:
+            return False
+        if has_lost_page(self._files, fd, scan.position, scan.stop):
+            return True
+        if has_sound_batch(self._files, fd, scan.position, scan.stop, scan.next_offset):
+            return False
+        if scan.is_cut_off or scan.position == scan.stop:
+            return True
+        later = islice(self._found.segments, index + 1, None)
+        return not any(self._has_sound_batch(segment, scan.next_offset) for segment in later)
+
+    def _has_sound_batch(self, segment: Segment, next_offset: int) -> bool:
+        fd = self._handles.open(segment.file)
+        scan = Scan(self._files, fd, position=0, stop=segment.size, next_offset=next_offset)
+        # The search knows no batches of unusual size, but mostly a batch is where one must be.
+        return next(iter(scan), None) is not None or has_sound_batch(
+            self._files, fd, _IN_FRONT, segment.size, next_offset
+        )
+
+    def _cut_tail(self, index: int, scan: Scan) -> None:
+        """Ends the log at the flaw; sound batches behind it are kept where no log is read from."""
+        found = self._found
+        segment = found.segments[index]
         # From the end on, so that a crash meanwhile leaves no hole but only a shorter tail.
         removed = found.segments.take_newest(index + 1)
         for later in removed:
-            later.remove()
+            self._remove(later, scan.next_offset)
         if removed:
-            self._files.sync_folder(self._folder)
+            self._handles.sync_folder(self._folder)
         found.cut_bytes = scan.stop - scan.position + sum(later.size for later in removed)
+        fd = self._handles.open(segment.file)
+        if has_sound_batch(self._files, fd, scan.position, scan.stop, scan.next_offset):
+            found.set_aside.append(copy_rest(self._handles, segment, scan.position))
         self._files.truncate(fd, scan.position)
         segment.size = scan.position
+
+    def _remove(self, segment: Segment, next_offset: int) -> None:
+        """Takes a segment away that cannot stay: aside if it holds anything, else for good."""
+        if self._has_sound_batch(segment, next_offset):
+            self._found.set_aside.append(set_segment_aside(self._handles, segment))
+        else:
+            segment.remove()
 
     def _miss_synced_end(self) -> None:
         """Notes as damage that the log ends, though soundly, in front of what had been synced."""
@@ -294,25 +346,41 @@ class _Recovery:
 
     def _make_durable(self, segment: Segment) -> None:
         """What was read may be in the page cache only; nobody may see that before it is synced."""
-        self._files.datasync(self._handles.open(segment.file))
+        self._handles.sync(self._handles.open(segment.file), segment.file.path)
         if segment is not self._found.segments.active:
             segment.seal()
-            sync_path(self._files, segment.offset_index.path)
-            sync_path(self._files, segment.time_index.path)
+            self._handles.sync_path(segment.offset_index.path)
+            self._handles.sync_path(segment.time_index.path)
         elif len(segment.waiting) >= MAX_WAITING * ENTRY.size:
             # The next recovery would read this segment again, so its indexes need no sync.
             segment.write_indexes()
-        unsynced = segment.txn_index.unsynced() if segment.txn_index is not None else None
-        if segment.txn_index is not None and unsynced is not None:
-            fd, mark = unsynced
-            self._files.datasync(fd)
-            segment.txn_index.synced(mark)
+        self._put_txn_index(segment)
+
+    def _put_txn_index(self, segment: Segment) -> None:
+        """Lets the new transaction index take the place of the old one."""
+        made, path = segment.txn_index, _txn_index_path(segment)
+        assert made is not None, f"{segment.file.path} was scanned"
+        unsynced = made.unsynced()
+        if unsynced is None:
+            segment.txn_index = None
+            with suppress(FileNotFoundError):
+                self._files.unlink(path)
+            return
+        fd, mark = unsynced
+        self._handles.sync(fd, made.path)
+        made.synced(mark)
+        self._files.rename(made.path, path)
+        made.path = path
 
     def _start_at(self, offset: int) -> None:
-        """The log's end was lost, and with it all that its start had left: it goes on empty."""
+        """The log's end was lost, and with it all that its start had left: it goes on empty.
+
+        Nothing below its start is served any more. Yet the start may be that of an older log with
+        this name, so what would be lost for good if it were is only set aside.
+        """
         found = self._found
         for segment in found.segments.take_newest(0):
-            segment.remove()
+            self._remove(segment, 0)
         segment = Segment(self._handles, self._folder, offset)
         self._handles.open(segment.file, create=True)
         segment.forget_indexes()
@@ -321,7 +389,7 @@ class _Recovery:
         found.epochs.clear()
         found.producers.snapshots.remove_above(-1)
         found.producers.rewind(found.segments, offset, self._config)
-        self._files.sync_folder(self._folder)
+        self._handles.sync_folder(self._folder)
 
     def _drop_old_segments(self) -> None:
         """Removes what is wholly below the log's start: retention had not come so far."""
@@ -331,7 +399,12 @@ class _Recovery:
             return
         for segment in found.segments.take_oldest(count):
             segment.remove()
-        self._files.sync_folder(self._folder)
+        self._handles.sync_folder(self._folder)
+
+
+def _txn_index_path(segment: Segment) -> str:
+    """Where the segment's transaction index lies once it is complete."""
+    return segment.file.path.removesuffix(names.LOG) + names.TXN_INDEX
 
 
 def recover(
@@ -346,34 +419,8 @@ def recover(
     """Opens the folder, or begins an empty log in it; all that is found is durable on return."""
     if not handles.files.exists(folder):
         handles.files.make_folder(folder)
-        handles.files.sync_folder(os.path.dirname(folder))
+        handles.sync_folder(os.path.dirname(folder))
+        recovery_point = 0
     return _Recovery(folder, config, handles, recovery_point).run(
         log_start_offset, is_clean=is_clean
     )
-
-
-def set_damage_aside(handles: Handles, segment: Segment, folder: str) -> None:
-    """Moves all behind the end of `segment` into files that end in `.damaged`, and cuts it off."""
-    files = handles.files
-    for name in files.list_folder(folder):
-        file = names.parse_offset_file(name)
-        if file is None or file.marker or file.offset <= segment.base_offset:
-            continue
-        path = os.path.join(folder, name)
-        if file.suffix == names.LOG:
-            files.rename(path, path + DAMAGED)
-        elif file.suffix in names.SEGMENT_SUFFIXES:
-            files.unlink(path)
-    fd = handles.open(segment.file)
-    copy = files.open(segment.file.path + DAMAGED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        position = segment.size
-        while data := files.pread(fd, _COPY_BYTES, position):
-            write_all(files, copy, data)
-            position += len(data)
-        files.datasync(copy)
-    finally:
-        files.close(copy)
-    files.sync_folder(folder)
-    files.truncate(fd, segment.size)
-    files.datasync(fd)

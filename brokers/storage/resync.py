@@ -35,6 +35,8 @@ def has_lost_page(files: Files, fd: int, position: int, stop: int) -> bool:
     Either nothing from its beginning to the end of that page was written, or one of the next pages
     that it reaches was not. A crash does that to bytes that were not synced; rot hardly ever does.
     """
+    if position >= stop:
+        return False
     page_end = position - position % PAGE_BYTES + PAGE_BYTES
     head = files.pread(fd, min(page_end, stop) - position, position)
     if not any(head):

@@ -34,7 +34,8 @@ class Scan:
     """One pass over one file, from `position`, where a batch must begin, up to `stop`.
 
     After the pass `position` and `next_offset` tell where the sound part ends, and `flaw` why, if
-    that is not at `stop`.
+    that is not at `stop`. What begins there may be `is_cut_off`, a batch but for the end that is
+    missing, or `is_whole`, one that passes its CRC and yet cannot follow: no crash leaves that.
     """
 
     __slots__ = (
@@ -44,6 +45,8 @@ class Scan:
         "_files",
         "epoch",
         "flaw",
+        "is_cut_off",
+        "is_whole",
         "next_offset",
         "position",
         "stop",
@@ -61,6 +64,8 @@ class Scan:
         self.stop = stop
         self.next_offset = next_offset  # the least that the next batch may begin with
         self.flaw: str | None = None
+        self.is_cut_off = False
+        self.is_whole = False
 
     def __iter__(self) -> Iterator[Sound]:
         unpack, block, start = _POINTS.unpack_from, self._block, self.position
@@ -71,6 +76,7 @@ class Scan:
                 block, start, at = self._read(position), position, 0
                 if len(block) < HEADER_SIZE:
                     self.flaw = f"{len(block)} bytes hold no batch header"
+                    self.is_cut_off = True
                     return
             base, length, batch_epoch, magic, crc, delta, timestamp, producer = unpack(block, at)
             size = length + LOG_OVERHEAD
@@ -87,6 +93,11 @@ class Scan:
                     f"magic {magic}, length {length} ({stop - position} bytes are left), "
                     f"last offset delta {delta} and leader epoch {batch_epoch} (at least {epoch})"
                 )
+                if magic == MAGIC and delta >= 0 and length >= MIN_LENGTH:
+                    self.is_cut_off = position + size > stop and base >= next_offset
+                    self.is_whole = position + size <= stop and crc == self._crc(
+                        position + CHECKED_POSITION, size - CHECKED_POSITION
+                    )
                 return
             if at + size > len(block) and at > 0:
                 block, start, at = self._read(position), position, 0

@@ -14,9 +14,9 @@ from struct import Struct
 from typing import Final
 
 from brokers.storage import names, offset_index, time_index
-from brokers.storage.errors import StorageCorrupt
+from brokers.storage.errors import StorageCorrupt, is_refusal
 from brokers.storage.handles import Handles, LogFile
-from brokers.storage.headers import Header, seek, walk
+from brokers.storage.headers import Header, header_at, seek, walk
 from brokers.storage.log_config import LogConfig
 from brokers.storage.offset_index import IndexEntry, OffsetIndex
 from brokers.storage.time_index import NO_TIMESTAMP, TimeEntry, TimeIndex
@@ -27,8 +27,8 @@ MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 # An index entry as it waits: last offset and position of a batch, the greatest timestamp up to
 # there and the last offset of the batch that has it. One for both indexes, which grow together.
 ENTRY: Final = Struct("qqqq")
-# At most 8 KiB of memory per log, and one write to each index per megabyte of log or more.
-MAX_WAITING: Final = 256
+# At most 64 KiB of memory per log, and one write to each index per eight megabytes of log or more.
+MAX_WAITING: Final = 2048
 # A time index that lost its end would make a segment look older than it is, and retention acts on
 # that. It is held against this many batches behind its last entry; mostly there are none.
 _TIME_SAMPLES: Final = 32
@@ -185,7 +185,7 @@ class Segment:
         except StorageCorrupt:
             return self.rebuild_indexes(config)
         if self.waiting:
-            self.write_indexes()
+            self._write_or_wait()
         return next_offset
 
     def rebuild_indexes(self, config: LogConfig) -> int:
@@ -207,13 +207,12 @@ class Segment:
         self.max_timestamp_offset = self.base_offset
 
     def cut(self, position: int, offset: int) -> None:
-        """Cuts the file at `position`, where `offset` begins, and the indexes with it."""
-        self.handles.files.truncate(self.handles.open(self.file), position)
+        """Takes note that the file was cut at `position`, where `offset` begins, in all indexes."""
         self.size = position
         self.settle()
         self.offset_index.cut(offset, position)
         self.time_index.cut(offset)
-        self.write_indexes()
+        self._write_or_wait()
         if self.txn_index is not None:
             self.txn_index.truncate_to(offset)
         if position == 0:
@@ -259,17 +258,19 @@ class Segment:
 
     def _end_of_read(self, first: Header, limit: int, max_offset: int | None) -> int:
         self.settle()
-        entries = []
+        entry = None
         if limit < self.size:
-            entries.append(self.offset_index.lookup_position(limit))
+            entry = self.offset_index.lookup_position(limit)
         if max_offset is not None:
             # A batch that ends at max_offset - 1 may be read, and so may all in front of it.
-            entries.append(self.offset_index.lookup(max_offset - 1))
-        if not entries:
+            bound = self.offset_index.lookup(max_offset - 1)
+            if entry is None or bound.position < entry.position:
+                entry = bound
+        if entry is None:
             return self.size
-        entry = min(entries, key=lambda found: found.position)
         if entry.position > first.position:
-            self._confirm(entry, next(self.headers(entry.position), None))
+            fd = self.handles.open(self.file)
+            self._confirm(entry, header_at(self.handles.files, fd, entry.position))
             return entry.position
         end = first.end
         for header in self.headers(end):
@@ -301,8 +302,16 @@ class Segment:
         position, size, _, last_offset, max_timestamp, _ = header
         self.note(position, size, last_offset, max_timestamp, config.index_interval_bytes)
         if len(self.waiting) >= MAX_WAITING * ENTRY.size:
-            self.write_indexes()
+            self._write_or_wait()
         return last_offset + 1
+
+    def _write_or_wait(self) -> None:
+        """Writes index entries unless the disk is full: then they wait in memory for the next."""
+        try:
+            self.write_indexes()
+        except OSError as error:
+            if not is_refusal(error):
+                raise
 
     def _confirm(self, entry: IndexEntry, header: Header | None) -> None:
         if entry.position > 0 and (header is None or header.last_offset != entry.offset):

@@ -8,7 +8,7 @@ Written in bulk and read into native arrays like the offset index, and like it o
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -39,9 +39,11 @@ class _Table:
         self.timestamps = _column(data, 0, 8, "q")
         self.offsets = _column(data, 8, 12, "I")
 
-    def encoded(self) -> bytes:
-        pairs = zip(self.timestamps, self.offsets, strict=True)
-        return b"".join(ENTRY.pack(timestamp, offset) for timestamp, offset in pairs)
+    def encoded(self) -> bytearray:
+        data = bytearray(ENTRY_SIZE * len(self.offsets))
+        _set_column(data, 0, 8, self.timestamps)
+        _set_column(data, 8, 12, self.offsets)
+        return data
 
 
 class TimeIndex:
@@ -90,10 +92,12 @@ class TimeIndex:
             table = self._loaded()
         return self._entry(table, bisect_right(table.timestamps, timestamp) - 1)
 
-    def extend(self, timestamps: Iterable[int], offsets: Iterable[int]) -> None:
+    def extend(self, timestamps: Sequence[int], offsets: Sequence[int]) -> None:
         """Adds, in memory, the entries by which time has grown."""
         if self._written < 0:
             self._loaded()
+        if max(timestamps) <= self._last_timestamp:
+            return
         pending = _Table(b"") if self._pending is None else self._pending
         last, base = self._last_timestamp, self.base_offset
         for timestamp, offset in zip(timestamps, offsets, strict=True):
@@ -179,3 +183,14 @@ def _column(data: bytes, start: int, stop: int, code: str) -> "array[int]":
     if IS_SWAPPED:
         column.byteswap()
     return column
+
+
+def _set_column(data: bytearray, start: int, stop: int, column: "array[int]") -> None:
+    """Writes a native array into one big-endian column of the entries, likewise."""
+    moved = array(column.typecode, column)
+    if IS_SWAPPED:
+        moved.byteswap()
+    width = stop - start
+    content = moved.tobytes()
+    for place in range(width):
+        data[start + place :: ENTRY_SIZE] = content[place::width]

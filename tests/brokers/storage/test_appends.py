@@ -365,3 +365,51 @@ def test_a_batch_is_never_copied_on_its_way(tmp_path: Path) -> None:
     assert written == [data]
     assert written[0] is data
     assert Batch(data).base_offset == 0
+
+
+def test_a_leader_of_an_older_epoch_is_fenced(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, epoch=5)
+    before = content(log)
+
+    with pytest.raises(KafkaError, match=r"epoch 4 .* 5") as caught:
+        append(log, epoch=4)
+
+    assert caught.value.code is ErrorCode.FENCED_LEADER_EPOCH
+    assert (content(log), log.epochs.entries()) == (before, [(5, 0)])
+    append(log, epoch=5)
+    log.abandon()
+    assert open_log(tmp_path / "t-0").end_offset == 2
+
+
+def test_a_leader_that_sends_an_older_epoch_than_the_log_has_is_not_believed(
+    tmp_path: Path,
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    log.append_replicated(batch(epoch=5), now_ms=NOW_MS)
+    before = content(log)
+
+    with pytest.raises(KafkaError, match=r"epoch 4.* 5 ") as caught:
+        log.append_replicated(batch(base_offset=1, epoch=4), now_ms=NOW_MS)
+
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert content(log) == before
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE])
+def test_without_a_descriptor_left_the_log_goes_on(tmp_path: Path, error: int) -> None:
+    files = FaultyFiles()
+    config = LogConfig(segment_bytes=40 * SIZE, index_interval_bytes=0)
+    log = open_log(tmp_path / "t-0", config, files=files)
+    append(log)
+    files.plan(Fault(at=0, error=error, kinds=frozenset({"open"}), is_lasting=True))
+
+    with pytest.raises(KafkaError) as caught:
+        fill(log, 60)
+
+    assert caught.value.code.retriable
+    assert log.end_offset == 40
+    files.heal()
+    fill(log, 20)
+    assert spans(content(log)) == [(n, n) for n in range(60)]
+    log.close()

@@ -6,10 +6,12 @@ import pytest
 
 from brokers.protocol.errors import ErrorCode
 from brokers.storage.errors import (
+    LogBusy,
     LogDirFailed,
     OffsetOutOfRange,
     OutOfSpace,
     StorageCorrupt,
+    TooManyOpenFiles,
     write_failed,
 )
 
@@ -22,6 +24,15 @@ def test_a_full_disk_is_an_answer_that_clients_retry(number: int) -> None:
     assert error.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert error.code.retriable
     assert "append of /d/t-0/0.log" in str(error)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_is_no_failure_of_the_disk(number: int) -> None:
+    error = write_failed("/d/t-0/0.log", "roll", OSError(number, "too many"))
+
+    assert isinstance(error, TooManyOpenFiles)
+    assert error.code.retriable
+    assert "roll of /d/t-0/0.log" in str(error)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EROFS, errno.EBADF])
@@ -37,4 +48,5 @@ def test_messages_name_the_value_and_the_limit() -> None:
     assert str(OffsetOutOfRange(9, 3, 7)).endswith(
         "offset 9 is outside the log, which holds 3 to 7"
     )
+    assert str(LogBusy("/d/t-0", "a flush is running")).endswith("in use: a flush is running")
     assert str(StorageCorrupt("/d/x", 12, "bad CRC")) == "/d/x is corrupt at byte 12: bad CRC"

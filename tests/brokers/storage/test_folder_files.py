@@ -76,6 +76,14 @@ def test_indexes_without_a_log_are_removed_and_snapshots_are_not(tmp_path: Path)
     assert left(tmp_path) == {"50.log", "50.index", "50.timeindex", "99.snapshot"}
 
 
+def test_what_was_set_aside_is_left_alone(tmp_path: Path) -> None:
+    folder_with(tmp_path, *segment(50), (20, ".log.damaged"), (50, ".log.2.damaged"))
+    before = left(tmp_path)
+
+    assert settled(tmp_path).bases == [50]
+    assert left(tmp_path) == before
+
+
 def test_a_cleaning_that_did_not_end_is_undone(tmp_path: Path) -> None:
     folder_with(tmp_path, *segment(0), *segment(50), (0, ".log.cleaned"), (0, ".index.cleaned"))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.storage.errors import LogDirFailed
+from brokers.protocol.errors import KafkaError
+from brokers.storage.errors import LogBusy, LogDirFailed
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
@@ -149,19 +150,36 @@ def test_a_log_has_one_ticket_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2])
-def test_what_was_cut_while_a_flush_ran_does_not_count_as_flushed(
-    tmp_path: Path, offset: int
-) -> None:
+def test_a_file_is_not_cut_while_it_is_being_flushed(tmp_path: Path, offset: int) -> None:
     log, _ = log_with(tmp_path / "t-0", 3)
     ticket = log.begin_flush()
     assert ticket is not None
-    log.truncate_to(offset)
+    before = content(log)
+
+    with pytest.raises(LogBusy, match="flush"):
+        log.truncate_to(offset)
+
+    assert content(log) == before
+    ticket.run()
+    assert log.finish_flush(ticket) == 3
+    assert log.truncate_to(offset)
+    fill(log, 5)
+    assert log.flush() == offset + 5
+
+
+def test_what_was_cut_while_a_flush_ran_does_not_count_as_flushed(tmp_path: Path) -> None:
+    log, _ = log_with(tmp_path / "t-0", 4, segment_bytes=2 * SIZE)
+    log.flush()
+    fill(log, 2)
+    ticket = log.begin_flush()
+    assert ticket is not None
+    log.truncate_to(1)
     fill(log, 5)
 
     ticket.run()
 
-    assert log.finish_flush(ticket) == offset
-    assert log.flush() == offset + 5
+    assert log.finish_flush(ticket) == 1
+    assert log.flush() == 6
 
 
 def test_a_log_that_began_elsewhere_while_a_flush_ran_is_not_flushed_there(
@@ -191,6 +209,48 @@ def test_segments_deleted_while_a_flush_runs_do_not_fail_it(tmp_path: Path) -> N
     ticket.run()
 
     assert log.finish_flush(ticket) == 9
+
+
+def test_a_ticket_that_ends_in_any_other_way_has_failed(tmp_path: Path) -> None:
+    class Broken(FaultyFiles):
+        def datasync(self, fd: int) -> None:
+            raise MemoryError
+
+    log = open_log(tmp_path / "t-0", files=Broken())
+    append(log)
+    ticket = log.begin_flush()
+    assert ticket is not None
+
+    with pytest.raises(MemoryError):
+        ticket.run()
+
+    with pytest.raises(LogDirFailed):
+        log.finish_flush(ticket)
+    assert log.flushed_offset == 0
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOSPC])
+def test_a_flush_that_finds_no_room_or_no_descriptor_is_tried_again(
+    tmp_path: Path, error: int
+) -> None:
+    log, files = log_with(tmp_path / "t-0", 5, segment_bytes=2 * SIZE)
+    append(log, batch(producer=5, is_transactional=True), epoch=3)
+    append(log, marker(5, commit=False), epoch=3)
+    files.plan(Fault(at=0, error=error, kinds=frozenset({"open"}), is_lasting=True))
+
+    with pytest.raises(KafkaError) as caught:
+        log.flush()
+
+    assert caught.value.code.retriable
+    assert (log.flushed_offset, log.is_flushing) == (0, False)
+    files.heal()
+    files.calls.clear()
+    assert log.flush() == 7
+    assert {"0.log", "6.log", "leader-epoch-checkpoint.tmp", "2.snapshot"} <= {
+        name if name != ".log" else "0.log" for name in synced(files)
+    }
+    assert ".txnindex" in "".join(synced(files))
+    log.close()
 
 
 def sync_count(folder: Path) -> int:

@@ -11,7 +11,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.storage.errors import LogDirFailed
 from brokers.storage.files import LocalFiles
 from brokers.storage.handles import Handles, LogFile, default_budget
-from tests.fakes.faulty_files import Fault, FaultyFiles
+from tests.fakes.faulty_files import Fault, FaultyFiles, UnsyncedFiles
 
 
 class Log:
@@ -122,3 +122,66 @@ def test_the_default_budget_leaves_room_for_sockets() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     assert 16 <= default_budget() <= max(16, soft // 2)
+
+
+class CountedFile(LogFile):
+    """Counts how often somebody asks whether it is held."""
+
+    asked = 0
+
+    @property
+    def is_held(self) -> bool:
+        type(self).asked += 1
+        return super().is_held
+
+
+def test_opening_a_file_costs_the_same_beside_thousands_that_are_dirty(tmp_path: Path) -> None:
+    handles = Handles(UnsyncedFiles(), max_open=4)
+    path = str(tmp_path / "one.log")
+    CountedFile.asked = 0
+
+    dirty = [CountedFile(path) for _ in range(2_000)]
+    for file in dirty:
+        handles.open(file, create=True)
+        file.is_dirty = True
+    asked = CountedFile.asked
+
+    assert handles.open_files == 2_000
+    assert asked < 10 * 2_000
+    for file in dirty:
+        handles.close(file)
+    assert handles.open_files == 0
+
+
+def test_a_file_that_a_flush_lets_go_is_closed_for_the_next_one(tmp_path: Path) -> None:
+    handles = Handles(LocalFiles(), max_open=2)
+    held = opened(handles, tmp_path, 2)
+    for file in held:
+        file.is_dirty = True
+    (third, fourth) = (LogFile(str(tmp_path / name)) for name in ("third.log", "fourth.log"))
+    handles.open(third, create=True)
+    third.is_dirty = True
+
+    for file in held:
+        file.is_dirty = file.was_used = False
+        handles.let_go(file)
+    handles.open(fourth, create=True)
+
+    assert [file.fd for file in held] == [-1, -1]
+    assert handles.open_files == 2
+
+
+def test_files_that_readers_let_go_without_a_word_are_found(tmp_path: Path) -> None:
+    handles = Handles(LocalFiles(), max_open=2)
+    held = opened(handles, tmp_path, 2)
+    for file in held:
+        file.pins = 1
+    handles.open(LogFile(str(tmp_path / "third.log")), create=True)
+
+    for file in held:
+        file.pins, file.was_used = 0, False
+    for number in range(4, 10):
+        handles.open(LogFile(str(tmp_path / f"{number}.log")), create=True)
+
+    assert [file.fd for file in held] == [-1, -1]
+    assert not handles.is_over_budget

@@ -7,7 +7,7 @@ import pytest
 
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.files import LocalFiles
-from brokers.storage.headers import Header, seek, walk
+from brokers.storage.headers import Header, header_at, seek, walk
 from tests.builders.logs import NOW_MS, batch
 
 FILES = LocalFiles()
@@ -111,4 +111,14 @@ def test_seek_holds_an_index_to_what_it_said(tmp_path: Path) -> None:
     assert isinstance(seek(FILES, fd, path, second, length, 3, 3), Header)
     with pytest.raises(StorageCorrupt, match="ends at 3"):
         seek(FILES, fd, path, second, length, 3, 2)
+    os.close(fd)
+
+
+def test_a_single_header_is_what_a_walk_would_see_there(tmp_path: Path) -> None:
+    fd, path, length = written(tmp_path, 50, 5_000, 50)
+
+    for header in walk(FILES, fd, path, 0, length):
+        assert header_at(FILES, fd, header.position) == header
+
+    assert header_at(FILES, fd, length - 60) is None
     os.close(fd)

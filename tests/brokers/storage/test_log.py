@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.measure import rss_bytes
-from brokers.storage.errors import LogDirFailed, OffsetOutOfRange
+from brokers.protocol.errors import KafkaError
+from brokers.storage.errors import LogBusy, LogDirFailed, OffsetOutOfRange
 from brokers.storage.files import LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
@@ -20,6 +21,7 @@ from tests.builders.logs import (
     content,
     files_of,
     fill,
+    marker,
     open_log,
     read,
     spans,
@@ -156,6 +158,149 @@ def test_a_truncation_that_fails_ends_the_log_dir(tmp_path: Path) -> None:
 
     with pytest.raises(LogDirFailed):
         append(log)
+
+
+def full_log(folder: Path) -> tuple[PartitionLog, FaultyFiles]:
+    """Several segments and epochs, and an aborted transaction, all flushed."""
+    files = FaultyFiles()
+    log = open_log(folder, CONFIG, files=files)
+    for number in range(10):
+        append(log, epoch=number // 4)
+    append(log, batch(producer=1, is_transactional=True), epoch=2)
+    append(log, marker(1, commit=False), epoch=2)
+    log.flush()
+    files.calls.clear()
+    return log, files
+
+
+# What makes room, renames or opens is refused without harm; a lost sync or a half of a cut is not.
+REFUSABLE = frozenset({"open", "rename", "write", "pwrite"})
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
+@pytest.mark.parametrize("is_lasting", [False, True])
+@pytest.mark.parametrize("starts_afresh", [False, True])
+def test_a_truncation_that_is_refused_has_cut_nothing(
+    tmp_path: Path, error: int, is_lasting: bool, starts_afresh: bool
+) -> None:
+    def cut(log: PartitionLog) -> None:
+        if starts_afresh:
+            log.truncate_fully_and_start_at(50)
+        else:
+            log.truncate_to(5)
+
+    refused, number = 0, 0
+    while True:
+        log, files = full_log(tmp_path / f"t-{number}")
+        before, epochs = content(log), log.epochs.entries()
+        files.plan(Fault(at=number, error=error, kinds=REFUSABLE, is_lasting=is_lasting))
+
+        try:
+            cut(log)
+        except KafkaError:
+            refused += 1
+            files.heal()
+            assert (content(log), log.end_offset, log.epochs.entries()) == (before, 12, epochs)
+            cut(log)
+        except LogDirFailed:
+            assert is_lasting, "only names that cannot be given back end the log dir"
+            assert files.failed[0].kind == "rename"
+            files.close_all()
+            number += 1
+            continue
+
+        has_failed = bool(files.failed)
+        files.heal()
+        end = 50 if starts_afresh else 5
+        assert append(log, epoch=7).base_offset == end
+        assert log.flush() == end + 1
+        kept = spans(content(log))
+        log.abandon()
+        again = open_log(tmp_path / f"t-{number}", CONFIG, recovery_point=end + 1)
+        assert (spans(content(again)), again.damage) == (kept, None)
+        assert again.epochs.entries()[-1] == (7, end)
+        again.close()
+        if not has_failed:
+            break
+        number += 1
+    assert refused > 0
+
+
+def test_a_log_that_could_not_begin_elsewhere_says_what_failed(tmp_path: Path) -> None:
+    log, files = full_log(tmp_path / "t-0")
+    files.plan(Fault(at=0, error=errno.EIO, kinds=SYNCS))
+
+    with pytest.raises(LogDirFailed, match="t-0"):
+        log.truncate_fully_and_start_at(50)
+
+    assert log.size_bytes > 0
+
+
+def test_a_file_is_not_cut_under_a_reader(tmp_path: Path) -> None:
+    log, _ = full_log(tmp_path / "t-0")
+    before = content(log)
+    found = log.read(5, max_bytes=1)
+    data = found.read(log.handles.files)
+
+    with pytest.raises(LogBusy, match="reader"):
+        log.truncate_to(6)
+
+    assert (content(log), log.end_offset) == (before, 12)
+    assert log.truncate_to(3), "another file"
+    for _ in range(3):
+        append(log, batch(size=120), epoch=1)
+    assert found.read(log.handles.files) == data
+    found.release()
+
+
+@pytest.mark.parametrize("holder", ["reader", "reader of a deleted segment", "flush"])
+@pytest.mark.parametrize("how", ["close", "abandon", "delete"])
+def test_a_log_in_use_is_not_closed(tmp_path: Path, how: str, holder: str) -> None:
+    log, _ = full_log(tmp_path / "t-0")
+    found, ticket = None, None
+    if holder == "flush":
+        append(log, epoch=2)
+        ticket = log.begin_flush()
+    else:
+        found = log.read(0, max_bytes=1)
+    if holder == "reader of a deleted segment":
+        log.truncate_fully_and_start_at(20)
+    before = content(log)
+
+    with pytest.raises(LogBusy):
+        getattr(log, how)()
+
+    assert content(log) == before
+    if ticket is not None:
+        ticket.run()
+        log.finish_flush(ticket)
+    if found is not None:
+        assert len(found.read(log.handles.files)) == found.length
+        found.release()
+    getattr(log, how)()
+    assert log.handles.open_files == 0
+
+
+def test_a_full_disk_leaves_the_damage_where_it_is(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    fill(log, 20)
+    log.flush()
+    log.abandon()
+    with (tmp_path / "t-0" / f"{0:020}.log").open("r+b") as file:
+        file.seek(3 * SIZE + 80)
+        file.write(b"?")
+    files = FaultyFiles()
+    log = open_log(tmp_path / "t-0", files=files, recovery_point=20)
+    assert log.damage is not None
+    files.plan(Fault(at=0, error=errno.ENOSPC, kinds=REFUSABLE, is_lasting=True))
+
+    with pytest.raises(KafkaError):
+        log.drop_damage()
+
+    assert log.damage is not None
+    files.heal()
+    log.drop_damage()
+    assert append(log).base_offset == 3
 
 
 def test_the_log_start_moves_forward_within_the_log_only(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """A log dir as a whole: who may open it, what it saves, and when it counts as clean."""
 
 import errno
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from brokers.storage.clean_shutdown import take_clean_shutdown
-from brokers.storage.errors import LogDirFailed
+from brokers.storage.errors import LogBusy, LogDirFailed, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
-from brokers.storage.log_config import LogConfig
+from brokers.storage.log_config import DAY_MS, LogConfig
 from brokers.storage.log_dir import LogDir, LogDirInUse
 from tests.builders.logs import NOW_MS, append, batch, content, fill, spans
 from tests.fakes.faulty_files import Fault, FaultyFiles
@@ -19,17 +20,28 @@ CONFIG = LogConfig(segment_bytes=2 * SIZE, retention_ms=-1, retention_bytes=3 * 
 ID = bytes(range(16))
 
 
-def opened(path: Path, files: Files | None = None) -> LogDir:
+def opened(path: Path, files: Files | None = None, config: LogConfig = CONFIG) -> LogDir:
     files = files or LocalFiles()
     return LogDir(
-        str(path), files=files, handles=Handles(files, max_open=64), config_for=lambda _: CONFIG
+        str(path), files=files, handles=Handles(files, max_open=64), config_for=lambda _: config
     )
 
 
-def loaded(path: Path, files: Files | None = None) -> LogDir:
-    log_dir = opened(path, files)
+def loaded(path: Path, files: Files | None = None, config: LogConfig = CONFIG) -> LogDir:
+    log_dir = opened(path, files, config)
     log_dir.load_all()
     return log_dir
+
+
+def ended(log_dir: LogDir) -> None:
+    """Gives up the lock, as the end of the process does, and does nothing else."""
+    log_dir._files.close(log_dir._lock)  # noqa: SLF001
+
+
+def saved_anywhere(path: Path, partition: str) -> list[str]:
+    """The checkpoints that have an entry of the partition."""
+    files = sorted(path.glob("*-checkpoint"))
+    return [file.name for file in files if f"{partition} " in file.read_text()]
 
 
 def with_logs(path: Path, *partitions: int, batches: int = 5) -> LogDir:
@@ -128,7 +140,7 @@ def test_checkpoints_say_where_recovery_begins_and_logs_start(tmp_path: Path) ->
     assert checkpoint(tmp_path, "log-start-offset-checkpoint") == ["orders 1 3"]
     for log in log_dir.logs.values():
         log.abandon()
-    log_dir._files.close(log_dir._lock)  # noqa: SLF001  # as the end of the process does
+    ended(log_dir)
     again = loaded(tmp_path)
     assert again.high_watermarks == {("orders", 0): 4, ("orders", 1): 2}
     assert again.logs["orders", 1].start_offset == 3
@@ -178,7 +190,7 @@ def test_a_crash_between_the_saved_start_and_the_deletion_is_made_up_for(tmp_pat
     log.expire(NOW_MS)
     log_dir.write_checkpoints()
     log.abandon()
-    log_dir._files.close(log_dir._lock)  # noqa: SLF001  # as the end of the process does
+    ended(log_dir)
 
     again = loaded(tmp_path).logs["orders", 0]
 
@@ -204,16 +216,146 @@ def test_a_truncation_saves_the_lower_recovery_point_first(tmp_path: Path) -> No
 
 
 def test_a_truncation_within_a_batch_saves_where_the_log_ends(tmp_path: Path) -> None:
-    log_dir = opened(tmp_path)
+    files = FaultyFiles()
+    log_dir = opened(tmp_path, files)
     log = log_dir.create("orders", 0, ID)
     for _ in range(2):
         append(log, batch(records=4, size=20))
     log.flush()
+    log_dir.write_checkpoints()
+    files.calls.clear()
 
     log_dir.truncate_to({("orders", 0): 6})
 
     assert log.end_offset == 4
     assert checkpoint(tmp_path, "recovery-point-offset-checkpoint") == ["orders 0 4"]
+    saved = [call for call in files.calls if call.kind == "rename" and "point" in call.path]
+    assert len(saved) == 1, "a crash between two would be taken for damage"
+
+
+def test_a_truncation_into_a_gap_of_compaction_saves_no_more_than_is_left(tmp_path: Path) -> None:
+    config = LogConfig(is_compacted=True)
+    log_dir = opened(tmp_path, config=config)
+    log = log_dir.create("orders", 0, ID)
+    for base_offset in (0, 7, 9):
+        log.append_replicated(batch(base_offset=base_offset, epoch=0), now_ms=NOW_MS)
+    log.flush()
+    log_dir.write_checkpoints()
+
+    log_dir.truncate_to({("orders", 0): 5})
+
+    assert log.end_offset == 1
+    ended(log_dir)
+    assert loaded(tmp_path, config=config).logs["orders", 0].damage is None
+
+
+def test_producers_that_are_silent_for_a_day_are_forgotten(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, 1)
+    for index in range(2):
+        append(log_dir.logs["orders", index], batch(producer=5))
+
+    assert log_dir.expire_producers(NOW_MS + DAY_MS - 1) == 0
+    assert log_dir.expire_producers(NOW_MS + DAY_MS) == 2
+
+
+def test_a_log_that_begins_elsewhere_does_so_for_every_later_start(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0)
+    log_dir.logs["orders", 0].flush()
+    log_dir.write_checkpoints()
+
+    log_dir.start_afresh(("orders", 0), 100)
+
+    assert checkpoint(tmp_path, "recovery-point-offset-checkpoint") == ["orders 0 100"]
+    append(log_dir.logs["orders", 0])
+    log_dir.close(broker_epoch=1)
+    again = loaded(tmp_path).logs["orders", 0]
+    assert (again.start_offset, again.end_offset, again.damage) == (100, 101, None)
+
+
+def test_a_folder_whose_files_are_gone_is_not_taken_for_a_new_partition(tmp_path: Path) -> None:
+    with_logs(tmp_path, 0).close(broker_epoch=1)
+    for path in (tmp_path / "orders-0").iterdir():
+        path.unlink()
+
+    log = loaded(tmp_path).logs["orders", 0]
+
+    assert log.damage is not None
+    assert "up to 5 was synced" in log.damage.reason
+
+
+def test_a_truncation_below_the_saved_start_lowers_that_first(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, batches=10)
+    log = log_dir.logs["orders", 0]
+    log.flush()
+    log.advance_log_start(9)
+    log_dir.write_checkpoints()
+
+    log_dir.truncate_to({("orders", 0): 6})
+
+    assert checkpoint(tmp_path, "log-start-offset-checkpoint") == ["orders 0 6"]
+    fill(log, 2)
+    log.flush()
+    ended(log_dir)
+    again = loaded(tmp_path).logs["orders", 0]
+    assert (again.start_offset, again.end_offset, again.damage) == (6, 8, None)
+
+
+def test_a_truncation_below_the_first_segment_begins_the_log_anew(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, batches=10)
+    log = log_dir.logs["orders", 0]
+    log.flush()
+    log.advance_log_start(7)
+    log_dir.write_log_starts()
+    log.delete_old_segments(NOW_MS)
+    log_dir.write_log_starts()
+    log.advance_log_start(9)
+    log_dir.write_checkpoints()
+
+    log_dir.truncate_to({("orders", 0): 3})
+    fill(log, 4)
+    log.flush()
+    ended(log_dir)
+
+    again = loaded(tmp_path).logs["orders", 0]
+    assert (again.start_offset, again.end_offset, again.damage) == (3, 7, None)
+    assert spans(content(again)) == [(3, 3), (4, 4), (5, 5), (6, 6)]
+
+
+def test_a_crash_while_a_log_begins_anew_is_no_damage(tmp_path: Path) -> None:
+    ends_found = set()
+
+    for at in range(20):
+        files = FaultyFiles()
+        (tmp_path / str(at)).mkdir()
+        log_dir = opened(tmp_path / str(at), files)
+        log = log_dir.create("orders", 0, ID)
+        fill(log, 10)
+        log.flush()
+        log_dir.delete_old_segments(NOW_MS, {("orders", 0): 10})
+        log_dir.write_checkpoints()
+        files.plan(Fault(at=at, error=errno.EIO, is_lasting=True))
+        with suppress(LogDirFailed):
+            log_dir.truncate_to({("orders", 0): 3})
+        ended(log_dir)
+        again = loaded(tmp_path / str(at)).logs["orders", 0]
+        assert again.damage is None
+        ends_found.add(again.end_offset)
+
+    assert {3, 10} <= ends_found
+
+
+def test_a_damaged_log_keeps_the_recovery_point_that_tells_of_it(tmp_path: Path) -> None:
+    with_logs(tmp_path, 0).close(broker_epoch=7)
+    path = tmp_path / "orders-0" / f"{4:020}.log"
+    path.write_bytes(path.read_bytes()[:-1])
+    log_dir = loaded(tmp_path)
+
+    with pytest.raises(StorageCorrupt):
+        log_dir.truncate_to({("orders", 0): 2})
+    with pytest.raises(StorageCorrupt):
+        log_dir.start_afresh(("orders", 0), 2)
+
+    assert checkpoint(tmp_path, "recovery-point-offset-checkpoint") == ["orders 0 5"]
 
 
 def test_a_removed_partition_is_gone_at_once_and_its_files_later(tmp_path: Path) -> None:
@@ -259,6 +401,85 @@ def test_a_partition_that_is_made_again_knows_nothing_of_its_old_self(tmp_path: 
     assert spans(content(log)) == [(0, 0)]
     log_dir.close(broker_epoch=1)
     assert loaded(tmp_path).topic_ids["orders", 0] == bytes(reversed(ID))
+
+
+def test_a_removed_partition_is_taken_out_of_every_checkpoint(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, 1)
+    for log in log_dir.logs.values():
+        log.flush()
+        log.advance_log_start(3)
+    log_dir.write_checkpoints()
+    log_dir.write_high_watermarks({("orders", 0): 5, ("orders", 1): 5})
+    assert len(saved_anywhere(tmp_path, "orders 0")) == 3
+
+    log_dir.remove("orders", 0)
+
+    assert saved_anywhere(tmp_path, "orders 0") == []
+    assert len(saved_anywhere(tmp_path, "orders 1")) == 3
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_partition_made_again_keeps_its_records_whatever_its_old_self_had_saved(
+    tmp_path: Path, is_clean: bool
+) -> None:
+    log_dir = with_logs(tmp_path, 0, batches=20)
+    log_dir.logs["orders", 0].flush()
+    log_dir.logs["orders", 0].advance_log_start(15)
+    log_dir.write_checkpoints()
+    log_dir.remove("orders", 0)
+    log = log_dir.create("orders", 0, bytes(reversed(ID)))
+    fill(log, 5)
+    log.flush()
+    if is_clean:
+        assert log_dir.close(broker_epoch=1)
+    else:
+        ended(log_dir)
+
+    again = loaded(tmp_path).logs["orders", 0]
+
+    assert (again.start_offset, again.end_offset, again.damage) == (0, 5, None)
+
+
+def test_a_partition_in_use_is_not_removed(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, batches=6)
+    log = log_dir.logs["orders", 0]
+
+    ticket = log.begin_flush()
+    assert ticket is not None
+    with pytest.raises(LogBusy, match="flush"):
+        log_dir.remove("orders", 0)
+    ticket.run()
+    log.finish_flush(ticket)
+    found = log.read(0, max_bytes=1)
+    with pytest.raises(LogBusy, match="reader"):
+        log_dir.remove("orders", 0)
+    log.advance_log_start(2)
+    log.delete_old_segments(NOW_MS)
+    with pytest.raises(LogBusy, match="reader"):
+        log_dir.remove("orders", 0)
+
+    assert found.read(log.handles.files) != b""
+    assert ends(log_dir) == {0: 6}
+    append(log)
+    found.release()
+    log_dir.remove("orders", 0)
+    assert log_dir.logs == {}
+
+
+@pytest.mark.parametrize("user", ["reader", "flush"])
+def test_a_log_in_use_keeps_a_dir_from_being_clean_and_no_other_from_closing(
+    tmp_path: Path, user: str
+) -> None:
+    log_dir = with_logs(tmp_path, 0, 1)
+    first, second = log_dir.logs.values()
+    _user = first.read(0, max_bytes=1) if user == "reader" else first.begin_flush()
+
+    assert not log_dir.close(broker_epoch=8)
+
+    assert second.flushed_offset == 5
+    again = loaded(tmp_path)
+    assert again.clean_broker_epoch is None
+    assert ends(again) == {0: 5, 1: 5}
 
 
 def test_a_disk_that_fails_leaves_no_mark_and_loses_no_record(tmp_path: Path) -> None:

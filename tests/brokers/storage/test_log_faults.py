@@ -27,13 +27,10 @@ from brokers.storage.log_config import LogConfig
 from tests.brokers.storage.log_twin import LogTwin, stored
 from tests.fakes.crash_files import CrashDisk
 from tests.fakes.faulty_files import READS, SYNCS, WRITES, Fault, FaultyFiles
-from tests.scale import count
 
 CONFIG = LogConfig(segment_bytes=1_500, index_interval_bytes=100, file_delete_delay_ms=0)
 ALL = 1 << 30
 NOW_MS = 1_700_000_000_000
-# At the desk every n-th call only, with another beginning for each kind of fault.
-STRIDE = count(9, 1)
 
 FAULTS = {
     "the disk is full for a moment": Fault(at=0, error=errno.ENOSPC),
@@ -270,10 +267,9 @@ def test_a_fault_at_any_call_loses_nothing_and_says_what_it_is(
 ) -> None:
     kind = FAULTS[name]
     _, counted = play(CrashDisk(tmp_path), replace(kind, at=ALL))
-    begin = list(FAULTS).index(name) % STRIDE
     ends = {"refused": 0, "failed": 0, "unharmed": 0}
 
-    for number in range(begin, len(counted.calls), STRIDE):
+    for number in range(len(counted.calls)):
         disk = CrashDisk(tmp_path)
         try:
             scenario, files = play(disk, replace(kind, at=number))

@@ -20,7 +20,7 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.control import EndTxnMarker, build_end_txn
 from brokers.protocol.records.validation import Origin, ProduceRules
-from brokers.storage.errors import OffsetOutOfRange
+from brokers.storage.errors import LogBusy, OffsetOutOfRange
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.handles import Handles
 from brokers.storage.log import Appended, PartitionLog
@@ -353,7 +353,14 @@ class Driver:
         self.saved_point, self.safe = min(self.saved_point, cut), min(self.safe, cut)
         self.saved_start = min(self.saved_start, cut)
 
-        assert self.log.truncate_to(offset) == (offset < self.twin.end)
+        try:
+            assert self.log.truncate_to(offset) == (offset < self.twin.end)
+        except LogBusy:
+            # Nothing was cut, and what is being flushed may be lost to the cut as soon as it is.
+            assert self.ticket is not None
+            self.finish_flush()
+            self.saved_point, self.safe = min(self.saved_point, cut), min(self.safe, cut)
+            assert self.log.truncate_to(offset)
 
         self.twin.truncate(offset)
         assert self.log.end_offset <= max(offset, self.twin.end)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.storage.errors import OutOfSpace
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from tests.builders.logs import append, batch, fill, marker, open_log
-from tests.fakes.faulty_files import Fault, FaultyFiles
+from tests.fakes.faulty_files import SYNCS, Fault, FaultyFiles
 
 CONFIG = LogConfig(segment_bytes=700)
 
@@ -112,6 +113,62 @@ def test_an_abort_that_cannot_be_indexed_holds_readers_back_until_it_can(tmp_pat
     log.producers.replicated_to(log.end_offset)
     assert log.producers.first_unstable_offset is None
     assert len(log.aborted_transactions(0, 2)) == 1
+
+
+def with_waiting_abort(folder: Path) -> tuple[PartitionLog, FaultyFiles]:
+    """Offset 1 aborts the transaction of offset 0, and the index has no room for it."""
+    files = FaultyFiles()
+    log = open_log(folder, CONFIG, files=files)
+    append(log, batch(producer=1, is_transactional=True))
+    log.flush()
+    files.plan(Fault(at=0, error=errno.ENOSPC, kinds=frozenset({"write"}), is_lasting=True))
+    append(log, marker(1, commit=False))
+    return log, files
+
+
+def test_a_log_with_an_abort_in_no_index_is_not_closed_cleanly(tmp_path: Path) -> None:
+    log, _ = with_waiting_abort(tmp_path / "t-0")
+
+    with pytest.raises(OutOfSpace):
+        log.close()
+
+    assert log.recovery_point == 1, "recovery begins at the marker"
+    again = open_log(tmp_path / "t-0", CONFIG, recovery_point=1)
+    assert len(again.aborted_transactions(0, 2)) == 1
+    assert again.end_offset == 2
+
+
+def test_a_truncation_keeps_aborts_that_waited_for_room(tmp_path: Path) -> None:
+    log, files = with_waiting_abort(tmp_path / "t-0")
+    fill(log, 2)
+    with pytest.raises(OutOfSpace):
+        log.truncate_to(3)
+    assert log.end_offset == 4
+    files.heal()
+
+    log.truncate_to(3)
+
+    log.producers.replicated_to(3)
+    assert len(log.aborted_transactions(0, 3)) == 1
+    assert log.producers.first_unstable_offset is None
+
+
+def test_an_abort_that_is_indexed_late_is_synced_before_recovery_passes_its_marker(
+    tmp_path: Path,
+) -> None:
+    log, files = with_waiting_abort(tmp_path / "t-0")
+    assert log.flush() == 1
+    files.heal()
+    fill(log, 20)
+    files.calls.clear()
+
+    assert log.flush() == 22
+
+    assert f"{0:020}.txnindex" in [
+        Path(call.path).name for call in files.calls if call.kind in SYNCS
+    ]
+    assert log.segments[0].txn_index is not None
+    assert log.segments[0].txn_index.unsynced() is None
 
 
 def test_a_damaged_transaction_index_is_made_again(tmp_path: Path) -> None:

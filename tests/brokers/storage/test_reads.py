@@ -11,6 +11,7 @@ from brokers.protocol.records.batch import TimestampType
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.validation import ProduceRules
+from brokers.storage import reads
 from brokers.storage.errors import OffsetOutOfRange
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
@@ -208,3 +209,15 @@ def test_aborted_transactions_are_found_across_segments(tmp_path: Path) -> None:
     ]
     assert [one.producer_id for one in log.aborted_transactions(6, 11)] == [3]
     assert log.aborted_transactions(6, 9) == []
+
+
+def test_a_batch_with_too_many_records_to_look_at_is_found_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One hostile batch must not hold whoever asks for an offset by its time."""
+    log = timed(tmp_path / "t-0", [0, 10, 20], [30, 40, 35, 50])
+    monkeypatch.setattr(reads, "MAX_SEARCHED_PARTS", 3)
+
+    found = log.offset_for_timestamp(NOW_MS - 9_000 + 40)
+
+    assert found == FoundRecord(offset=3, timestamp=NOW_MS - 9_000 + 50, leader_epoch=2)

@@ -1,8 +1,10 @@
 """What a log is after any kind of end: all that was synced, and nothing that is not sound."""
 
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,17 @@ from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.recovery import recover
-from tests.builders.logs import NOW_MS, append, batch, content, files_of, fill, open_log, spans
+from tests.builders.logs import (
+    NOW_MS,
+    append,
+    batch,
+    content,
+    files_of,
+    fill,
+    marker,
+    open_log,
+    spans,
+)
 from tests.fakes.faulty_files import SYNCS, FaultyFiles
 
 SIZE = len(batch())
@@ -54,7 +66,7 @@ def test_a_killed_process_loses_nothing_that_it_had_written(tmp_path: Path) -> N
     assert log.flushed_offset == 10
     assert log.damage is None
     assert log.epochs.entries() == [(0, 0), (1, 5)]
-    append(log)
+    append(log, epoch=1)
     assert log.end_offset == 11
 
 
@@ -91,15 +103,92 @@ def test_a_torn_segment_takes_all_later_ones_with_it(tmp_path: Path) -> None:
     assert log.damage is None
     assert files_of(log, ".log") == [".log", "4.log"]
     assert "8.snapshot" not in files_of(log)
+    assert log.set_aside == [f"{log_file(folder, 8)}.damaged"]
+
+
+def test_a_later_segment_without_a_sound_batch_is_not_kept(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "t-0")
+    change(log_file(folder, 4), 2 * SIZE, lambda rest: rest[:50])
+    change(log_file(folder, 8), 0, lambda rest: bytes(len(rest)))
+
+    log = open_log(folder, CONFIG, recovery_point=2)
+
+    assert offsets(log) == list(range(6))
+    assert files_of_damage(folder) == log.set_aside == []
 
 
 def test_a_segment_that_ends_early_makes_a_hole_that_nothing_may_follow(tmp_path: Path) -> None:
     folder = crashed(tmp_path / "t-0")
     change(log_file(folder, 4), 2 * SIZE, lambda rest: b"")
 
+    later = log_file(folder, 8).read_bytes()
+
     log = open_log(folder, CONFIG, recovery_point=2)
 
     assert offsets(log) == list(range(6))
+    assert log.damage is None
+    assert files_of(log, ".log") == [".log", "4.log"]
+    (kept,) = log.set_aside
+    assert Path(kept).read_bytes() == later
+
+
+def test_a_hole_below_the_recovery_point_is_accepted(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "t-0")
+    change(log_file(folder, 4), 2 * SIZE, lambda rest: b"")
+    # It lets recovery read from there on.
+    (folder / f"{0:020}.txnindex").write_bytes(b"garbage")
+
+    log = open_log(folder, CONFIG, recovery_point=10)
+
+    assert offsets(log) == [0, 1, 2, 3, 4, 5, 8, 9]
+    assert log.damage is None
+
+
+def test_a_hole_across_the_recovery_point_is_damage(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "t-0")
+    change(log_file(folder, 4), 2 * SIZE, lambda rest: b"")
+
+    log = open_log(folder, CONFIG, recovery_point=7)
+
+    assert log.damage is not None
+    assert (log.damage.offset, log.damage.is_flushed) == (6, True)
+
+
+def test_rot_in_the_last_batch_of_a_segment_is_damage_if_the_next_one_is_sound(
+    tmp_path: Path,
+) -> None:
+    folder = crashed(tmp_path / "t-0")
+    flip(log_file(folder, 4), 4 * SIZE - 5)
+
+    log = open_log(folder, CONFIG)
+
+    assert log.damage is not None
+    assert (log.damage.offset, log.damage.is_flushed) == (7, False)
+    assert log_file(folder, 8).stat().st_size == 2 * SIZE
+
+
+def test_segments_that_overlap_are_damage(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "t-0")
+    with log_file(folder, 4).open("ab") as file:
+        file.write(batch(base_offset=8, epoch=1))
+
+    log = open_log(folder, CONFIG)
+
+    assert log.damage is not None
+    assert (log.damage.path, log.damage.offset) == (str(log_file(folder, 8)), 9)
+
+
+def test_an_epoch_that_goes_back_in_a_sound_batch_is_no_torn_tail(tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    written = bytes(batch(epoch=5)) + bytes(batch(base_offset=1, epoch=4))
+    log_file(folder, 0).write_bytes(written)
+
+    log = open_log(folder)
+
+    assert log.damage is not None
+    assert "leader epoch 4 (at least 5)" in log.damage.reason
+    assert log_file(folder, 0).read_bytes() == written
 
 
 def test_compaction_may_leave_such_a_hole(tmp_path: Path) -> None:
@@ -220,10 +309,15 @@ def test_a_page_that_was_never_written_is_a_torn_tail_even_before_sound_batches(
     folder = crashed(tmp_path / "t-0", batches=200, config=LogConfig())
     change(log_file(folder, 0), 8_192, lambda rest: bytes(4_096) + rest[4_096:])
 
+    rest = log_file(folder, 0).read_bytes()[8_192 // SIZE * SIZE :]
+
     log = open_log(folder, recovery_point=20)
 
     assert log.damage is None
     assert log.end_offset == 8_192 // SIZE
+    assert log_file(folder, 0).stat().st_size == 8_192 // SIZE * SIZE
+    (kept,) = log.set_aside
+    assert Path(kept).read_bytes() == rest
 
 
 def test_damage_below_the_log_start_harms_nobody(tmp_path: Path) -> None:
@@ -246,6 +340,95 @@ def test_a_log_that_lost_its_end_below_its_start_begins_anew_at_its_start(tmp_pa
     assert log.epochs.entries() == []
     assert append(log).base_offset == 500
     assert files_of(log, ".log") == ["500.log"]
+    # Or else the start was that of an older topic with this name.
+    assert sorted(log.set_aside) == [f"{log_file(folder, base)}.damaged" for base in (0, 4, 8)]
+
+
+def with_producer(folder: Path) -> Path:
+    """Like `crashed`, from one producer."""
+    log = open_log(folder, CONFIG)
+    for number in range(10):
+        append(log, batch(producer=7, sequence=number), epoch=number // 5)
+    log.close()
+    return folder
+
+
+def test_a_log_without_any_segment_knows_no_producers_and_no_epochs(tmp_path: Path) -> None:
+    folder = with_producer(tmp_path / "t-0")
+    for path in folder.glob("*.log"):
+        path.unlink()
+
+    log = open_log(folder, CONFIG)
+
+    assert files_of(log, ".snapshot") == []
+    assert (folder / "leader-epoch-checkpoint").read_text() == "0\n0\n"
+    fill(log, 9)
+    log.truncate_to(8)
+    assert list(log.producers.active()) == []
+
+
+def test_dropped_damage_takes_with_it_what_was_known_of_its_future(tmp_path: Path) -> None:
+    folder = with_producer(tmp_path / "t-0")
+    flip(log_file(folder, 4), 80)
+    log = open_log(folder, CONFIG, recovery_point=6)
+    assert "8.snapshot" in files_of(log)
+
+    log.drop_damage()
+
+    assert files_of(log, ".snapshot") == ["4.snapshot"]
+    assert (folder / "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+    assert [info.last_sequence for info in log.producers.active()] == [3]
+
+
+def test_a_second_damage_does_not_replace_what_was_set_aside_first(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "t-0")
+    for _ in range(2):
+        log = open_log(folder, CONFIG)
+        fill(log, 10 - log.end_offset)
+        log.abandon()
+        flip(log_file(folder, 4), 80)
+        log = open_log(folder, CONFIG)
+        log.drop_damage()
+        log.close()
+
+    open_log(folder, CONFIG, is_clean=True)
+
+    assert sorted(files_of_damage(folder)) == [
+        f"{4:020}.log.2.damaged",
+        f"{4:020}.log.damaged",
+        f"{8:020}.log.2.damaged",
+        f"{8:020}.log.damaged",
+    ]
+
+
+def test_a_rebuild_of_the_transaction_index_may_be_interrupted(tmp_path: Path) -> None:
+    pristine = tmp_path / "pristine-0"
+    log = open_log(pristine, CONFIG)
+    for number in range(3):
+        append(log, batch(producer=7, sequence=number, is_transactional=True))
+        append(log, marker(7, commit=False))
+    fill(log, 6)
+    expected = log.aborted_transactions(0, 12)
+    log.close()
+    for path in pristine.glob("*.txnindex"):
+        flip(path, 0)
+
+    stopped = True
+    for step in count():
+        folder = tmp_path / f"t-{step}"
+        shutil.copytree(pristine, folder)
+        try:
+            open_log(folder, CONFIG, files=StoppingFiles(step), recovery_point=12).abandon()
+            stopped = False
+        except KeyboardInterrupt:
+            pass
+        log = open_log(folder, CONFIG, recovery_point=12)
+        assert log.aborted_transactions(0, 12) == expected, f"after step {step}"
+        log.abandon()
+        if not stopped:
+            break
+    assert len(expected) == 3
+    assert step > 10
 
 
 def test_only_segments_from_the_recovery_point_on_are_read(tmp_path: Path) -> None:

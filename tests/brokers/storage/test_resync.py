@@ -89,6 +89,12 @@ def test_only_whole_pages_of_zeros_count_as_lost(
         assert has_lost_page(FILES, fd, 5_000, len(data)) is is_lost
 
 
+def test_the_end_of_a_file_is_no_lost_page(tmp_path: Path) -> None:
+    with opened(tmp_path, bytes(batch())) as fd:
+        size = os.fstat(fd).st_size
+        assert not has_lost_page(FILES, fd, size, size)
+
+
 def test_zeros_behind_the_bad_batch_are_not_its_own(tmp_path: Path) -> None:
     data = holed(5_000, 1_000, (0, 0)) + bytes(4 * PAGE_BYTES)
 

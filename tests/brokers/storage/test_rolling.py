@@ -1,13 +1,17 @@
 """When a segment is full, by Kafka's rules."""
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from brokers.storage.errors import OutOfSpace
+from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.segment import MAX_RELATIVE_OFFSET
-from tests.builders.logs import NOW_MS, append, batch, files_of, fill, open_log
+from tests.builders.logs import NOW_MS, append, batch, files_of, fill, open_log, read, spans
+from tests.fakes.faulty_files import Fault, FaultyFiles
 
 SIZE = len(batch())
 
@@ -128,3 +132,60 @@ def test_a_roll_leaves_a_snapshot_and_finished_indexes(tmp_path: Path) -> None:
 
     assert files_of(log) == [".index", ".log", ".timeindex", "3.log", "3.snapshot"]
     assert (tmp_path / "t-0" / f"{0:020}.index").stat().st_size == 2 * 8
+
+
+def replicated(log: PartitionLog, *base_offsets: int) -> None:
+    """One set of batches, as a leader sends what its compaction left."""
+    data = b"".join(batch(base_offset=base, epoch=0) for base in base_offsets)
+    log.append_replicated(memoryview(bytearray(data)), now_ms=NOW_MS)
+
+
+def test_a_log_may_begin_far_behind_its_empty_segment(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(is_compacted=True))
+
+    replicated(log, 3_000_000_000)
+    replicated(log, 3_000_000_001)
+
+    assert [segment.base_offset for segment in log.segments] == [3_000_000_000]
+    assert spans(read(log, 0)) == [(n, n) for n in (3_000_000_000, 3_000_000_001)]
+    log.delete_pending(NOW_MS)
+    log.close()
+    again = open_log(tmp_path / "t-0", LogConfig(is_compacted=True), is_clean=True)
+    assert again.end_offset == 3_000_000_002
+
+
+def test_batches_far_from_each_other_go_into_segments_of_their_own(tmp_path: Path) -> None:
+    config = LogConfig(is_compacted=True, index_interval_bytes=0)
+    log = open_log(tmp_path / "t-0", config)
+    bases = [0, 5, 6, 3_000_000_000, 3_000_000_001, 9_000_000_000]
+
+    replicated(log, *bases)
+    log.write_indexes()
+
+    assert [one.base_offset for one in log.segments] == [0, 3_000_000_000, 9_000_000_000]
+    for base in bases:
+        assert spans(read(log, base, max_bytes=1)) == [(base, base)]
+    assert spans(read(log, 7, max_bytes=1)) == [(3_000_000_000, 3_000_000_000)]
+    log.abandon()
+    again = open_log(tmp_path / "t-0", config)
+    assert (again.end_offset, again.damage) == (9_000_000_001, None)
+    assert [one.base_offset for one in again.segments] == [0, 3_000_000_000, 9_000_000_000]
+
+
+def test_a_far_batch_that_is_refused_leaves_a_log_that_goes_on_behind_the_gap(
+    tmp_path: Path,
+) -> None:
+    files = FaultyFiles()
+    log = open_log(tmp_path / "t-0", LogConfig(is_compacted=True), files=files)
+    append(log)
+    # Behind the time index of the segment that ends.
+    files.plan(Fault(at=1, error=errno.ENOSPC, kinds=frozenset({"pwrite"})))
+
+    with pytest.raises(OutOfSpace):
+        replicated(log, 3_000_000_000)
+
+    files.heal()
+    log.flush()
+    assert log.flushed_offset == log.end_offset == 3_000_000_000
+    replicated(log, 3_000_000_000)
+    assert spans(read(log, 1)) == [(3_000_000_000, 3_000_000_000)]

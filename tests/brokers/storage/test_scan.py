@@ -98,6 +98,28 @@ def test_what_may_not_follow_is_a_flaw(
     assert scanned.position == sum(size for _, size, *_ in sound)
 
 
+@pytest.mark.parametrize(
+    ("data", "is_cut_off", "is_whole"),
+    [
+        (b"".join(batches(50, epochs=(4,))), False, True),
+        (b"".join(batches(50, epochs=(4,)))[:-1] + b"\x7f", False, False),
+        (b"".join(batches(50, epochs=(5,)))[:-1], True, False),
+        (b"".join(batches(50, epochs=(5,)))[:40], True, False),
+        (bytes(200), False, False),
+        (b"\xff" * 200, False, False),
+    ],
+    ids=["an older epoch", "and rotten", "no end", "no header", "zeros", "noise"],
+)
+def test_a_flaw_tells_a_batch_without_its_end_from_one_that_is_complete(
+    tmp_path: Path, data: bytes, is_cut_off: bool, is_whole: bool
+) -> None:
+    with scan(tmp_path, data, epoch=5) as scanned:
+        assert list(scanned) == []
+
+    assert scanned.flaw is not None
+    assert (scanned.is_cut_off, scanned.is_whole) == (is_cut_off, is_whole)
+
+
 def test_a_flipped_bit_anywhere_ends_the_scan_at_that_batch(tmp_path: Path) -> None:
     data = batches(60, 60, 60)
     start, end = len(data[0]), len(data[0]) + len(data[1])
