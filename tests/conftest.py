@@ -1,6 +1,8 @@
-"""Settings and the one fixture shared by every test."""
+"""Settings and the fixtures shared by every test."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,24 @@ settings.register_profile(
 settings.load_profile("samsa")
 
 REPORT = "samsa report"
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close what a test left open in its own folder.
+
+    Many end with a log as a crash leaves it, and descriptors of the os layer go with nobody: a
+    worker that runs a thousand such tests would reach the limit of an ordinary user.
+    """
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if folder is None:
+        return
+    for number in os.listdir("/proc/self/fd"):
+        # The descriptor of the listing itself is gone by now.
+        with suppress(FileNotFoundError):
+            if os.readlink(f"/proc/self/fd/{number}").startswith(f"{folder}/"):
+                os.close(int(number))
 
 
 @pytest.fixture
