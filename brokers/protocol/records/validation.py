@@ -6,7 +6,8 @@ clients decide by them: CORRUPT_MESSAGE is sent again, INVALID_RECORD is given u
 MESSAGE_TOO_LARGE a Java producer splits the batch.
 
 `check_produced` is on the path of every produced batch. It asks one plain question after another,
-without calls, tables or tuples between them, to stay near one microsecond.
+of locals, without calls, tables or tuples between them, to stay near half a microsecond beside
+the CRC.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from brokers.protocol.records.batch import (
     CHECKED_POSITION,
     COMPRESSION_MASK,
     CONTROL_FLAG,
+    HEADER,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
@@ -50,6 +52,11 @@ MAX_INSPECTED_PARTS: Final = 50_000
 
 # What a producer may say about its batch; the broker stamps times and the cleaner sets horizons.
 _PRODUCER_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+
+# Bound once: to look them up takes a fifteenth of `check_produced`.
+_unpack_header = HEADER.unpack_from
+_new_batch = Batch.__new__
 
 
 class Origin(Enum):
@@ -97,12 +104,15 @@ def check_produced(
     size = len(buffer)
     if size < HEADER_SIZE:
         raise _invalid(f"{size} bytes hold no record batch, a header has {HEADER_SIZE}")
-    batch = Batch(buffer)
-    if batch.magic != MAGIC:
-        raise _invalid(f"record batch has magic {batch.magic}, only {MAGIC} is accepted")
-    if batch.length + LOG_OVERHEAD != size:
+    # fmt: off
+    (base_offset, length, leader_epoch, magic, crc, attributes, last_offset_delta, base_timestamp,
+     newest, producer_id, producer_epoch, base_sequence, count) = _unpack_header(buffer)
+    # fmt: on
+    if magic != MAGIC:
+        raise _invalid(f"record batch has magic {magic}, only {MAGIC} is accepted")
+    if length + LOG_OVERHEAD != size:
         raise _invalid(
-            f"record batch says {batch.length + LOG_OVERHEAD} bytes, exactly one is accepted and "
+            f"record batch says {length + LOG_OVERHEAD} bytes, exactly one is accepted and "
             f"{size} bytes came"
         )
     if size > rules.max_batch_bytes:
@@ -110,29 +120,43 @@ def check_produced(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"record batch is {size} bytes, the topic allows {rules.max_batch_bytes}",
         )
-    if crc32c(buffer[CHECKED_POSITION:]) != batch.crc:
+    if crc32c(buffer[CHECKED_POSITION:]) != crc:
         raise KafkaError(
             ErrorCode.CORRUPT_MESSAGE, f"record batch of {size} bytes does not match its CRC"
         )
-    if batch.base_offset != 0:
-        raise _invalid(f"base offset of a produced batch is 0, not {batch.base_offset}")
-    count = batch.record_count
-    if count < 1 or count != batch.last_offset_delta + 1:
+    if base_offset != 0:
+        raise _invalid(f"base offset of a produced batch is 0, not {base_offset}")
+    if count < 1 or count != last_offset_delta + 1:
         raise _invalid(
-            f"record count {count} and last offset delta {batch.last_offset_delta} do not agree"
+            f"record count {count} and last offset delta {last_offset_delta} do not agree"
         )
+    # Filled here, from the locals: a second unpacking in `__init__` costs a tenth of the check.
+    batch = _new_batch(Batch)
+    batch.buffer = buffer
+    batch.base_offset = base_offset
+    batch.length = length
+    batch.leader_epoch = leader_epoch
+    batch.magic = magic
+    batch.crc = crc
+    batch.attributes = attributes
+    batch.last_offset_delta = last_offset_delta
+    batch.base_timestamp = base_timestamp
+    batch.max_timestamp = newest
+    batch.producer_id = producer_id
+    batch.producer_epoch = producer_epoch
+    batch.base_sequence = base_sequence
+    batch.record_count = count
     # Only a compressed batch may hold more records than find room in its bytes.
     if count * MIN_RECORD_SIZE > size - HEADER_SIZE:
         _check_count(batch, rules)
     # Most batches carry no attribute but a known codec, and are spared the call.
-    if batch.attributes > LAST_CODEC or batch.attributes < 0:
+    if attributes > LAST_CODEC or attributes < 0:
         _check_attributes(batch, origin)
-    if batch.producer_id != NO_PRODUCER_ID:
+    if producer_id != NO_PRODUCER_ID:
         _check_producer(batch)
-    newest = batch.max_timestamp
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
         raise _bad_timestamp(newest, rules, now_ms)
-    if rules.looks_inside and not batch.attributes & CONTROL_FLAG:
+    if rules.looks_inside and not attributes & CONTROL_FLAG:
         _check_inside(batch, rules, now_ms)
     return batch
 
