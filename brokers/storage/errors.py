@@ -11,6 +11,8 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 
 # Both mean "no room": the second is a quota, which the operator lifts in the same way.
 OUT_OF_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+# The dir may not be written at the moment: mounted read-only, or its permissions changed.
+NOT_WRITABLE_ERRNOS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 # The process or the machine has no descriptor left. No call but `open` says so.
 TOO_MANY_OPEN_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
 
@@ -72,6 +74,15 @@ class OutOfSpace(KafkaError):
         self.operation = operation
 
 
+class NotWritable(OutOfSpace):
+    """The disk takes nothing at the moment; to a log that is as good as having no room."""
+
+    def __init__(self, path: str, operation: str, cause: OSError) -> None:
+        super().__init__(path, operation)
+        self.message = f"no permission for {operation} of {path}: {cause.strerror}"
+        self.args = (self.message,)
+
+
 class TooManyOpenFiles(KafkaError):
     """A file could not be opened because too many are; it is retriable, and no disk is to blame."""
 
@@ -94,8 +105,8 @@ class OffsetOutOfRange(KafkaError):
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether a call was refused for want of something that comes back: space or descriptors."""
-    return error.errno in OUT_OF_SPACE_ERRNOS or error.errno in TOO_MANY_OPEN_ERRNOS
+    """Whether a call was refused for want of what comes back: space, permission, descriptors."""
+    return error.errno in OUT_OF_SPACE_ERRNOS | NOT_WRITABLE_ERRNOS | TOO_MANY_OPEN_ERRNOS
 
 
 def write_failed(
@@ -109,4 +120,6 @@ def write_failed(
         return TooManyOpenFiles(path, operation)
     if cause.errno in OUT_OF_SPACE_ERRNOS:
         return OutOfSpace(path, operation)
+    if cause.errno in NOT_WRITABLE_ERRNOS:
+        return NotWritable(path, operation, cause)
     return LogDirFailed(path, operation, cause)

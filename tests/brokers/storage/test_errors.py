@@ -8,6 +8,7 @@ from brokers.protocol.errors import ErrorCode
 from brokers.storage.errors import (
     LogBusy,
     LogDirFailed,
+    NotWritable,
     OffsetOutOfRange,
     OutOfSpace,
     StorageCorrupt,
@@ -35,7 +36,16 @@ def test_too_many_open_files_is_no_failure_of_the_disk(number: int) -> None:
     assert "roll of /d/t-0/0.log" in str(error)
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS, errno.EBADF])
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_dir_that_may_not_be_written_is_an_answer_that_clients_retry(number: int) -> None:
+    error = write_failed("/d/t-0/0.log", "roll", OSError(number, "not allowed"))
+
+    assert isinstance(error, NotWritable)
+    assert error.code.retriable
+    assert str(error).endswith("no permission for roll of /d/t-0/0.log: not allowed")
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENODEV, errno.EBADF])
 def test_any_other_failed_write_ends_the_log_dir(number: int) -> None:
     error = write_failed("/d/t-0/0.log", "append", OSError(number, "broken"))
 

@@ -177,7 +177,7 @@ def full_log(folder: Path) -> tuple[PartitionLog, FaultyFiles]:
 REFUSABLE = frozenset({"open", "rename", "write", "pwrite"})
 
 
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
 @pytest.mark.parametrize("is_lasting", [False, True])
 @pytest.mark.parametrize("starts_afresh", [False, True])
 def test_a_truncation_that_is_refused_has_cut_nothing(

@@ -36,6 +36,8 @@ FAULTS = {
     "the disk is full for a moment": Fault(at=0, error=errno.ENOSPC),
     "the disk fills up within a write": Fault(at=0, error=errno.ENOSPC, is_torn=True),
     "the disk is full for good": Fault(at=0, error=errno.ENOSPC, is_lasting=True, is_torn=True),
+    "the dir is read-only for a moment": Fault(at=0, error=errno.EROFS),
+    "the dir is read-only for good": Fault(at=0, error=errno.EROFS, is_lasting=True),
     "one call fails": Fault(at=0, error=errno.EIO),
     "the disk fails": Fault(at=0, error=errno.EIO, is_lasting=True),
     "a sync finds no space": Fault(at=0, error=errno.ENOSPC, kinds=SYNCS),
