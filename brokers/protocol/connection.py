@@ -23,7 +23,13 @@ from typing import Final
 
 from brokers.protocol.apis import APIS, Api
 from brokers.protocol.errors import ProtocolError
-from brokers.protocol.frames import MAX_FRAME_BYTES, FrameBuffers, FrameSplitter
+from brokers.protocol.frames import (
+    MAX_FRAME_BYTES,
+    SIZE,
+    SIZE_PREFIX,
+    FrameBuffers,
+    FrameSplitter,
+)
 from brokers.protocol.headers import Request, read_request, response_head
 
 API_VERSIONS: Final = 18
@@ -128,6 +134,7 @@ class Connection:
         "_next_place",
         "_sent_place",
         "_splitter",
+        "is_choked",
         "state",
     )
 
@@ -150,6 +157,7 @@ class Connection:
         self._answers: dict[int, tuple[int, list[Sized]]] = {}  # given before their turn, with size
         self._held_bytes = 0  # in these
         self._exchange_place: int | None = None  # of a request of the exchange not yet answered
+        self.is_choked = False  # for the owner, whose answers cannot leave
 
     @property
     def waiting(self) -> int:
@@ -159,6 +167,11 @@ class Connection:
     @property
     def can_read(self) -> bool:
         """False while the peer has to wait for answers before more of it is read."""
+        if self.is_choked:
+            return False
+        # Most often nothing waits at all, and this is asked after each request.
+        if self._next_place == self._sent_place and self.state is State.ANONYMOUS:
+            return True
         return (
             self._next_place - self._sent_place < MAX_PIPELINED
             and self._exchange_place is None
@@ -183,6 +196,24 @@ class Connection:
         bytes.  ProtocolError means that the connection must be closed.
         """
         return self._requests(self._splitter.received(count))
+
+    def only_request(self, received: memoryview, count: int) -> Request | None:
+        """The request that is all of `count` received bytes, as nearly always; else None.
+
+        The same as `received` yields, by a shorter way, for a connection that asks nobody who it is
+        and was between two frames. After None the bytes still belong to `room` and `received`.
+        """
+        if count < SIZE_PREFIX or self.state is not State.ANONYMOUS:
+            return None
+        (size,) = SIZE.unpack_from(received)
+        if size != count - SIZE_PREFIX or size > self._splitter.limit:
+            return None
+        place = self._next_place
+        self._next_place = place + 1
+        request = read_request(received[SIZE_PREFIX:count], self._apis, place)
+        if request.api.key in _EXCHANGE:
+            raise IllegalRequest(request, self.state)
+        return request
 
     def resume(self) -> Iterator[Request | RawToken]:
         """The requests that had to wait, once `can_read` is true again; to be used up."""

@@ -26,7 +26,7 @@ MAX_IDLE_BYTES: Final = 16 * 1024 * 1024
 # What half-received large frames of all connections may hold together.
 MAX_PENDING_BYTES: Final = 1024 * 1024 * 1024
 
-_SIZE: Final = struct.Struct(">i")
+SIZE: Final = struct.Struct(">i")
 
 
 class FrameMemoryExceeded(ProtocolError):
@@ -155,7 +155,7 @@ class FrameSplitter:
             if self.is_held:
                 self._held = bytes(source[position:end])
                 return
-            (size,) = _SIZE.unpack_from(source, position)
+            (size,) = SIZE.unpack_from(source, position)
             if size < 0 or size > self.limit:
                 raise DecodeError(f"a frame declares {size} bytes, and the limit is {self.limit}")
             start = position + SIZE_PREFIX

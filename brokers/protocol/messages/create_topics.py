@@ -79,7 +79,8 @@ class CreatableTopicResult(Message):
     error_code: int = int16(
         "TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, "
         "INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, "
-        "POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED, REQUEST_TIMED_OUT."
+        "POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED, REQUEST_TIMED_OUT, INVALID_REQUEST for a "
+        "name that stands twice, NOT_CONTROLLER while the broker starts."
     )
     error_message: str | None = string(
         "For people; null on success or where the code says it all.", nullable=0

@@ -37,7 +37,8 @@ class DeleteRecordsPartitionResult(Message):
     low_watermark: int = int64("The lowest log start among the live replicas; -1 on error.")
     error_code: int = int16(
         "OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION, "
-        "UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED, REQUEST_TIMED_OUT."
+        "UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED, REQUEST_TIMED_OUT, "
+        "INVALID_TOPIC_EXCEPTION for an internal topic, KAFKA_STORAGE_ERROR."
     )
 
 

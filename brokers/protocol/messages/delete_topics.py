@@ -48,7 +48,8 @@ class DeletableTopicResult(Message):
     )
     error_code: int = int16(
         "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, "
-        "TOPIC_DELETION_DISABLED, REQUEST_TIMED_OUT."
+        "TOPIC_DELETION_DISABLED, REQUEST_TIMED_OUT, INVALID_REQUEST for a topic that stands "
+        "twice, POLICY_VIOLATION, NOT_CONTROLLER while the broker starts."
     )
     error_message: str | None = string(
         "For people; null on success or where the code says it all.",

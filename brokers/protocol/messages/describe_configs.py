@@ -71,11 +71,11 @@ class DescribeConfigsResourceResult(Message):
 
 class DescribeConfigsResult(Message):
     error_code: int = int16(
-        "UNKNOWN_TOPIC_OR_PARTITION for a topic that is not there, INVALID_REQUEST for a broker "
-        "that is not this one."
+        "UNKNOWN_TOPIC_OR_PARTITION for a topic that is not there, INVALID_TOPIC_EXCEPTION for a "
+        "name that none can have, INVALID_REQUEST for a broker that is not this one."
     )
     error_message: str | None = string(
-        "For people; null on success or where the code says it all.", nullable=0
+        "For people; empty on success, as Kafka has it; null is legal too.", nullable=0
     )
     resource_type: int = int8("As in the request.")
     resource_name: str = string("As in the request.")

@@ -37,7 +37,8 @@ class DescribeTopicPartitionsRequest(Message, key=75, versions=(0, 0), flexible=
         TopicRequest, "Empty for all topics that the principal may describe."
     )
     response_partition_limit: int = int32(
-        "Most partitions in one answer, at least 1; the broker has a limit of its own.",
+        "Most partitions in one answer, a topic that is not there counting as one; below 1 means "
+        "1. The broker has a limit of its own, 2000.",
         default=2000,
     )
     cursor: Cursor | None = nested(Cursor, "Where to begin; null for the first topic.", nullable=0)
@@ -57,13 +58,14 @@ class DescribeTopicPartitionsResponsePartition(Message):
     )
     eligible_leader_replicas: list[int] | None = array(
         INT32,
-        "Broker ids out of sync that still hold everything acknowledged; null if not kept.",
+        "Broker ids out of sync that still hold everything acknowledged; none is known here, so "
+        "it is empty and never null.",
         default=None,
         nullable=0,
     )
     last_known_elr: list[int] | None = array(
         INT32,
-        "The last such replicas before an unclean event; null if not kept.",
+        "The last such replicas before an unclean event; empty here and never null.",
         default=None,
         nullable=0,
     )
@@ -74,7 +76,8 @@ class DescribeTopicPartitionsResponsePartition(Message):
 
 class DescribeTopicPartitionsResponseTopic(Message):
     error_code: int = int16(
-        "UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED."
+        "UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED; "
+        "INVALID_REQUEST for a cursor that makes no sense."
     )
     name: str | None = string(
         "Null is reserved for asking by id, which no version has yet.", nullable=0

@@ -206,7 +206,8 @@ class PartitionData(Message):
     error_code: int = int16(
         "OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, "
         "OFFSET_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID, "
-        "INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR."
+        "INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR, UNSUPPORTED_COMPRESSION_TYPE for zstd before "
+        "version 10, TOPIC_AUTHORIZATION_FAILED for who is not a replica and says it is."
     )
     high_watermark: int = int64("Records below it are on all in-sync replicas; -1 on error.")
     last_stable_offset: int = int64(

@@ -40,7 +40,11 @@ class IncrementalAlterConfigsRequest(Message, key=44, versions=(0, 1), flexible=
 
 
 class AlterConfigsResourceResponse(Message):
-    error_code: int = int16("INVALID_CONFIG for an unknown key or a value that is not allowed.")
+    error_code: int = int16(
+        "INVALID_CONFIG for an unknown key or a value that is not allowed, INVALID_REQUEST for "
+        "what contradicts itself or is meant for another broker, UNKNOWN_TOPIC_OR_PARTITION, "
+        "REQUEST_TIMED_OUT, NOT_CONTROLLER while the broker starts."
+    )
     error_message: str | None = string(
         "For people; null on success or where the code says it all.", nullable=0
     )

@@ -44,7 +44,8 @@ class InitProducerIdResponse(Message, key=22, versions=(0, 5), flexible=2):
     )
     error_code: int = int16(
         "CLUSTER_AUTHORIZATION_FAILED without and TRANSACTIONAL_ID_AUTHORIZATION_FAILED with a "
-        "transactional id, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED."
+        "transactional id, the latter always while transactions are not served; INVALID_REQUEST, "
+        "NOT_COORDINATOR, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED."
     )
     producer_id: int = int64("-1 on error.", default=-1)
     producer_epoch: int = int16("To be put into every batch; -1 on error.")

@@ -60,7 +60,8 @@ class ListOffsetsPartitionResponse(Message):
     partition_index: int = int32()
     error_code: int = int16(
         "NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, "
-        "UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_VERSION."
+        "UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_VERSION, INVALID_REQUEST for a partition named "
+        "twice."
     )
     timestamp: int = int64(
         "Time of the record found by timestamp or by -3; -1 for the other places or where none "

@@ -4,9 +4,10 @@ API 3, versions 0-13, flexible from 9.
 The first thing every client asks, and the answer to every NOT_LEADER_OR_FOLLOWER.  Addresses are
 those of the listener that the request came in by.  Every leader named stands in brokers, the
 controller is a broker that answers, leader epochs of a topic id never go back, and topic ids
-survive everything but the topic.  A topic that does not exist may be created, and then is
-LEADER_NOT_AVAILABLE until the client asks again.  Topics the principal may not describe are left
-out of "all" and are TOPIC_AUTHORIZATION_FAILED when asked for.
+survive everything but the topic.  A topic that does not exist may be created on the way; where that
+takes longer than an answer should, it is LEADER_NOT_AVAILABLE until the client asks again.  Topics
+the principal may not describe are left out of "all" and are TOPIC_AUTHORIZATION_FAILED when asked
+for.
 
 Versions:
   1  null asks for all topics; rack, controller_id, is_internal (KIP-4)
@@ -95,8 +96,9 @@ class MetadataResponsePartition(Message):
 
 class MetadataResponseTopic(Message):
     error_code: int = int16(
-        "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE just after creation, "
-        "INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED."
+        "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE while it is created or "
+        "the broker starts, INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED; what forbids to "
+        "create it, such as POLICY_VIOLATION."
     )
     name: str | None = string(
         "Null only for a topic asked for by an id that leads to no name.", nullable=12

@@ -32,7 +32,7 @@ from brokers.protocol.records.batch import (
     TimestampType,
     batches,
 )
-from brokers.protocol.records.compression import LAST_CODEC
+from brokers.protocol.records.compression import LAST_CODEC, Compression
 from brokers.protocol.records.crc32c import crc32c
 from brokers.protocol.records.reader import MAX_INT64, MIN_RECORD_SIZE, Outline, outlines
 
@@ -57,6 +57,14 @@ _PRODUCER_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FL
 # Bound once: to look them up takes a fifteenth of `check_produced`.
 _unpack_header = HEADER.unpack_from
 _new_batch = Batch.__new__
+
+
+_LZ4: Final = Compression.LZ4.value
+_LZ4_MAGIC: Final = bytes.fromhex("04224d18")
+_LZ4_HEAD: Final = 7  # magic, flags, block size, checksum
+# Of the flags: version, independence of blocks, dictionary id.
+_LZ4_FLAGS: Final = 0xE1
+_LZ4_PLAIN: Final = 0x60
 
 
 class Origin(Enum):
@@ -149,8 +157,8 @@ def check_produced(
     # Only a compressed batch may hold more records than find room in its bytes.
     if count * MIN_RECORD_SIZE > size - HEADER_SIZE:
         _check_count(batch, rules)
-    # Most batches carry no attribute but a known codec, and are spared the call.
-    if attributes > LAST_CODEC or attributes < 0:
+    # Most batches carry no attribute or one of the oldest codecs, and are spared the call.
+    if attributes >= _LZ4 or attributes < 0:
         _check_attributes(batch, origin)
     if producer_id != NO_PRODUCER_ID:
         _check_producer(batch)
@@ -262,10 +270,26 @@ def _check_attributes(batch: Batch, origin: Origin) -> None:
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"compression codec {attributes & COMPRESSION_MASK} is not one of 0 to {LAST_CODEC}",
         )
+    if attributes & COMPRESSION_MASK == _LZ4:
+        _check_lz4(batch.body)
     if attributes & CONTROL_FLAG and origin is CLIENT:
         raise _invalid("clients may not write control batches")
     if attributes & TRANSACTIONAL_FLAG and batch.producer_id < 0:
         raise _invalid(f"a transactional batch needs a producer id, not {batch.producer_id}")
+
+
+def _check_lz4(body: memoryview) -> None:
+    """Refuses frames that Java's consumers cannot read: all others would, and the topic be stuck.
+
+    Looks at the frame's first bytes only: its magic, version 1, and blocks that stand alone.
+    """
+    if len(body) < _LZ4_HEAD or bytes(body[:4]) != _LZ4_MAGIC:
+        raise _invalid("records said to be lz4 do not begin with an lz4 frame")
+    if body[4] & _LZ4_FLAGS != _LZ4_PLAIN:
+        raise _invalid(
+            f"lz4 frame has flags {body[4]:#04x}: Kafka's clients read version 1 with independent "
+            "blocks and no dictionary only; set the block mode of the compressor"
+        )
 
 
 def _check_producer(batch: Batch) -> None:

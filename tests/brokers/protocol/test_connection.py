@@ -69,6 +69,45 @@ def test_a_request_carries_what_its_handler_needs() -> None:
     assert bytes(request.body) == b"body"
 
 
+def test_a_request_that_is_all_that_came_may_be_taken_by_the_short_way() -> None:
+    peer = Peer()
+    whole = frame(METADATA, 42, b"body")
+    peer.shared[: len(whole)] = whole
+
+    request = peer.connection.only_request(peer.shared, len(whole))
+
+    assert request is not None
+    assert (request.place, request.correlation_id, bytes(request.body)) == (0, 42, b"body")
+    assert sent(peer.connection.answer(request, [b"yes"])) == answer_bytes(42, b"yes")
+
+
+@pytest.mark.parametrize(
+    "received", [frame(METADATA)[:3], frame(METADATA)[:-1], frame(METADATA) * 2, b"\xff" * 20]
+)
+def test_the_short_way_leaves_all_else_to_the_long_one(received: bytes) -> None:
+    peer = Peer()
+    peer.shared[: len(received)] = received
+
+    assert peer.connection.only_request(peer.shared, len(received)) is None
+    assert peer.connection.waiting == 0
+
+
+def test_the_short_way_lets_no_exchange_begin_where_nobody_is_asked() -> None:
+    peer = Peer()
+    whole = frame(HANDSHAKE)
+    peer.shared[: len(whole)] = whole
+
+    with pytest.raises(IllegalRequest):
+        peer.connection.only_request(peer.shared, len(whole))
+
+
+def test_no_more_requests_come_while_the_owner_cannot_send() -> None:
+    peer = Peer()
+    peer.connection.is_choked = True
+
+    assert not peer.connection.can_read
+
+
 def test_answers_leave_in_the_order_of_requests_whatever_order_they_are_given_in() -> None:
     peer = Peer()
     first, second, third = peer.send(frame(3, 1) + frame(3, 2) + frame(3, 3))

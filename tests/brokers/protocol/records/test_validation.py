@@ -7,6 +7,7 @@ import pytest
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import (
     CONTROL_FLAG,
+    HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
     TRANSACTIONAL_FLAG,
     TimestampType,
@@ -159,6 +160,23 @@ def test_transactional_and_idempotent_batches_of_every_codec_are_accepted(
     )
 
     assert check_produced(memoryview(data), RULES, NOW_MS).is_transactional
+
+
+@pytest.mark.parametrize(
+    "flags", [0x40, 0x61, 0x20, 0xE0], ids=["dependent blocks", "dictionary", "no version", "3"]
+)
+def test_an_lz4_frame_that_java_cannot_read_is_an_invalid_record(flags: int) -> None:
+    """Stored and acknowledged, it would stop every Java consumer of the partition."""
+    sound = build(compression=Compression.LZ4)
+    body = bytearray(sound[HEADER_SIZE:])
+    body[4] = flags
+
+    assert refusal(seal(sound, bytes(body))) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("body", [b"", b"\x04\x22\x4d\x18\x60", b"x" * 40])
+def test_what_is_no_lz4_frame_at_all_is_an_invalid_record(body: bytes) -> None:
+    assert refusal(counted(1, body, Compression.LZ4)) is ErrorCode.INVALID_RECORD
 
 
 def test_only_coordinators_write_markers() -> None:
