@@ -1,0 +1,153 @@
+"""Configuration keys of brokers: what is told about them, and which can be set while they run.
+
+The keys that topics fall back to are derived from the topics' table, so each can be set where the
+topic's key has its effect. Everything else is told at the start of a broker and shown read-only;
+only keys that mean something in this server are listed.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from brokers.cluster import topic_configs
+from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType, at_least
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+NUM_PARTITIONS: Final = "num.partitions"
+DEFAULT_REPLICATION_FACTOR: Final = "default.replication.factor"
+# What decides for the whole cluster cannot differ from broker to broker: set for the empty name.
+CLUSTER_WIDE: Final = frozenset({NUM_PARTITIONS, DEFAULT_REPLICATION_FACTOR})
+
+_SHOWN: Final = 100
+
+_BOOLEAN, _STRING, _INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
+_LONG, _LIST = ConfigType.LONG, ConfigType.LIST
+
+# Read-only: key, type, default, sentence. A broker knows better where it was told otherwise.
+# fmt: off
+_STATIC: Final = (
+    ("advertised.listeners", _STRING, None, "The addresses that clients are told."),
+    ("authorizer.class.name", _STRING, "", "Who decides what a principal may do; empty: nobody."),
+    ("auto.create.topics.enable", _BOOLEAN, "true",
+     "Whether a topic that a client asks for is created."),
+    ("auto.leader.rebalance.enable", _BOOLEAN, "true",
+     "Whether leadership goes back to the first replica; with one replica it never leaves it."),
+    ("broker.id", _INT, None, "This broker's number; the same as node.id."),
+    ("broker.rack", _STRING, None, "Where this broker stands."),
+    ("connections.max.idle.ms", _LONG, "600000",
+     "After this much silence a connection is closed."),
+    ("delete.topic.enable", _BOOLEAN, "true", "Whether topics can be deleted."),
+    ("fetch.max.bytes", _INT, "57671680", "The most that one fetch is answered with."),
+    ("inter.broker.listener.name", _STRING, "PLAINTEXT", "The listener that brokers use."),
+    ("listeners", _STRING, None, "The addresses that this broker listens on."),
+    ("log.dir", _STRING, None, "The folder of this broker's logs."),
+    ("log.dirs", _LIST, None, "The folders of this broker's logs; it has one."),
+    ("max.connections", _INT, "2147483647", "The most connections at a time."),
+    ("max.connections.per.ip", _INT, "2147483647", "The most connections from one address."),
+    ("max.incremental.fetch.session.cache.slots", _INT, "1000",
+     "The most fetch sessions that are remembered."),
+    ("node.id", _INT, None, "This broker's number."),
+    ("process.roles", _LIST, "broker", "What this process does."),
+    ("producer.id.expiration.ms", _INT, "86400000",
+     "After this time without a write an idempotent producer is forgotten."),
+    ("queued.max.requests", _INT, "500", "How many requests may wait."),
+    ("sasl.enabled.mechanisms", _LIST, "", "The ways in which clients can log in."),
+    ("security.inter.broker.protocol", _STRING, "PLAINTEXT", "How brokers speak to each other."),
+    ("socket.request.max.bytes", _INT, "104857600", "The largest request that is read."),
+    ("super.users", _STRING, "", "The principals that may do everything."),
+)
+# Settable for all brokers at once.
+_WIDE: Final = (
+    ConfigRow(
+        key=NUM_PARTITIONS, type=_INT, default="1", rule=at_least(1), is_dynamic=True,
+        sentence="The partitions of a topic that is created without a number.",
+    ),
+    ConfigRow(
+        key=DEFAULT_REPLICATION_FACTOR, type=_INT, default="1", rule=at_least(1), is_dynamic=True,
+        sentence="The replicas of a topic that is created without a number.",
+        effect="replication is not part of this release",
+    ),
+)
+# Keys that Kafka gives a default other than the topic's, or none: hours and minutes stand behind
+# the same key in milliseconds.
+_OWN_DEFAULTS: Final[Mapping[str, str | None]] = MappingProxyType({
+    "log.retention.ms": None,
+    "log.retention.minutes": None,
+    "log.retention.hours": "168",
+    "log.roll.ms": None,
+    "log.roll.hours": "168",
+    "log.roll.jitter.ms": None,
+    "log.roll.jitter.hours": "0",
+    "log.flush.interval.ms": None,
+})
+# fmt: on
+
+
+def _derived() -> Iterator[ConfigRow]:
+    """The keys behind the topics' keys; one without effect for topics has none for brokers."""
+    for row in topic_configs.ROWS.values():
+        if row.is_hidden:
+            continue
+        for synonym in row.synonyms:
+            yield ConfigRow(
+                key=synonym.key,
+                type=row.type if synonym.scale == 1 else _INT,
+                default=_OWN_DEFAULTS.get(synonym.key, row.default),
+                sentence=f"For topics that set no {row.key}: {_lowered(row.sentence)}",
+                rule=row.rule,
+                effect=row.effect,
+                is_dynamic=synonym.is_dynamic and row.effect == LIVE,
+            )
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _rows() -> Iterator[ConfigRow]:
+    yield from _derived()
+    yield from _WIDE
+    for key, kind, default, sentence in _STATIC:
+        yield ConfigRow(key=key, type=kind, default=default, sentence=sentence)
+
+
+ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType(
+    {row.key: row for row in sorted(_rows(), key=lambda row: row.key)}
+)
+
+
+def check(key: str, value: str, *, is_default: bool) -> None:
+    """Refuse what cannot be set while brokers run. `is_default`: for all of them at once.
+
+    Kafka refuses a broker's configuration as INVALID_REQUEST, where a topic's is INVALID_CONFIG.
+    """
+    row = ROWS.get(key)
+    if row is None:
+        raise _invalid(f"Unknown broker config name: {key[:_SHOWN]}")
+    wrong = row.wrong(value)
+    if wrong is not None:
+        raise _invalid(f"{key}: {value[:_SHOWN]!r} {wrong}")
+    if row.effect != LIVE:
+        if row.is_default(value):
+            return
+        raise _invalid(
+            f"{key}={value[:_SHOWN]} would have no effect: {row.effect}; "
+            f"leave it at its default, {row.default!r}"
+        )
+    if not row.is_dynamic:
+        raise _invalid(
+            f"{key} cannot be changed while brokers run; it is told to a broker when it is started"
+        )
+    if key in CLUSTER_WIDE and not is_default:
+        raise _invalid(f"{key} holds for the whole cluster: set it on the broker of empty name")
+
+
+def defaults(
+    static: Mapping[str, str], cluster: Mapping[str, str], broker: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return what is set for a broker's keys: while it runs, for all brokers, at its start."""
+    return {**static, **cluster, **broker}
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,82 @@
+"""The numbered changes by which every image in the cluster moves on.
+
+A change is what one transaction of the store did, as records; `image.apply` in `apply.py` turns
+image and change into the next image. Records carry whole values rather than differences, so that a
+record means the same whoever reads it, and applying one twice does no harm.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from brokers.cluster.image import Broker, PartitionState, Position, ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChanged:
+    """A broker registered, was fenced, or was let in."""
+
+    broker: Broker
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRemoved:
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreated:
+    name: str
+    topic_id: bytes
+    partitions: tuple[PartitionState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded:
+    """Partitions from `first_index` on; the topic has exactly that many before."""
+
+    topic_id: bytes
+    first_index: int
+    partitions: tuple[PartitionState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    topic_id: bytes
+    index: int
+    state: PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRemoved:
+    """The topic's configuration goes with it; brokers delete its folders by this id."""
+
+    name: str
+    topic_id: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsChanged:
+    """All that is set for a resource from now on; nothing set is an empty tuple."""
+
+    resource_type: ResourceType
+    name: str
+    configs: tuple[tuple[str, str], ...]
+
+
+Record: TypeAlias = (
+    BrokerChanged
+    | BrokerRemoved
+    | TopicCreated
+    | PartitionsAdded
+    | PartitionChanged
+    | TopicRemoved
+    | ConfigsChanged
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One transaction of the store: the position it leads to, and what it did."""
+
+    position: Position
+    records: tuple[Record, ...]

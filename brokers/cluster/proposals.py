@@ -1,0 +1,116 @@
+"""What a broker, a console or an operator may ask the store to change, and what it answers.
+
+Pure values. A proposal carries an id made by whoever asks; the store keeps it with the change, so
+that a proposal repeated after a lost connection is answered as the first time and never done twice.
+An accepted proposal changes nothing where it came from: state moves when its change arrives.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+from brokers.cluster.image import ResourceType
+from brokers.protocol.errors import ErrorCode
+
+# Most proposals of one call; each call is one transaction.
+MAX_PROPOSALS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopic:
+    name: str
+    partitions: int = -1  # -1: the cluster's default
+    replication_factor: int = -1  # -1: the cluster's default
+    # Replicas of every partition, instead of both numbers.
+    assignments: tuple[tuple[int, ...], ...] | None = None
+    configs: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopic:
+    """By id where one is given, else by name."""
+
+    name: str | None = None
+    topic_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePartitions:
+    name: str
+    count: int  # in all, not more
+    assignments: tuple[tuple[int, ...], ...] | None = None  # of the new ones
+
+
+class ConfigOperation(IntEnum):
+    """Kafka's numbers."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEdit:
+    key: str
+    operation: ConfigOperation = ConfigOperation.SET
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigs:
+    resource_type: ResourceType
+    name: str
+    edits: tuple[ConfigEdit, ...]
+    # The older AlterConfigs: what is not named is unset.
+    replaces_all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateProducerIds:
+    """A block of producer ids that no other broker ever gets."""
+
+
+Action: TypeAlias = (
+    CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs | AllocateProducerIds
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    id: bytes  # 16 random bytes
+    action: Action
+    actor: str  # the principal on whose behalf, for the audit
+    # Everything is checked and answered as if it were done, and nothing is.
+    validate_only: bool = False
+    broker_id: int = -1  # the proposer, which must hold its current epoch and be unfenced
+    broker_epoch: int = -1  # -1 with id -1: an operator, who needs none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicResult:
+    """Of CreateTopic, DeleteTopic and CreatePartitions."""
+
+    name: str
+    topic_id: bytes
+    partitions: int
+    replication_factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerIdsResult:
+    first: int
+    count: int
+
+
+Result: TypeAlias = TopicResult | ProducerIdsResult | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one proposal. `version`: the change's if accepted, else the store's then."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+    version: int = 0
+    result: Result = None

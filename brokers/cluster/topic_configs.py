@@ -1,0 +1,330 @@
+"""Every configuration key of a topic: Kafka 4.3's set and our one, what each accepts and does.
+
+The table is the only place that knows a key; validation, DescribeConfigs, forms and the list of
+keys without effect all read it. Any key may be set to its default, since tools replay whole sets;
+another value of a key without effect is refused with the reason, because a topic that ignores what
+it was told is worse than one that says so.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from brokers.cluster.config_values import (
+    LIVE,
+    MAX_INT64,
+    ConfigRow,
+    ConfigType,
+    ConfigValue,
+    Rule,
+    Synonym,
+    at_least,
+    between,
+    items_of,
+    one_of,
+    parse,
+    throttled_replicas,
+)
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# Where docs/gaps.md has the list of keys without effect.
+BEGIN_MARK: Final = "<!-- topic configs without effect: begin -->"
+END_MARK: Final = "<!-- topic configs without effect: end -->"
+
+INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
+# The longest key that a message repeats; Kafka's longest has 39 characters.
+_SHOWN: Final = 100
+# An index file smaller than one entry of the time index could not be written.
+_LEAST_INDEX_BYTES: Final = 12
+
+
+class Durability(Enum):
+    """When a record counts as written."""
+
+    AUTO = "auto"  # replicated where replicas are many and apart, else synced
+    SYNCED = "synced"  # once it is on the disk
+    REPLICATED = "replicated"  # Kafka's rules: once all in-sync replicas have it in memory
+
+
+_NO_TIERS: Final = "tiered storage is not part of this release"
+_NO_CLEANER: Final = "compaction itself is not part of this release"
+_NO_REPLICAS: Final = "replication is not part of this release"
+_NO_RECOMPRESSION: Final = "records are stored as the producer compressed them"
+
+
+def _row(
+    key: str,
+    kind: ConfigType,
+    default: str | None,
+    rule: Rule | None,
+    effect: str,
+    sentence: str,
+    *synonyms: Synonym,
+) -> ConfigRow:
+    return ConfigRow(
+        key=key,
+        type=kind,
+        default=default,
+        rule=rule,
+        effect=effect,
+        sentence=sentence,
+        synonyms=synonyms or (Synonym(key=f"log.{key}"),),
+        is_hidden=key in {"samsa.durability", INTERNAL_SEGMENT_BYTES},
+    )
+
+
+def _fixed(key: str, scale: int = 1) -> Synonym:
+    return Synonym(key=key, scale=scale, is_dynamic=False)
+
+
+_MINUTE, _HOUR = 60_000, 3_600_000
+_NEVER = str(MAX_INT64)
+_BOOLEAN, _STRING, _INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
+_LONG, _DOUBLE, _LIST = ConfigType.LONG, ConfigType.DOUBLE, ConfigType.LIST
+
+# key, type, default, rule, effect, sentence, broker's keys where they are not `log.` + key.
+# fmt: off
+_TABLE: Final = (
+    _row("cleanup.policy", _LIST, "delete", items_of("compact", "delete"), LIVE,
+         "What happens to old segments: delete them, keep the last record of each key, or both; "
+         "nothing at all where it is empty."),
+    _row("compression.gzip.level", _INT, "-1", between(1, 9, also=-1), _NO_RECOMPRESSION,
+         "The gzip level, where the broker compresses.", Synonym(key="compression.gzip.level")),
+    _row("compression.lz4.level", _INT, "9", between(1, 17), _NO_RECOMPRESSION,
+         "The lz4 level, where the broker compresses.", Synonym(key="compression.lz4.level")),
+    _row("compression.type", _STRING, "producer",
+         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), _NO_RECOMPRESSION,
+         "How records are compressed on disk; producer keeps what arrives.",
+         Synonym(key="compression.type")),
+    _row("compression.zstd.level", _INT, "3", between(-131_072, 22), _NO_RECOMPRESSION,
+         "The zstd level, where the broker compresses.", Synonym(key="compression.zstd.level")),
+    _row("delete.retention.ms", _LONG, "86400000", at_least(0), _NO_CLEANER,
+         "How long a compacted topic keeps the marker of a deleted key.",
+         Synonym(key="log.cleaner.delete.retention.ms")),
+    _row("file.delete.delay.ms", _LONG, "60000", at_least(0), LIVE,
+         "How long the files of a deleted segment stay for readers that still hold them.",
+         Synonym(key="log.segment.delete.delay.ms")),
+    _row("flush.messages", _LONG, _NEVER, at_least(1), LIVE,
+         "After so many records the log is flushed, where durability is replicated.",
+         Synonym(key="log.flush.interval.messages")),
+    _row("flush.ms", _LONG, _NEVER, at_least(0), LIVE,
+         "After so much time the log is flushed, where durability is replicated.",
+         Synonym(key="log.flush.interval.ms"), _fixed("log.flush.scheduler.interval.ms")),
+    _row("follower.replication.throttled.replicas", _LIST, "", throttled_replicas, _NO_REPLICAS,
+         "The replicas whose fetching is throttled, as partition:broker, or * for all.",
+         Synonym(key="follower.replication.throttled.replicas")),
+    _row("index.interval.bytes", _INT, "4096", at_least(0), LIVE,
+         "About how many bytes of the log lie between two entries of its indexes."),
+    _row(INTERNAL_SEGMENT_BYTES, _INT, None, at_least(61), LIVE,
+         "In tests, segment.bytes below its lowest value; room for one batch header at least.",
+         _fixed(INTERNAL_SEGMENT_BYTES)),
+    _row("leader.replication.throttled.replicas", _LIST, "", throttled_replicas, _NO_REPLICAS,
+         "The replicas whose serving is throttled, as partition:broker, or * for all.",
+         Synonym(key="leader.replication.throttled.replicas")),
+    _row("local.retention.bytes", _LONG, "-2", at_least(-2), _NO_TIERS,
+         "How much of a tiered partition stays on the broker; -2 follows retention.bytes."),
+    _row("local.retention.ms", _LONG, "-2", at_least(-2), _NO_TIERS,
+         "How long a tiered segment stays on the broker; -2 follows retention.ms."),
+    _row("max.compaction.lag.ms", _LONG, _NEVER, at_least(1), _NO_CLEANER,
+         "After this time a record must be open to compaction.",
+         Synonym(key="log.cleaner.max.compaction.lag.ms")),
+    _row("max.message.bytes", _INT, "1048588", at_least(0), LIVE,
+         "The largest record batch that is accepted, as it was compressed.",
+         Synonym(key="message.max.bytes")),
+    _row("message.timestamp.after.max.ms", _LONG, "3600000", at_least(0), LIVE,
+         "How far a record's own timestamp may lie ahead of the broker's clock."),
+    _row("message.timestamp.before.max.ms", _LONG, _NEVER, at_least(0), LIVE,
+         "How far a record's own timestamp may lie behind the broker's clock."),
+    _row("message.timestamp.type", _STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"),
+         LIVE, "Whose time a record carries: its producer's, or the broker's on append."),
+    _row("min.cleanable.dirty.ratio", _DOUBLE, "0.5", between(0, 1), _NO_CLEANER,
+         "The share of a log that must be uncleaned before compaction begins.",
+         Synonym(key="log.cleaner.min.cleanable.ratio")),
+    _row("min.compaction.lag.ms", _LONG, "0", at_least(0), _NO_CLEANER,
+         "For this time a record stays out of compaction.",
+         Synonym(key="log.cleaner.min.compaction.lag.ms")),
+    _row("min.insync.replicas", _INT, "1", at_least(1), LIVE,
+         "With fewer replicas in sync, a producer that asks for acks=all is refused.",
+         Synonym(key="min.insync.replicas")),
+    _row("preallocate", _BOOLEAN, "false", None, "files grow as they are written",
+         "Whether a new segment's file takes its whole size at once."),
+    _row("remote.log.copy.disable", _BOOLEAN, "false", None, _NO_TIERS,
+         "Whether tiered data becomes read-only."),
+    _row("remote.log.delete.on.disable", _BOOLEAN, "false", None, _NO_TIERS,
+         "Whether tiered data is deleted when tiering is switched off."),
+    _row("remote.storage.enable", _BOOLEAN, "false", None, _NO_TIERS,
+         "Whether old segments move to remote storage."),
+    _row("retention.bytes", _LONG, "-1", None, LIVE,
+         "Above this size of a partition its oldest segments are deleted; -1 is no limit."),
+    _row("retention.ms", _LONG, "604800000", at_least(-1), LIVE,
+         "Segments whose newest record is older than this are deleted; -1 is no limit.",
+         Synonym(key="log.retention.ms"), _fixed("log.retention.minutes", _MINUTE),
+         _fixed("log.retention.hours", _HOUR)),
+    _row("samsa.durability", _STRING, "auto", one_of("auto", "synced", "replicated"), LIVE,
+         "When a record counts as written: synced is on the disk, replicated is in the memory of "
+         "all in-sync replicas, auto is replicated only where replicas fail independently.",
+         _fixed("samsa.durability")),
+    _row("segment.bytes", _INT, "1073741824", at_least(1_048_576), LIVE,
+         "At this size a segment is closed and the next one begins."),
+    _row("segment.index.bytes", _INT, "10485760", at_least(4), LIVE,
+         "When its index reaches this size a segment is closed.",
+         Synonym(key="log.index.size.max.bytes")),
+    _row("segment.jitter.ms", _LONG, "0", at_least(0), LIVE,
+         "By up to this much segments are closed earlier, so that not all are closed at once.",
+         Synonym(key="log.roll.jitter.ms"), _fixed("log.roll.jitter.hours", _HOUR)),
+    _row("segment.ms", _LONG, "604800000", at_least(1), LIVE,
+         "After this time a segment is closed though it is not full.",
+         Synonym(key="log.roll.ms"), _fixed("log.roll.hours", _HOUR)),
+    _row("unclean.leader.election.enable", _BOOLEAN, "false", None, _NO_REPLICAS,
+         "Whether a replica that is out of sync may lead, at the price of lost records.",
+         Synonym(key="unclean.leader.election.enable")),
+)
+# fmt: on
+
+ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType({row.key: row for row in _TABLE})
+
+# All that Kafka 4.3 shows for a topic.
+PUBLIC_KEYS: Final = tuple(row.key for row in _TABLE if not row.is_hidden)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicValues:
+    """What a topic's keys say, typed; limits that are none are -1."""
+
+    cleanup_policy: tuple[str, ...]
+    durability: Durability
+    file_delete_delay_ms: int
+    flush_messages: int
+    flush_ms: int
+    index_interval_bytes: int
+    max_message_bytes: int
+    message_timestamp_after_max_ms: int
+    message_timestamp_before_max_ms: int
+    is_log_append_time: bool
+    min_insync_replicas: int
+    retention_bytes: int
+    retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    segment_jitter_ms: int
+    segment_ms: int
+
+    @property
+    def is_deleted(self) -> bool:
+        return "delete" in self.cleanup_policy
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+
+def check(key: str, value: str) -> None:
+    """Refuse a key that is none, a value it does not take, and one that would have no effect."""
+    row = ROWS.get(key)
+    if row is None:
+        raise _invalid(f"Unknown topic config name: {key[:_SHOWN]}")
+    wrong = row.wrong(value)
+    if wrong is not None:
+        raise _invalid(f"{key}: {value[:_SHOWN]!r} {wrong}")
+    if row.effect != LIVE and not row.is_default(value):
+        raise _invalid(
+            f"{key}={value[:_SHOWN]} would have no effect: {row.effect}; "
+            f"leave it at its default, {row.default!r}"
+        )
+
+
+def effective(configs: Mapping[str, str], broker_defaults: Mapping[str, str]) -> Mapping[str, str]:
+    """Return every key's value: what the topic sets, else the broker's, else the default.
+
+    `broker_defaults` are broker keys with what is set for them, see `broker_configs.defaults`.
+    Keys without a value are left out.
+    """
+    found: dict[str, str] = {}
+    for row in _TABLE:
+        value = configs.get(row.key)
+        if value is None:
+            value = _inherited(row, broker_defaults)
+        if value is not None:
+            found[row.key] = value
+    return MappingProxyType(found)
+
+
+def values(configs: Mapping[str, str]) -> TopicValues:
+    """Return what configurations that were accepted mean; a key that is missing has its default."""
+    segment_bytes = _whole(configs, "segment.bytes")
+    if INTERNAL_SEGMENT_BYTES in configs:
+        segment_bytes = _whole(configs, INTERNAL_SEGMENT_BYTES)
+    policy = _value(configs, "cleanup.policy")
+    assert isinstance(policy, tuple)
+    return TopicValues(
+        cleanup_policy=policy,
+        durability=Durability(_value(configs, "samsa.durability")),
+        file_delete_delay_ms=_whole(configs, "file.delete.delay.ms"),
+        flush_messages=_whole(configs, "flush.messages"),
+        flush_ms=_whole(configs, "flush.ms"),
+        index_interval_bytes=_whole(configs, "index.interval.bytes"),
+        max_message_bytes=_whole(configs, "max.message.bytes"),
+        message_timestamp_after_max_ms=_whole(configs, "message.timestamp.after.max.ms"),
+        message_timestamp_before_max_ms=_whole(configs, "message.timestamp.before.max.ms"),
+        is_log_append_time=_value(configs, "message.timestamp.type") == "LogAppendTime",
+        min_insync_replicas=_whole(configs, "min.insync.replicas"),
+        # Kafka takes every negative number for no limit.
+        retention_bytes=max(-1, _whole(configs, "retention.bytes")),
+        retention_ms=_whole(configs, "retention.ms"),
+        segment_bytes=segment_bytes,
+        segment_index_bytes=max(_LEAST_INDEX_BYTES, _whole(configs, "segment.index.bytes")),
+        segment_jitter_ms=_whole(configs, "segment.jitter.ms"),
+        segment_ms=_whole(configs, "segment.ms"),
+    )
+
+
+def table_of_gaps() -> str:
+    """Return the keys without effect as Markdown, between their marks."""
+    lines = [
+        BEGIN_MARK,
+        "| topic config | accepted | why nothing else |",
+        "|---|---|---|",
+        *(
+            f"| `{row.key}` | {f'`{row.default}`' if row.default else 'empty'} | {row.effect} |"
+            for row in _TABLE
+            if row.effect != LIVE
+        ),
+        END_MARK,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+
+def _inherited(row: ConfigRow, broker_defaults: Mapping[str, str]) -> str | None:
+    for synonym in row.synonyms:
+        set_to = broker_defaults.get(synonym.key)
+        if set_to is None:
+            continue
+        # Of log.retention.minutes and its like, -1 means no limit in any unit.
+        if synonym.scale != 1 and (number := int(set_to)) >= 0:
+            return str(number * synonym.scale)
+        return set_to
+    return row.default
+
+
+def _value(configs: Mapping[str, str], key: str) -> ConfigValue:
+    row = ROWS[key]
+    text = configs.get(key, row.default)
+    assert text is not None, f"{key} has neither value nor default"
+    return parse(row.type, text)
+
+
+def _whole(configs: Mapping[str, str], key: str) -> int:
+    value = _value(configs, key)
+    assert isinstance(value, int), f"{key} is {value!r}"
+    return value
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table_of_gaps())

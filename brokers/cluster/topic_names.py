@@ -1,0 +1,40 @@
+"""Which names a topic may have, and which two names are too close to each other."""
+
+import re
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# With the partition's number behind it, a name must fit into the name of a folder.
+MAX_NAME_LENGTH: Final = 249
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_FOLDERS: Final = frozenset({".", ".."})
+# How much of a name that is too long is repeated to its sender.
+_SHOWN: Final = 100
+
+# Topics that clients should not take for data.
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+# Kafka keeps its own metadata under this name, and lets nobody create it.
+PROHIBITED_TOPIC: Final = "__cluster_metadata"
+
+
+def check_topic_name(name: str) -> None:
+    """Refuse what is no name of a topic."""
+    wrong = None
+    if not name:
+        wrong = "is empty"
+    elif len(name) > MAX_NAME_LENGTH:
+        wrong = f"has {len(name)} characters, {MAX_NAME_LENGTH} are allowed"
+    elif name in _FOLDERS:
+        wrong = "is the name of a folder"
+    elif not _LEGAL.fullmatch(name):
+        wrong = "has characters other than letters, digits, '.', '_' and '-'"
+    if wrong is not None:
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"the topic name {name[:_SHOWN]!r} {wrong}"
+        )
+
+
+def collision_key(name: str) -> str:
+    """What two names must not have in common: metrics write a dot as an underscore."""
+    return name.replace(".", "_")

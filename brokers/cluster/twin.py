@@ -1,0 +1,420 @@
+"""The cluster's metadata in memory: a keeper for tests and simulations, with faults on request.
+
+Passes the contract that the ORM store passes, so a test may trust it in its place. Several brokers
+attach to one twin; each has its own door, whose link can be cut, and dies when it is told. Belongs
+to one event loop at a time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from brokers.clock import Clock, ManualClock
+from brokers.cluster.apply import ImageDraft
+from brokers.cluster.changes import (
+    BrokerChanged,
+    Change,
+    PartitionsAdded,
+    Record,
+    TopicCreated,
+    TopicRemoved,
+)
+from brokers.cluster.decisions import decide
+from brokers.cluster.image import (
+    Broker,
+    ClusterImage,
+    Position,
+    Topic,
+)
+from brokers.cluster.proposals import (
+    MAX_PROPOSALS,
+    Action,
+    CreateTopic,
+    Outcome,
+    ProducerIdsResult,
+    Proposal,
+    TopicResult,
+)
+from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
+from brokers.cluster.topic_names import collision_key
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# As many as an agent keeps.
+CHANGES_KEPT: Final = 10_000
+# A proposal is repeated within its deadline, or never: minutes of the busiest cluster.
+OUTCOMES_KEPT: Final = 10_000
+OPERATOR: Final = "User:operator"
+
+# Tells the ids of one twin from those of another.
+_NUMBERS: Final = count(1)
+
+
+class Twin:
+    """See the module. It is a store for one broker by itself; for more, `attach` one door each."""
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str = "twin-cluster-0000000000",
+        clock: Clock | None = None,
+        changes_kept: int = CHANGES_KEPT,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.image = ClusterImage(cluster_id=cluster_id)
+        # While it is away, whatever would need the database fails and nothing new is seen.
+        self.is_away = False
+        self._clock = clock or ManualClock()
+        self._changes_kept = changes_kept
+        self._changes: dict[int, Change] = {}
+        self._outcomes: dict[bytes, Outcome] = {}
+        self._counts = _Counts()
+        self._number = next(_NUMBERS)
+        self._ids = 0
+        self._moved: list[asyncio.Future[None]] = []
+        self._incarnations: dict[int, bytes] = {}
+        # Incarnations that are alive, whether their links are up or not.
+        self._alive: dict[int, bytes] = {}
+        self._door = Door(self)
+
+    # What a test asks for.
+
+    def attach(self) -> "Door":
+        """Return the MetadataStore of one more broker."""
+        return Door(self)
+
+    def register_now(
+        self,
+        *,
+        broker_id: int = -1,
+        host: str = "127.0.0.1",
+        port: int = 9092,
+        rack: str | None = None,
+        is_fenced: bool = False,
+    ) -> Registered:
+        """Register a broker and let it in, without waiting for anybody."""
+        registered = self.begin_session(
+            Registration(
+                incarnation=self._new_id(), host=host, port=port, broker_id=broker_id, rack=rack
+            )
+        )
+        if not is_fenced:
+            self.set_fenced(registered.broker_id, is_fenced=False)
+        return registered
+
+    def propose_now(self, *actions: Action) -> list[Outcome]:
+        """Do what an operator asks for, at once."""
+        return self.decide(
+            [Proposal(id=self._new_id(), action=action, actor=OPERATOR) for action in actions]
+        )
+
+    def create_topic(
+        self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> Topic:
+        """Create a topic and return it; KafkaError as the outcome says."""
+        action = CreateTopic(
+            name=name, partitions=partitions, configs=tuple((configs or {}).items())
+        )
+        (outcome,) = self.propose_now(action)
+        if outcome.error:
+            raise KafkaError(outcome.error, outcome.message)
+        assert isinstance(outcome.result, TopicResult)
+        return self.image.topics[name]
+
+    def kill(self, broker_id: int) -> None:
+        """The broker's process is dead: its session ends and it is fenced."""
+        self._alive.pop(broker_id, None)
+        self.set_fenced(broker_id, is_fenced=True)
+
+    def forget_changes(self) -> None:
+        """Whoever is behind must take the whole image."""
+        self._changes.clear()
+
+    def set_back(self, image: ClusterImage) -> None:
+        """Become what was there before, as a database does that is restored from an old copy."""
+        next_producer_id = self._counts.next_producer_id
+        self._counts = _Counts()
+        self._counts.next_producer_id = next_producer_id
+        for topic in image.topics.values():
+            self._counts.note(TopicCreated(topic.name, topic.id, topic.partitions), None)
+        self.image = image
+        self._changes.clear()
+        self.wake()
+
+    def append(self, records: Iterable[Record]) -> Change:
+        """Number a change and let everybody see it."""
+        taken = tuple(records)
+        draft = ImageDraft(self.image)
+        self._take(draft, taken)
+        return self._commit(draft, taken)
+
+    def set_fenced(self, broker_id: int, *, is_fenced: bool) -> None:
+        broker = self.image.brokers[broker_id]
+        if broker.is_fenced != is_fenced:
+            self.append([BrokerChanged(replace(broker, is_fenced=is_fenced))])
+
+    # What doors ask for.
+
+    async def register(self, registration: Registration) -> Registered:
+        return await self._door.register(registration)
+
+    def follow(self, after: Position) -> AsyncIterator[Update]:
+        return self._door.follow(after)
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        return await self._door.propose(proposals)
+
+    def applied(self, version: int) -> None:
+        self._door.applied(version)
+
+    def begin_session(self, registration: Registration) -> Registered:
+        if registration.cluster_id not in {"", self.cluster_id}:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                f"the log dir belongs to cluster {registration.cluster_id}, this is cluster "
+                f"{self.cluster_id}",
+            )
+        broker_id = self._id_of(registration)
+        alive = self._alive.get(broker_id)
+        if alive is not None and alive != registration.incarnation:
+            raise KafkaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION, f"broker {broker_id} is running already"
+            )
+        self._alive[broker_id] = registration.incarnation
+        if self._incarnations.get(broker_id) != registration.incarnation:
+            self._incarnations[broker_id] = registration.incarnation
+            self.append([BrokerChanged(self._registered(broker_id, registration))])
+        epoch = self.image.brokers[broker_id].epoch
+        return Registered(
+            broker_id=broker_id, broker_epoch=epoch, cluster_id=self.cluster_id, version=epoch
+        )
+
+    def decide(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """Decide on a call as one transaction and one change."""
+        assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
+        draft = ImageDraft(self.image)
+        records: list[Record] = []
+        outcomes = [self._outcome(proposal, draft, records) for proposal in proposals]
+        if records:
+            self._commit(draft, tuple(records))
+        outcomes = [replace(o, version=o.version or self.image.version) for o in outcomes]
+        for proposal, outcome in zip(proposals, outcomes, strict=True):
+            if not outcome.error and not proposal.validate_only:
+                self._outcomes.setdefault(proposal.id, outcome)
+        while len(self._outcomes) > OUTCOMES_KEPT:
+            self._outcomes.pop(next(iter(self._outcomes)))
+        return outcomes
+
+    def next_update(self, after: Position) -> Update | None:
+        """Return what follows a position; None: nothing yet."""
+        known = self._changes.get(after.version)
+        is_ahead = after.version > self.image.version
+        is_other = after.version == self.image.version and after != self.image.position
+        if is_ahead or is_other or (known is not None and known.position != after):
+            raise MetadataRegressed(after, self.image.position)
+        if after == self.image.position:
+            return None
+        if known is None and after != Position():
+            return self.image
+        return self._changes.get(after.version + 1, self.image)
+
+    def wake(self) -> None:
+        """Let everybody look again."""
+        moved, self._moved = self._moved, []
+        for future in moved:
+            # Its reader may be gone.
+            if not future.done():
+                future.set_result(None)
+
+    async def moved(self) -> None:
+        """Return when there is something new, or a link was cut."""
+        future = asyncio.get_running_loop().create_future()
+        self._moved.append(future)
+        await future
+
+    def _new_id(self) -> bytes:
+        # Unlike any other in this process, also of the time before this twin was set back.
+        self._ids += 1
+        return self._number.to_bytes(8, "big") + self._ids.to_bytes(8, "big")
+
+    def _id_of(self, registration: Registration) -> int:
+        if registration.broker_id >= 0:
+            return registration.broker_id
+        for broker_id, incarnation in self._incarnations.items():
+            if incarnation == registration.incarnation:
+                return broker_id
+        return max(self.image.brokers, default=0) + 1
+
+    def _registered(self, broker_id: int, registration: Registration) -> Broker:
+        return Broker(
+            id=broker_id,
+            epoch=self.image.version + 1,
+            host=registration.host,
+            port=registration.port,
+            rack=registration.rack,
+            inspection_port=registration.inspection_port,
+            agent_id="twin",
+            boot_id=registration.boot_id,
+        )
+
+    def _outcome(self, proposal: Proposal, draft: ImageDraft, records: list[Record]) -> Outcome:
+        done = self._outcomes.get(proposal.id)
+        if done is not None:
+            return done
+        try:
+            self._check_proposer(proposal)
+            decision = decide(
+                _View(draft, self._counts),
+                proposal.action,
+                now_ms=self._clock.now_ms(),
+                new_topic_id=self._new_id,
+            )
+        except KafkaError as refusal:
+            return Outcome(error=refusal.code, message=refusal.message)
+        if not proposal.validate_only:
+            self._take(draft, decision.records)
+            records += decision.records
+            if isinstance(decision.result, ProducerIdsResult):
+                self._counts.next_producer_id += decision.result.count
+        return Outcome(result=decision.result)
+
+    def _check_proposer(self, proposal: Proposal) -> None:
+        if proposal.broker_id < 0:
+            return
+        broker = self.image.brokers.get(proposal.broker_id)
+        if broker is None:
+            raise KafkaError(
+                ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {proposal.broker_id} is not registered"
+            )
+        if broker.epoch != proposal.broker_epoch:
+            raise KafkaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"broker {broker.id} has epoch {broker.epoch}, the proposal says "
+                f"{proposal.broker_epoch}",
+            )
+        if broker.is_fenced:
+            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker.id} is fenced")
+
+    def _take(self, draft: ImageDraft, records: Iterable[Record]) -> None:
+        for record in records:
+            topic = draft.topic(record.name) if isinstance(record, TopicRemoved) else None
+            self._counts.note(record, topic)
+            draft.add(record, self.image.version + 1)
+
+    def _commit(self, draft: ImageDraft, records: tuple[Record, ...]) -> Change:
+        position = Position(self.image.version + 1, self._new_id())
+        change = Change(position=position, records=records)
+        self.image = draft.image(position)
+        self._changes[position.version] = change
+        self._changes.pop(position.version - self._changes_kept, None)
+        self.wake()
+        return change
+
+
+class Door:
+    """One broker's MetadataStore. `cut` breaks its link, `register` makes it anew."""
+
+    def __init__(self, twin: Twin) -> None:
+        self._twin = twin
+        self._registered: Registered | None = None
+        self._is_cut = False
+
+    async def register(self, registration: Registration) -> Registered:
+        self._check_database()
+        self._registered = self._twin.begin_session(registration)
+        self._is_cut = False
+        return self._registered
+
+    async def follow(self, after: Position) -> AsyncIterator[Update]:
+        position = after
+        if after == Position():
+            self._check_link()
+            position = self._twin.image.position
+            yield self._twin.image
+        while True:
+            self._check_link()
+            update = None if self._twin.is_away else self._twin.next_update(position)
+            if update is None:
+                await self._twin.moved()
+                continue
+            position = update.position
+            yield update
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        self._check_link()
+        self._check_database()
+        return self._twin.decide(proposals)
+
+    def applied(self, version: int) -> None:
+        mine = self._registered
+        if mine is None or self._is_cut or version < mine.version:
+            return
+        broker = self._twin.image.brokers.get(mine.broker_id)
+        if broker is not None and broker.epoch == mine.broker_epoch:
+            self._twin.set_fenced(broker.id, is_fenced=False)
+
+    def cut(self) -> None:
+        """The link is gone; the broker lives."""
+        self._is_cut = True
+        self._twin.wake()
+
+    def kill(self) -> None:
+        """The broker is dead."""
+        self.cut()
+        if self._registered is not None:
+            self._twin.kill(self._registered.broker_id)
+
+    def _check_link(self) -> None:
+        if self._is_cut:
+            raise ConnectionError("the link to the twin was cut")
+
+    def _check_database(self) -> None:
+        if self._twin.is_away:
+            raise ConnectionError("the twin is away")
+
+
+class _Counts:
+    """What a twin counts beside its image: names that are alike, partitions, producer ids."""
+
+    __slots__ = ("alike", "next_producer_id", "partitions")
+
+    def __init__(self) -> None:
+        self.alike: dict[str, list[str]] = {}
+        self.partitions = 0
+        self.next_producer_id = 0
+
+    def note(self, record: Record, topic: Topic | None) -> None:
+        """Follow a record; `topic` is what a removed one was."""
+        match record:
+            case TopicCreated():
+                self.alike.setdefault(collision_key(record.name), []).append(record.name)
+                self.partitions += len(record.partitions)
+            case PartitionsAdded():
+                self.partitions += len(record.partitions)
+            case TopicRemoved() if topic is not None:
+                self.alike[collision_key(record.name)].remove(record.name)
+                self.partitions -= len(topic.partitions)
+            case _:
+                pass
+
+
+class _View:
+    """The View of a twin while it decides on one call."""
+
+    def __init__(self, draft: ImageDraft, counts: _Counts) -> None:
+        self._counts = counts
+        self.brokers = draft.brokers
+        self.topic = draft.topic
+        self.topic_by_id = draft.topic_by_id
+        self.configs_of = draft.configs_of
+
+    def colliding(self, name: str) -> str | None:
+        alike = self._counts.alike.get(collision_key(name), ())
+        return next((other for other in alike if other != name), None)
+
+    def partition_count(self) -> int:
+        return self._counts.partitions
+
+    def next_producer_id(self) -> int:
+        return self._counts.next_producer_id
