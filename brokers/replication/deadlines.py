@@ -1,0 +1,93 @@
+"""One coarse timer for everything that waits: thousands of waits, one timer of the event loop.
+
+Knows nothing of what waits. A deadline is rounded up to a slot, and slots grow with the distance:
+4 ms near by, half a second for the usual 30 s of a producer. So there are never more than some
+hundred of them, a wait costs two entries in a dict, and none fires early.
+"""
+
+import asyncio
+from heapq import heappop, heappush
+from typing import Final, Protocol
+
+from brokers.clock import Clock
+
+# The finest slot. Below it a client could not tell a slot from the way through the kernel.
+MIN_SLOT_MS: Final = 4
+# A slot is at most this share of the time to wait.
+_SLOT_SHARE: Final = 32
+
+
+class Expiring(Protocol):
+    """What may wait; it keeps `due_ms` for the deadlines and is told once its time is over."""
+
+    due_ms: int
+
+    def expire(self) -> None: ...
+
+
+class Deadlines:
+    """Belongs to the event loop."""
+
+    __slots__ = ("_armed", "_armed_ms", "_clock", "_due", "_loop", "_slots")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._slots: dict[int, dict[Expiring, None]] = {}  # by the time when they are due
+        self._due: list[int] = []  # a heap of the same times
+        self._armed: asyncio.TimerHandle | None = None
+        self._armed_ms = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slots.values()))
+
+    def add(self, waiter: Expiring, after_ms: int) -> None:
+        """Lets `waiter` expire after this time, or a little later."""
+        after_ms = max(after_ms, 0)
+        slot_ms = max(MIN_SLOT_MS, 1 << (after_ms // _SLOT_SHARE).bit_length() >> 1)
+        now_ms = self._now_ms()
+        due_ms = (now_ms + after_ms | slot_ms - 1) + 1
+        waiter.due_ms = due_ms
+        slot = self._slots.get(due_ms)
+        if slot is not None:
+            slot[waiter] = None
+            return
+        self._slots[due_ms] = {waiter: None}
+        heappush(self._due, due_ms)
+        if self._armed is None or due_ms < self._armed_ms:
+            self._arm(due_ms, now_ms)
+
+    def remove(self, waiter: Expiring) -> None:
+        """Forgets a wait that has ended; any further call does nothing."""
+        slot = self._slots.get(waiter.due_ms)
+        if slot is not None:
+            slot.pop(waiter, None)
+
+    def expire_due(self) -> None:
+        """Ends the waits whose time is over, and waits for the next ones."""
+        now_ms = self._now_ms()
+        try:
+            self._expire_until(now_ms)
+        finally:
+            # Whatever one wait runs into, the others are ended in time.
+            self._armed = None
+            if self._due:
+                self._arm(self._due[0], now_ms)
+
+    def _expire_until(self, now_ms: int) -> None:
+        while self._due and (self._due[0] <= now_ms or not self._slots[self._due[0]]):
+            slot = self._slots[self._due[0]]
+            # One by one, since the end of a wait may end another.
+            while slot:
+                waiter, _none = slot.popitem()
+                waiter.expire()
+            del self._slots[heappop(self._due)]
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic() * 1000)
+
+    def _arm(self, due_ms: int, now_ms: int) -> None:
+        if self._armed is not None:
+            self._armed.cancel()
+        self._armed_ms = due_ms
+        self._armed = self._loop.call_later(max(0, due_ms - now_ms) / 1000, self.expire_due)

@@ -1,0 +1,174 @@
+"""Brings logs to the disk: while one flush of a log runs, the next one gathers.
+
+The only threads of a broker. Each stands in `FlushTicket.run` and touches nothing else; everything
+around it happens on the event loop. A flush begins at the end of the loop's turn in which it was
+asked for, so that all that a turn has appended goes with it, and an idle log waits for nothing.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Final, Protocol
+
+from brokers.protocol.errors import KafkaError
+from brokers.storage.errors import LogDirFailed
+from brokers.storage.fsync import FlushTicket
+
+# A disk that can do more at once is faster than one broker fills it.
+MAX_PARALLEL: Final = 8
+# After a flush that was refused for want of space or of descriptors.
+RETRY_SECONDS: Final = 0.2
+
+
+class Flushable(Protocol):
+    """A log with an owner. Both flags are the flusher's."""
+
+    is_flush_asked: bool
+    is_flushing: bool
+
+    def begin_flush(self) -> FlushTicket | None:
+        """What to sync now; None when nothing waits for it."""
+
+    def finish_flush(self, ticket: FlushTicket | None) -> None:
+        """It is done, or there was nothing to do; raises what the ticket says."""
+
+
+class Flusher:
+    """Belongs to the event loop; `on_log_dir_failed` is told once, and nothing is flushed after."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_log_dir_failed: Callable[[LogDirFailed], None],
+        max_parallel: int = MAX_PARALLEL,
+    ) -> None:
+        self._loop = loop
+        self._on_log_dir_failed = on_log_dir_failed
+        self._max_parallel = max_parallel
+        self._asked: deque[Flushable] = deque()
+        self._work: SimpleQueue[tuple[Flushable, FlushTicket] | None] = SimpleQueue()
+        self._done: deque[tuple[Flushable, FlushTicket]] = deque()
+        self._threads: list[threading.Thread] = []
+        self._running = 0
+        self._is_starting = False  # a turn of `_start` is coming
+        self._is_collecting = False  # a turn of `_collect` is coming
+        self._is_stopped = True
+        self._idle: asyncio.Future[None] | None = None
+
+    @property
+    def running(self) -> int:
+        """Flushes that are under way."""
+        return self._running
+
+    def start(self) -> None:
+        """Threads are started one by one, when so many flushes run at once."""
+        self._is_stopped = False
+
+    async def stop(self) -> None:
+        """Finishes what was asked for, and ends the threads."""
+        while self._asked or self._running or self._is_starting:
+            self._idle = self._loop.create_future()
+            await self._idle
+        self._is_stopped = True
+        for _thread in self._threads:
+            self._work.put(None)
+        self._threads.clear()
+
+    def ask(self, log: Flushable) -> None:
+        """Flushes a log soon. Asked while a flush of it runs, it is flushed once more."""
+        if log.is_flush_asked or self._is_stopped:
+            return
+        log.is_flush_asked = True
+        if log.is_flushing:
+            return
+        self._asked.append(log)
+        if not self._is_starting:
+            self._is_starting = True
+            self._loop.call_soon(self._start)
+
+    def _start(self) -> None:
+        self._is_starting = False
+        while self._asked and self._running < self._max_parallel and not self._is_stopped:
+            log = self._asked.popleft()
+            log.is_flush_asked = False
+            try:
+                ticket = log.begin_flush()
+                if ticket is None:
+                    log.finish_flush(None)
+            except LogDirFailed as failure:
+                self._fail(failure)
+                break
+            except KafkaError:
+                self._retry(log)
+                continue
+            if ticket is not None:
+                self._run(log, ticket)
+        self._tell_idle()
+
+    def _run(self, log: Flushable, ticket: FlushTicket) -> None:
+        log.is_flushing = True
+        self._running += 1
+        self._work.put((log, ticket))
+        if self._running > len(self._threads):
+            # Daemons, because an fsync that never returns must not keep the process.
+            number = len(self._threads)
+            thread = threading.Thread(target=self._flush, name=f"flusher-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _flush(self) -> None:
+        """The threads."""
+        while (item := self._work.get()) is not None:
+            # The ticket has noted what went wrong and says so to its owner, also when it is a bug.
+            with suppress(BaseException):
+                item[1].run()
+            self._done.append(item)
+            # Set back before `_collect` looks, so that what is appended after its look wakes again.
+            if not self._is_collecting:
+                self._is_collecting = True
+                try:
+                    self._loop.call_soon_threadsafe(self._collect)
+                except RuntimeError:
+                    return  # The loop has ended, and nobody waits for this flush any more.
+
+    def _collect(self) -> None:
+        self._is_collecting = False
+        try:
+            self._finish_all()
+        finally:
+            if self._done:
+                # Whatever one log's waiters ran into, the others are told.
+                self._is_collecting = True
+                self._loop.call_soon(self._collect)
+            self._start()
+
+    def _finish_all(self) -> None:
+        while self._done:
+            log, ticket = self._done.popleft()
+            self._running -= 1
+            log.is_flushing = False
+            if log.is_flush_asked:
+                self._asked.append(log)
+            try:
+                log.finish_flush(ticket)
+            except LogDirFailed as failure:
+                self._fail(failure)
+            except KafkaError:
+                self._retry(log)
+
+    def _retry(self, log: Flushable) -> None:
+        self._loop.call_later(RETRY_SECONDS, self.ask, log)
+
+    def _fail(self, failure: LogDirFailed) -> None:
+        was_stopped, self._is_stopped = self._is_stopped, True
+        self._asked.clear()
+        if not was_stopped:
+            self._on_log_dir_failed(failure)
+
+    def _tell_idle(self) -> None:
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)

@@ -1,0 +1,179 @@
+"""What a broker does for its logs without being asked: retention, deletions, checkpoints, flushes.
+
+One endless loop over chores, each with its own interval and each in slices. Nothing here is urgent:
+a chore that a full disk refuses is reported and done the next time, and only a failed disk ends the
+loop.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.protocol.errors import KafkaError
+from brokers.replication.log_settings import NEVER
+from brokers.replication.partition import Partition
+from brokers.replication.replicas import Replicas
+from brokers.replication.slices import Slices
+from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageError
+
+# A time by which every deleted file is due, for when its room is needed now.
+_ALL_DUE: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """Seconds between two rounds of each chore."""
+
+    # How often the loop looks whether one is due.
+    tick: float = 0.5
+    # Partitions in use that must go: a reader lets go within its answer, a flush within its sync.
+    postponed: float = 0.5
+    # Of logs that are not synced: what flush.ms asks for, and complete segments.
+    flush: float = 1.0
+    # Folders of deleted partitions, one at a time.
+    purge: float = 0.5
+    unlink: float = 10.0
+    # Kafka looks every five minutes; a look costs some µs per log, and full disks wait for it.
+    retention: float = 30.0
+    checkpoint: float = 60.0
+    producers: float = 600.0
+
+
+class Housekeeping:
+    """See the module. `run` is a task of the daemon's."""
+
+    def __init__(
+        self, replicas: Replicas, *, clock: Clock, intervals: Intervals | None = None
+    ) -> None:
+        self._replicas = replicas
+        self._log_dir = replicas.log_dir
+        self._clock = clock
+        self._checkpointed_bytes = -1
+        self._unflushed_since: dict[Partition, tuple[int, int]] = {}
+        every = intervals or Intervals()
+        self._tick = every.tick
+        self._chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
+            ("postponed", every.postponed, self.try_postponed),
+            ("flush", every.flush, self.ask_flushes),
+            ("purge", every.purge, self.purge),
+            ("unlink", every.unlink, self.unlink_deleted),
+            ("retention", every.retention, self.apply_retention),
+            ("checkpoint", every.checkpoint, self.write_checkpoints),
+            ("producers", every.producers, self.expire_producers),
+        )
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled, or until the log dir has failed."""
+        began = self._clock.monotonic()
+        due = {name: began + interval for name, interval, _chore in self._chores}
+        while True:
+            await asyncio.sleep(self._tick)
+            for name, interval, chore in self._chores:
+                if self._clock.monotonic() < due[name]:
+                    continue
+                if not await self._done(name, chore):
+                    return
+                due[name] = self._clock.monotonic() + interval
+
+    async def try_postponed(self) -> None:
+        """Makes and removes partitions that could not be before."""
+        self._replicas.try_postponed()
+
+    async def purge(self) -> None:
+        """Unlinks the files of one partition that was removed."""
+        self._log_dir.purge()
+
+    async def ask_flushes(self) -> None:
+        """Asks for the flushes that no append asks for."""
+        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        is_crowded = self._log_dir.handles.is_over_budget
+        for partition in list(self._replicas.partitions()):
+            if partition.is_synced:
+                continue
+            if is_crowded or self._is_flush_due(partition, now_ms):
+                partition.ask_flush()
+            elif partition.log.has_rolled:
+                partition.ask_rolled_flush()
+            await slices.breathe()
+
+    async def unlink_deleted(self) -> None:
+        """Frees the room of segments that were deleted some time ago."""
+        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        for log in list(self._log_dir.logs.values()):
+            log.delete_pending(now_ms)
+            await slices.breathe()
+
+    async def apply_retention(self) -> None:
+        """Deletes old segments: all decide, the new starts are saved, and then files are renamed.
+
+        A crash in between must not look like a hole, so the order holds for all logs together.
+        """
+        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        partitions, first_error = list(self._replicas.partitions()), None
+        for partition in partitions:
+            try:
+                partition.expire(now_ms)
+            except (KafkaError, StorageError) as error:
+                first_error = first_error or error
+            await slices.breathe()
+        await self._save_log_starts()
+        for partition in partitions:
+            try:
+                if partition.is_leading:
+                    partition.log.delete_old_segments(now_ms)
+            except (KafkaError, StorageError) as error:
+                first_error = first_error or error
+            await slices.breathe()
+        if first_error is not None:
+            raise first_error
+
+    async def write_checkpoints(self) -> None:
+        """Saves from where recovery must begin, unless nothing has happened since."""
+        total = sum(partition.appended_bytes for partition in self._replicas.partitions())
+        if total == self._checkpointed_bytes:
+            return
+        self._log_dir.write_checkpoints()
+        await asyncio.sleep(0)
+        self._log_dir.write_high_watermarks(self._replicas.high_watermarks())
+        self._checkpointed_bytes = total
+
+    async def expire_producers(self) -> None:
+        """Forgets idempotent producers that have been silent for long."""
+        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        for log in list(self._log_dir.logs.values()):
+            log.expire_producers(now_ms)
+            await slices.breathe()
+
+    async def _save_log_starts(self) -> None:
+        """Saves the log starts, if need be in the room of files that are deleted already."""
+        try:
+            self._log_dir.write_log_starts()
+        except OutOfSpace:
+            for log in list(self._log_dir.logs.values()):
+                log.delete_pending(_ALL_DUE)
+            self._log_dir.write_log_starts()
+
+    async def _done(self, name: str, chore: Callable[[], Awaitable[None]]) -> bool:
+        """Does one chore; False once there is no log dir to keep."""
+        try:
+            await chore()
+        except LogDirFailed as failure:
+            self._replicas.report("log_dir.failed", failure)
+            return False
+        except (KafkaError, StorageError) as error:
+            self._replicas.report(f"housekeeping.{name}_failed", error)
+        return True
+
+    def _is_flush_due(self, partition: Partition, now_ms: int) -> bool:
+        """Whether flush.ms have passed since this log was first seen with unflushed records."""
+        log, flush_ms = partition.log, partition.settings.flush_ms
+        if flush_ms >= NEVER or log.flushed_offset >= log.end_offset:
+            self._unflushed_since.pop(partition, None)
+            return False
+        flushed, since = self._unflushed_since.get(partition, (-1, now_ms))
+        if flushed != log.flushed_offset:
+            since = now_ms
+        self._unflushed_since[partition] = (log.flushed_offset, since)
+        return now_ms - since >= flush_ms

@@ -1,0 +1,80 @@
+"""What a topic's configuration means to its partitions here: the log's part, and durability.
+
+Knows what each value does and not how it is spelled, validated or stored. One instance is shared by
+all partitions of a topic and replaced whole when one of its values changes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from brokers.cluster.topic_configs import Durability, TopicValues
+from brokers.cluster.topic_names import INTERNAL_TOPICS
+from brokers.protocol.records.batch import TimestampType
+from brokers.protocol.records.validation import ProduceRules
+from brokers.storage.log_config import UNLIMITED, LogConfig
+
+# Of flush.messages and flush.ms: never.
+NEVER: Final = 2**63 - 1
+# What LogConfig needs for one index entry; Kafka takes less and rounds it.
+_MIN_INDEX_BYTES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """`is_synced`: nothing is readable or acknowledged before the disk has confirmed it."""
+
+    log: LogConfig = field(default_factory=LogConfig)
+    is_synced: bool = True
+    # For logs that are not synced: records and milliseconds after which they are flushed.
+    flush_messages: int = NEVER
+    flush_ms: int = NEVER
+
+
+def before_metadata(_topic: str) -> LogConfig:
+    """For logs whose topic is not known yet, or not any more: nothing of them is ever deleted."""
+    return _KEEPS_EVERYTHING
+
+
+def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
+    """What the values of a topic mean here."""
+    stamps = TimestampType.LOG_APPEND_TIME if values.is_log_append_time else _KEEPS_TIMES
+    log = LogConfig(
+        segment_bytes=values.segment_bytes,
+        segment_ms=values.segment_ms,
+        segment_jitter_ms=values.segment_jitter_ms,
+        segment_index_bytes=max(values.segment_index_bytes, _MIN_INDEX_BYTES),
+        index_interval_bytes=values.index_interval_bytes,
+        retention_ms=values.retention_ms,
+        retention_bytes=values.retention_bytes,
+        file_delete_delay_ms=values.file_delete_delay_ms,
+        is_deleted=values.is_deleted,
+        is_compacted=values.is_compacted,
+        rules=ProduceRules(
+            max_batch_bytes=values.max_message_bytes,
+            timestamp_type=stamps,
+            timestamp_before_max_ms=values.message_timestamp_before_max_ms,
+            timestamp_after_max_ms=values.message_timestamp_after_max_ms,
+            are_keys_required=values.is_compacted,
+        ),
+    )
+    return TopicSettings(
+        log=log,
+        is_synced=_is_synced(topic, values),
+        flush_messages=values.flush_messages,
+        flush_ms=values.flush_ms,
+    )
+
+
+def _is_synced(topic: str, values: TopicValues) -> bool:
+    """With one replica only an operator's word makes a topic live without its disk.
+
+    Who asks for a flush after every message wants it before the acknowledgement, as in Kafka.
+    """
+    is_replicated = values.durability is Durability.REPLICATED
+    return topic in INTERNAL_TOPICS or not is_replicated or values.flush_messages <= 1
+
+
+_KEEPS_TIMES: Final = TimestampType.CREATE_TIME
+_KEEPS_EVERYTHING: Final = LogConfig(
+    retention_ms=UNLIMITED, retention_bytes=UNLIMITED, is_deleted=False
+)

@@ -1,0 +1,358 @@
+"""All partitions of this broker: made, led, configured and removed as the cluster's image says.
+
+Knows no requests. Compares the image with what is here, topic by topic and in slices, so that the
+event loop goes on in between. A folder is removed only on a record that names its topic's id; one
+that belongs to another topic of the same name is set aside for an operator, and one that no image
+speaks of is left alone.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.cluster.broker_configs import defaults
+from brokers.cluster.image import (
+    NO_CONFIGS,
+    Broker,
+    ClusterImage,
+    Configs,
+    PartitionState,
+    ResourceType,
+    Topic,
+)
+from brokers.cluster.topic_configs import effective, values
+from brokers.cluster.topic_names import INTERNAL_TOPICS
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.deadlines import Deadlines
+from brokers.replication.flusher import Flusher
+from brokers.replication.log_settings import TopicSettings, topic_settings
+from brokers.replication.partition import Partition
+from brokers.replication.slices import Slices
+from brokers.replication.waits import WaitRoom
+from brokers.storage import names
+from brokers.storage.errors import LogBusy, LogDirFailed, StorageError
+from brokers.storage.log import PartitionLog
+from brokers.storage.log_dir import LogDir
+from brokers.storage.partition_metadata import encode_id, write_partition_metadata
+
+# Told of what an operator should know and no client asked for: an event's name, and the error.
+Trouble = Callable[[str, Exception], None]
+Key = tuple[str, int]
+
+# Partitions that one round of `try_postponed` takes up, so that it stays short.
+MAX_TRIED: Final = 20
+_NO_IMAGE: Final = ClusterImage(cluster_id="")
+
+
+class Replicas:
+    """Belongs to the event loop. The log dir has loaded its folders before the first `apply`."""
+
+    def __init__(
+        self,
+        log_dir: LogDir,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        flusher: Flusher,
+        on_log_dir_failed: Callable[[LogDirFailed], None],
+        on_trouble: Trouble | None = None,
+        room: WaitRoom | None = None,
+        static_configs: Configs = NO_CONFIGS,
+    ) -> None:
+        self.log_dir = log_dir
+        self.flusher = flusher
+        self.room = room or WaitRoom()
+        self.deadlines = Deadlines(loop, clock)
+        # Partitions that are still in use and must go, or that could not be made: tried again.
+        self.postponed: dict[Key, None] = {}
+        self._clock = clock
+        self._static_configs = static_configs  # what this broker was told at its start
+        self._on_log_dir_failed = on_log_dir_failed
+        self._on_trouble = on_trouble
+        self._image = _NO_IMAGE
+        self._broker_id = -1
+        self._led: dict[Key, Partition] = {}
+        self._led_by_id: dict[tuple[bytes, int], Partition] = {}
+        # Led once and not now; their logs may still be flushing, so they are taken up again whole.
+        self._resting: dict[Key, Partition] = {}
+        self._settings: dict[str, TopicSettings] = {}
+        self._plain_settings: TopicSettings | None = None  # of topics with nothing of their own
+        self._is_applying = False
+
+    # -- for requests ----------------------------------------------------------------------------
+
+    def leader(self, topic: str, index: int) -> Partition:
+        """The partition, if this broker leads it; KafkaError says where else to look."""
+        partition = self._led.get((topic, index))
+        if partition is None:
+            raise self._not_here(topic, index)
+        return partition
+
+    def leader_by_id(self, topic_id: bytes, index: int) -> Partition:
+        """The same by the topic's id; UNKNOWN_TOPIC_ID where the cluster has none of it."""
+        partition = self._led_by_id.get((topic_id, index))
+        if partition is None:
+            name = self._image.names.get(topic_id)
+            if name is None:
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {encode_id(topic_id)}"
+                )
+            raise self._not_here(name, index)
+        return partition
+
+    def leader_state(self, topic: str, index: int) -> tuple[PartitionState, Broker] | None:
+        """Who leads a partition as far as this broker knows, for those who asked the wrong one."""
+        found = self._image.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        state = found.partitions[index]
+        broker = self._image.brokers.get(state.leader)
+        return None if broker is None else (state, broker)
+
+    def partitions(self) -> Iterable[Partition]:
+        """Those that this broker leads."""
+        return self._led.values()
+
+    def __len__(self) -> int:
+        return len(self._led)
+
+    # -- the image -------------------------------------------------------------------------------
+
+    async def apply(self, image: ClusterImage, broker_id: int) -> None:
+        """Brings the partitions of this broker in line with an image; one call at a time."""
+        assert not self._is_applying, "an image is being applied"
+        self._is_applying = True
+        try:
+            before, self._image, self._broker_id = self._image, image, broker_id
+            slices = Slices(self._clock)
+            for key in self._doomed():
+                self._remove(key)
+                await slices.breathe()
+            for name in before.topics.keys() - image.topics.keys():
+                self._resign(before.topics[name])
+                await slices.breathe()
+            are_defaults_kept = all(
+                image.configs_of(ResourceType.BROKER, name)
+                == before.configs_of(ResourceType.BROKER, name)
+                for name in ("", str(broker_id))
+            )
+            if not are_defaults_kept:
+                self._plain_settings = None
+            for topic in image.topics.values():
+                await self._apply_topic(topic, before, slices, are_defaults_kept=are_defaults_kept)
+        finally:
+            self._is_applying = False
+
+    def try_postponed(self) -> None:
+        """Another round for partitions that could not be made or removed before."""
+        if self._is_applying:
+            return
+        for key in list(self.postponed)[:MAX_TRIED]:
+            del self.postponed[key]
+            if key in self.log_dir.logs and self._is_deleted(key):
+                self._remove(key)
+            topic = self._image.topics.get(key[0])
+            if topic is not None and key[1] < len(topic.partitions):
+                self._apply_partition(topic, key[1])
+
+    def end_fetches(self) -> None:
+        """Answers every reader that waits with what is there, as if its time were over."""
+        waiting = {watcher: None for p in self._led.values() for watcher in p.watchers}
+        for watcher in waiting:
+            watcher.expire()
+
+    async def close(self, *, broker_epoch: int) -> bool:
+        """Flushes and closes everything, after the last answer; True if it can start quickly."""
+        # Side by side here, what closing one log after the other would do in a row.
+        for partition in self._led.values():
+            partition.ask_flush()
+        await self.flusher.stop()
+        for partition in self._led.values():
+            partition.resign()
+        try:
+            self.log_dir.write_high_watermarks(self.high_watermarks())
+        except (StorageError, KafkaError) as error:
+            self.report("high_watermarks.not_saved", error)
+        return self.log_dir.close(broker_epoch=broker_epoch)
+
+    def high_watermarks(self) -> dict[Key, int]:
+        """For the checkpoint: those of led partitions, and what was saved of the others."""
+        offsets = {
+            key: at for key, at in self.log_dir.high_watermarks.items() if key in self.log_dir.logs
+        }
+        for key, partition in self._led.items():
+            offsets[key] = partition.high_watermark
+        return offsets
+
+    def save_log_starts(self) -> None:
+        """Makes it last that logs begin where they begin now."""
+        self.log_dir.write_log_starts()
+
+    def disk_bytes(self) -> tuple[int, int]:
+        """The size of the file system under the log dir, and what is free; -1 where unknown."""
+        try:
+            found = os.statvfs(self.log_dir.path)
+        except OSError:
+            return -1, -1
+        return found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+
+    def report(self, event: str, error: Exception) -> None:
+        """Passes an error on that no client waits for."""
+        if isinstance(error, LogDirFailed):
+            self._on_log_dir_failed(error)
+        if self._on_trouble is not None:
+            self._on_trouble(event, error)
+
+    async def _apply_topic(
+        self, topic: Topic, before: ClusterImage, slices: Slices, *, are_defaults_kept: bool
+    ) -> None:
+        name = topic.name
+        configs = self._image.configs_of(ResourceType.TOPIC, name)
+        is_configured = (
+            are_defaults_kept
+            and name in self._settings
+            and configs == before.configs_of(ResourceType.TOPIC, name)
+        )
+        if is_configured and before.topics.get(name) is topic:
+            await slices.breathe()
+            return
+        if not is_configured:
+            self._settings[name] = self._settings_of(name, configs)
+        for index in range(len(topic.partitions)):
+            self._apply_partition(topic, index)
+            await slices.breathe()
+
+    def _settings_of(self, topic: str, configs: Configs) -> TopicSettings:
+        is_plain = not configs and topic not in INTERNAL_TOPICS
+        if is_plain and self._plain_settings is not None:
+            return self._plain_settings
+        inherited = _defaults(self._image, self._broker_id, self._static_configs)
+        settings = topic_settings(topic, values(effective(configs, inherited)))
+        if is_plain:
+            self._plain_settings = settings
+        return settings
+
+    def _apply_partition(self, topic: Topic, index: int) -> None:
+        key, state = (topic.name, index), topic.partitions[index]
+        partition = self._led.get(key)
+        if partition is not None and partition.topic_id != topic.id:
+            self._step_down(key)
+            partition = None
+        if self._broker_id not in state.replicas or state.leader != self._broker_id:
+            if partition is not None:
+                self._step_down(key)
+            return
+        if partition is None:
+            partition = self._take(topic, index)
+            if partition is None:
+                return
+        partition.reconfigure(self._settings[topic.name])
+        partition.lead(state.leader_epoch)
+
+    def _take(self, topic: Topic, index: int) -> Partition | None:
+        """A partition over its log, which is made if it is new; None if that must wait."""
+        key = (topic.name, index)
+        if key in self.log_dir.failed:
+            return None  # It was reported when it was loaded, and is an operator's business.
+        try:
+            log = self._log(topic, index)
+        except LogBusy:
+            self.postponed[key] = None
+            return None
+        except (StorageError, KafkaError, OSError) as error:
+            self.postponed[key] = None
+            self.report("partition.not_made", error)
+            return None
+        partition = self._resting.pop(key, None)
+        if partition is None or partition.log is not log:
+            log.reconfigure(self._settings[topic.name].log)
+            partition = Partition(
+                topic=topic.name,
+                topic_id=topic.id,
+                index=index,
+                log=log,
+                settings=self._settings[topic.name],
+                flusher=self.flusher,
+                room=self.room,
+                on_log_dir_failed=self._on_log_dir_failed,
+            )
+        self._led[key] = self._led_by_id[topic.id, index] = partition
+        return partition
+
+    def _log(self, topic: Topic, index: int) -> PartitionLog:
+        key, log_dir = (topic.name, index), self.log_dir
+        log = log_dir.logs.get(key)
+        noted = log_dir.topic_ids.get(key)
+        if log is not None and noted is None:
+            # A folder that was copied here, or whose note was damaged.
+            write_partition_metadata(log_dir.handles.files, log.folder, topic.id)
+            log_dir.topic_ids[key] = topic.id
+        elif log is not None and noted != topic.id:
+            is_deleted = self._is_deleted(key)
+            marker = names.DELETE_FOLDER if is_deleted else names.STRAY_FOLDER
+            log_dir.remove(*key, marker=marker)
+            self._resting.pop(key, None)
+            log = None
+        return log or log_dir.create(topic.name, index, topic.id)
+
+    def _doomed(self) -> list[Key]:
+        """Partitions that are here and whose topic was deleted."""
+        deleted = self._image.deleted
+        return [key for key, topic_id in self.log_dir.topic_ids.items() if topic_id in deleted]
+
+    def _is_deleted(self, key: Key) -> bool:
+        return self.log_dir.topic_ids.get(key) in self._image.deleted
+
+    def _remove(self, key: Key) -> None:
+        partition = self._led.get(key)
+        if partition is not None and partition.topic_id in self._image.deleted:
+            self._step_down(key)
+        try:
+            self.log_dir.remove(*key)
+        except LogBusy:
+            self.postponed[key] = None
+        except (StorageError, KafkaError) as error:
+            self.postponed[key] = None
+            self.report("partition.not_removed", error)
+        else:
+            self._resting.pop(key, None)
+
+    def _resign(self, topic: Topic) -> None:
+        """The topic is gone from the image; its folders stay until a record says otherwise."""
+        self._settings.pop(topic.name, None)
+        for index in range(len(topic.partitions)):
+            if (topic.name, index) in self._led:
+                self._step_down((topic.name, index))
+
+    def _step_down(self, key: Key) -> None:
+        partition = self._led.pop(key)
+        del self._led_by_id[partition.topic_id, partition.index]
+        self._resting[key] = partition
+        partition.resign()
+
+    def _not_here(self, topic: str, index: int) -> KafkaError:
+        found = self._image.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+            )
+        is_mine = found.partitions[index].leader == self._broker_id
+        if is_mine and ((topic, index) in self.log_dir.failed or (topic, index) in self.postponed):
+            return KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"the log of {topic}-{index} could not be opened, see the broker's log",
+            )
+        return KafkaError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {topic}-{index}"
+        )
+
+
+def _defaults(image: ClusterImage, broker_id: int, static: Configs) -> Configs:
+    """What topics have where nothing is set for them."""
+    return defaults(
+        static,
+        image.configs_of(ResourceType.BROKER, ""),
+        image.configs_of(ResourceType.BROKER, str(broker_id)),
+    )

@@ -1,0 +1,95 @@
+"""Who waits for a partition, and how many may: producers to be acknowledged, readers for data.
+
+Knows no requests and no connections; a wait is told what happened and does the rest. All that waits
+is counted in one room, because each wait holds memory of somebody who does not: a disk that hangs
+must end in refusals and not in a broker without memory.
+"""
+
+from collections.abc import Sized
+from typing import Final, Protocol
+
+from brokers.protocol.errors import KafkaError
+
+# Batches that may wait for the disk. A thousand pipelined requests of a hundred connections; at
+# about 1 KiB each it is what the next limit allows, too.
+MAX_APPEND_WAITS: Final = 100_000
+# What answers that wait may hold in memory, as estimated by those who made them.
+MAX_APPEND_WAIT_BYTES: Final = 64 * 1024 * 1024
+# Fetches that may wait for data: every consumer of a broker has one for each connection.
+MAX_FETCH_WAITS: Final = 20_000
+# Partitions that these watch in all; an entry is about 100 bytes.
+MAX_WATCHED: Final = 500_000
+
+
+class AppendWaiter(Protocol):
+    """Waits until what it appended may be acknowledged; `slot` is its own number for a batch."""
+
+    def reached(self, slot: int) -> None:
+        """The high watermark has passed the batch."""
+
+    def lost(self, slot: int, error: KafkaError) -> None:
+        """It never will, as far as this broker can tell."""
+
+
+class Watcher(Protocol):
+    """Waits for something to read; told of everything that becomes readable."""
+
+    def grew(self, size: int) -> None:
+        """About `size` more bytes can be read."""
+
+    def changed(self) -> None:
+        """A read now has another answer: an error, or another start of the log."""
+
+    def expire(self) -> None:
+        """The time is over: answers with what is there."""
+
+
+class WaitRoom:
+    """The limits of all waits of one broker. Belongs to the event loop."""
+
+    __slots__ = (
+        "append_bytes",
+        "appends",
+        "fetches",
+        "max_append_bytes",
+        "max_appends",
+        "max_fetches",
+        "max_watched",
+        "watched",
+    )
+
+    def __init__(
+        self,
+        *,
+        max_appends: int = MAX_APPEND_WAITS,
+        max_append_bytes: int = MAX_APPEND_WAIT_BYTES,
+        max_fetches: int = MAX_FETCH_WAITS,
+        max_watched: int = MAX_WATCHED,
+    ) -> None:
+        self.max_appends = max_appends
+        self.max_append_bytes = max_append_bytes
+        self.max_fetches = max_fetches
+        self.max_watched = max_watched
+        self.appends = (
+            0  # batches in the partitions' lists, those of clients that are gone included
+        )
+        self.append_bytes = 0
+        self.fetches = 0
+        self.watched = 0
+
+    @property
+    def is_full_of_appends(self) -> bool:
+        """Whether no further append may wait."""
+        return self.appends >= self.max_appends or self.append_bytes >= self.max_append_bytes
+
+    def admit_fetch(self, partitions: Sized) -> bool:
+        """Counts a fetch in that watches these partitions; False where it must not wait."""
+        if self.fetches >= self.max_fetches or self.watched + len(partitions) > self.max_watched:
+            return False
+        self.fetches += 1
+        self.watched += len(partitions)
+        return True
+
+    def dismiss_fetch(self, partitions: Sized) -> None:
+        self.fetches -= 1
+        self.watched -= len(partitions)

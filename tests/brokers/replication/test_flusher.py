@@ -1,0 +1,158 @@
+"""The flusher: what a turn asked for goes together, logs go side by side, failures are final."""
+
+import asyncio
+import errno
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from brokers.replication import flusher as module
+from brokers.replication.flusher import Flusher
+from brokers.storage.errors import LogDirFailed, OutOfSpace
+from tests.brokers.replication.parts import until
+
+
+class Ticket:
+    """Stands for a flush; `run` waits for the gate and then does what it was told."""
+
+    def __init__(self, log: "Log") -> None:
+        self._log = log
+
+    def run(self) -> None:
+        self._log.entered.release()
+        self._log.gate.wait(10)
+        if self._log.fault is not None:
+            raise self._log.fault
+
+
+class Log:
+    def __init__(self) -> None:
+        self.is_flush_asked = False
+        self.is_flushing = False
+        self.is_dirty = True
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Semaphore(0)
+        self.fault: Exception | None = None
+        self.begun = self.finished = 0
+        self.on_finish: Callable[[], None] | None = None
+
+    def begin_flush(self) -> Any:
+        if not self.is_dirty:
+            return None
+        self.begun += 1
+        return Ticket(self)
+
+    def finish_flush(self, ticket: Any) -> None:
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
+        self.finished += 1
+        if self.on_finish is not None:
+            self.on_finish()
+
+
+def run(test: Callable[[Flusher, list[LogDirFailed]], Any], **options: Any) -> None:
+    async def with_flusher() -> None:
+        failures: list[LogDirFailed] = []
+        loop = asyncio.get_running_loop()
+        flusher = Flusher(loop, on_log_dir_failed=failures.append, **options)
+        flusher.start()
+        await test(flusher, failures)
+        await flusher.stop()
+        assert flusher.running == 0
+
+    asyncio.run(with_flusher())
+
+
+def test_all_that_a_turn_asks_for_is_one_flush() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = Log()
+        for _ in range(5):
+            flusher.ask(log)
+        await until(lambda: log.finished == 1)
+        assert log.begun == 1
+
+    run(test)
+
+
+def test_what_is_asked_for_during_a_flush_is_flushed_once_more() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = Log()
+        log.gate.clear()
+        flusher.ask(log)
+        await until(lambda: log.is_flushing)
+        flusher.ask(log)
+        flusher.ask(log)
+        log.gate.set()
+        await until(lambda: log.finished == 2)
+        assert log.begun == 2
+
+    run(test)
+
+
+def test_a_log_without_anything_to_flush_is_finished_without_a_thread() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = Log()
+        log.is_dirty = False
+        flusher.ask(log)
+        await until(lambda: log.finished == 1)
+        assert log.begun == 0
+
+    run(test)
+
+
+def test_as_many_logs_as_allowed_are_flushed_side_by_side() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        logs = [Log() for _ in range(5)]
+        for log in logs:
+            log.gate.clear()
+            flusher.ask(log)
+        await until(lambda: flusher.running == 3)
+        assert sum(log.begun for log in logs) == 3
+        for log in logs:
+            log.gate.set()
+        await until(lambda: all(log.finished for log in logs))
+
+    run(test, max_parallel=3)
+
+
+def test_a_refused_flush_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.001)
+
+    async def test(flusher: Flusher, failures: Any) -> None:
+        log = Log()
+        log.fault = OutOfSpace("x", "fsync")
+        flusher.ask(log)
+        await until(lambda: log.finished == 1)
+        assert log.begun == 2
+        assert failures == []
+
+    run(test)
+
+
+def test_after_a_failure_nothing_is_flushed_any_more() -> None:
+    async def test(flusher: Flusher, failures: list[LogDirFailed]) -> None:
+        bad, later = Log(), Log()
+        bad.fault = LogDirFailed("x", "fsync", OSError(errno.EIO, "bad"))
+        flusher.ask(bad)
+        await until(lambda: bool(failures))
+        flusher.ask(later)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert (len(failures), later.begun) == (1, 0)
+
+    run(test)
+
+
+def test_stopping_finishes_what_was_asked_for() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        logs = [Log() for _ in range(20)]
+        for log in logs:
+            flusher.ask(log)
+        await flusher.stop()
+        assert all(log.finished == 1 for log in logs)
+
+    run(test, max_parallel=2)
