@@ -1,0 +1,128 @@
+"""The only reader of the environment in brokers: what a process is told when it is started.
+
+Values only; what a setting means is known where it is used. A setting that makes no sense is a
+`ConfigError`, whose sentence names the variable, the value and what would do.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+DEFAULT_BIND: Final = "127.0.0.1"
+MAX_PORT: Final = 65_535
+# To bind to, not to go to.
+EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the rule is about binding to it
+
+# Kafka's defaults, by its names; a broker is given others in SAMSA_DEFAULTS.
+CONNECTIONS_MAX_IDLE_MS: Final = "connections.max.idle.ms"
+MAX_CONNECTIONS: Final = "max.connections"
+MAX_CONNECTIONS_PER_IP: Final = "max.connections.per.ip"
+REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
+# Ours: how long one request may take to arrive. A client gives up on a request after 30 s, and on
+# delivering a record after 120 s, so what arrives more slowly is of no use to anyone.
+FRAME_MAX_MS: Final = "samsa.frame.max.ms"
+NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        CONNECTIONS_MAX_IDLE_MS: 600_000,
+        MAX_CONNECTIONS: 2**31 - 1,
+        MAX_CONNECTIONS_PER_IP: 2**31 - 1,
+        REQUEST_MAX_BYTES: 104_857_600,
+        FRAME_MAX_MS: 120_000,
+    }
+)
+
+
+class ConfigError(Exception):
+    """What the process was told makes no sense; the message is for whoever started it."""
+
+
+def environment() -> dict[str, str]:
+    """A copy of the environment, for those who start other processes."""
+    return dict(os.environ)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """How one broker process is set up. `defaults` are Kafka's broker configs that were given."""
+
+    agent_socket: str
+    log_dir: str
+    bind: str = DEFAULT_BIND
+    port: int = 0  # 0: any that is free
+    advertise: str = ""  # the host that clients are told; empty: `bind`, or this machine's name
+    inspection_port: int = 0
+    secret_file: str = ""  # empty: the inspection port stays closed
+    ready_fd: int = -1  # a pipe for one line of JSON, once the broker serves
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def advertised_host(self) -> str:
+        """Where clients are told to come; never an address that means all of this machine's."""
+        if self.advertise or self.bind not in EVERYWHERE:
+            return self.advertise or self.bind
+        return os.uname().nodename
+
+    def number(self, key: str) -> int:
+        """A numeric broker config of the table above."""
+        text = self.defaults.get(key)
+        if text is None:
+            return NUMBERS[key]
+        try:
+            return int(text)
+        except ValueError:
+            raise ConfigError(f"{key} is {text!r} in SAMSA_DEFAULTS, not a number") from None
+
+
+def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
+    """What the environment says a broker should be."""
+    source = os.environ if environ is None else environ
+    return BrokerConfig(
+        agent_socket=_required(source, "SAMSA_AGENT_SOCKET", "the path of the agent's socket"),
+        log_dir=_required(source, "SAMSA_LOG_DIR", "the folder for this broker's logs"),
+        bind=source.get("SAMSA_BIND") or DEFAULT_BIND,
+        port=_port(source, "SAMSA_PORT"),
+        advertise=source.get("SAMSA_ADVERTISE", ""),
+        inspection_port=_port(source, "SAMSA_INSPECTION_PORT"),
+        secret_file=source.get("SAMSA_SECRET_FILE", ""),
+        ready_fd=_integer(source, "SAMSA_READY_FD", -1),
+        defaults=_defaults(source),
+    )
+
+
+def _required(source: Mapping[str, str], name: str, meaning: str) -> str:
+    value = source.get(name, "")
+    if not value:
+        raise ConfigError(f"{name} is not set; it names {meaning}")
+    return value
+
+
+def _integer(source: Mapping[str, str], name: str, default: int) -> int:
+    text = source.get(name, "")
+    try:
+        return int(text) if text else default
+    except ValueError:
+        raise ConfigError(f"{name} is {text!r}, not a number") from None
+
+
+def _port(source: Mapping[str, str], name: str) -> int:
+    port = _integer(source, name, 0)
+    if not 0 <= port <= MAX_PORT:
+        raise ConfigError(f"{name} is {port}; a port lies between 0 (any) and {MAX_PORT}")
+    return port
+
+
+def _defaults(source: Mapping[str, str]) -> Mapping[str, str]:
+    name = "SAMSA_DEFAULTS"
+    text = source.get(name, "")
+    if not text:
+        return {}
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{name} is not JSON: {error}") from None
+    if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
+        raise ConfigError(f"{name} is {text!r}; it must be a JSON object of strings")
+    return values

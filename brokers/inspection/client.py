@@ -1,0 +1,97 @@
+"""Asks a broker's inspection port, from the console, a collector or a command.
+
+Blocking, with a deadline on every call; Django-free, and of the broker it knows the address and the
+secret only. One object keeps one connection, and opens a new one when the broker has dropped it.
+"""
+
+import http.client
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+DEADLINE_SECONDS: Final = 5.0
+# A snapshot of 100,000 partitions takes some 8 MB; more than this is no broker of ours.
+MAX_PAGE_BYTES: Final = 256 * 1024 * 1024
+
+
+class InspectionFailed(Exception):
+    """A broker did not answer as it should; the message names it and says what was wrong."""
+
+
+class Inspection:
+    """The inspection port of one broker. Not safe for threads."""
+
+    def __init__(
+        self, host: str, port: int, secret: str, *, deadline_seconds: float = DEADLINE_SECONDS
+    ) -> None:
+        self._name = f"{host}:{port}"
+        self._headers = {"Authorization": f"Bearer {secret}"}
+        self._connection = http.client.HTTPConnection(host, port, timeout=deadline_seconds)
+        self._run = ""
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def is_serving(self) -> bool:
+        """Whether the broker has registered and serves data."""
+        status, _page = self._get("/health", {200, 503})
+        return status == 200
+
+    def metrics(self) -> str:
+        """Prometheus's text."""
+        return self._get("/metrics", {200})[1].decode()
+
+    def feed(self) -> Mapping[str, Any]:
+        """What has happened since the last call: a snapshot the first time, steps after that."""
+        _status, page = self._get(f"/feed?run={self._run}&since={self._number}", {200})
+        try:
+            told = json.loads(page)
+            self._run, self._number = str(told["run"]), int(told["number"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InspectionFailed(f"{self._name} sent a feed that cannot be read") from error
+        answer: Mapping[str, Any] = told
+        return answer
+
+    def _get(self, target: str, expected: set[int]) -> tuple[int, bytes]:
+        try:
+            status, page = self._ask(target)
+        except (http.client.HTTPException, OSError) as error:
+            self._connection.close()
+            raise InspectionFailed(f"{self._name} did not answer {target}: {error}") from error
+        if status not in expected:
+            sentence = page.decode("utf-8", "replace").strip()
+            raise InspectionFailed(f"{self._name} answered {target} with {status}: {sentence}")
+        return status, page
+
+    def _ask(self, target: str) -> tuple[int, bytes]:
+        is_fresh = self._connection.sock is None
+        try:
+            return self._exchange(target)
+        except (http.client.RemoteDisconnected, ConnectionError):
+            # A connection that was idle may have been dropped meanwhile, which says nothing yet.
+            self._connection.close()
+            if is_fresh:
+                raise
+        return self._exchange(target)
+
+    def _exchange(self, target: str) -> tuple[int, bytes]:
+        self._connection.request("GET", target, headers=self._headers)
+        response = self._connection.getresponse()
+        page = response.read(MAX_PAGE_BYTES)
+        if not response.isclosed():
+            self._connection.close()
+            raise http.client.HTTPException(f"a page of more than {MAX_PAGE_BYTES} bytes")
+        return response.status, page

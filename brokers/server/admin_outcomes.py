@@ -1,0 +1,80 @@
+"""From the parts of an admin request to what became of each of them, in the words of a response.
+
+Knows no single API. A handler turns each part of its request into an action, or into a refusal
+where the request contradicts itself; what remains is decided by the store, all of it in one go and
+each for itself. The rules of what is allowed are the store's, in `cluster.decisions`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from brokers.cluster.proposals import Action, Outcome
+from brokers.protocol.errors import ErrorCode
+from brokers.server.call import Call
+from brokers.server.context import Context
+
+# Errors between a broker and the store that no admin client knows: it should look for the
+# controller again and repeat the request there.
+_ASK_AGAIN: Final = frozenset(
+    {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED, ErrorCode.NOT_CONTROLLER}
+)
+# Kafka carries out no more at a time; a client that wants more sends more requests.
+MAX_ACTIONS: Final = 10_000
+_SHOWN: Final = 100
+NOT_JOINED: Final = Outcome(
+    error=ErrorCode.NOT_CONTROLLER,
+    message="this broker has not joined the cluster yet; ask again in a moment",
+)
+
+
+def refusal(error: ErrorCode, message: str) -> Outcome:
+    return Outcome(error=error, message=message)
+
+
+def shown(name: str) -> str:
+    """A name from outside in a message: as much of it as its sender needs to know it again."""
+    return repr(name[:_SHOWN])
+
+
+def repeated(names: Iterable[str | bytes]) -> frozenset[str | bytes]:
+    """The names that stand more than once."""
+    return frozenset(name for name, count in Counter(names).items() if count > 1)
+
+
+async def outcomes_of(
+    context: Context,
+    call: Call,
+    parts: Sequence[Action | Outcome],
+    *,
+    timeout_ms: int,
+    validate_only: bool = False,
+) -> list[Outcome]:
+    """What became of each part, in order; a part that was refused already stays as it is."""
+    actions = [part for part in parts if not isinstance(part, Outcome)]
+    if not actions:
+        decided: list[Outcome] = []
+    elif len(actions) > MAX_ACTIONS:
+        decided = [_too_many(len(actions))] * len(actions)
+    elif context.is_serving:
+        decided = await context.propose(
+            call, actions, timeout_ms=timeout_ms, validate_only=validate_only
+        )
+    else:
+        decided = [NOT_JOINED] * len(actions)
+    following = iter(decided)
+    return [part if isinstance(part, Outcome) else next(following) for part in parts]
+
+
+def _too_many(count: int) -> Outcome:
+    return refusal(
+        ErrorCode.POLICY_VIOLATION,
+        f"{count} changes in one request, {MAX_ACTIONS} are allowed: send several requests",
+    )
+
+
+def error_fields(outcome: Outcome) -> tuple[ErrorCode, str | None]:
+    """The error code of a part of a response and its message for people, null on success."""
+    if outcome.error in _ASK_AGAIN:
+        return ErrorCode.NOT_CONTROLLER, outcome.message or NOT_JOINED.message
+    return outcome.error, None if outcome.error is ErrorCode.NONE else outcome.message or None

@@ -1,0 +1,437 @@
+"""The broker's only way to the cluster's metadata: one connection to the agent of its host.
+
+Implements `MetadataStore`. Knows neither the database nor what the metadata means. After the first
+registration the link keeps itself up: it connects again after any loss, registers the same
+incarnation, follows on from the last position that arrived, and repeats every proposal that has no
+answer, unchanged, so that a broker notices an agent's restart only by its silence.
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final, assert_never
+
+from brokers.clock import Clock
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.link import (
+    Applied,
+    ChangeFrame,
+    Follow,
+    FrameReader,
+    FrameTooLarge,
+    FromAgent,
+    FromBroker,
+    MalformedFrame,
+    Outcomes,
+    Ping,
+    Pong,
+    Propose,
+    Refused,
+    Register,
+    SnapshotBegin,
+    SnapshotEnd,
+    SnapshotPart,
+    decode_from_agent,
+    encode,
+)
+from brokers.cluster.proposals import MAX_PROPOSALS, Outcome, Proposal
+from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
+from brokers.cluster.updates import Assembly, Backlog, FeedMessage
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.server.logs import Log
+
+# A snapshot's part, so that most of them are one read.
+READ_BYTES: Final = 64 * 2**10
+# A unix socket answers at once or its owner is not there; this is for a machine under load.
+CONNECT_SECONDS: Final = 5.0
+# A registration is one transaction, and may wait for others.
+REGISTER_SECONDS: Final = 10.0
+# The agent speaks every second. A link that is silent for longer than this is as good as broken.
+SILENT_SECONDS: Final = 5.0
+# Pauses between two attempts to connect: an agent is back within a second of its end, and a
+# hundred brokers that try twice a second cost nothing.
+FIRST_PAUSE_SECONDS: Final = 0.05
+LONGEST_PAUSE_SECONDS: Final = 0.5
+# A client has given up by then: Kafka's request.timeout.ms is 30 s.
+PROPOSAL_SECONDS: Final = 30.0
+# The agent has kept a proposal for some seconds already when it says "later".
+LATER_SECONDS: Final = 0.2
+# Calls without an answer. One that comes on top is refused; its client may ask again.
+MAX_CALLS: Final = 64
+# What an agent that does not read may leave in this process.
+MAX_UNSENT_BYTES: Final = 8 * 2**20
+# Metadata is taken in as long as this before clients have their turn again.
+SLICE_SECONDS: Final = 0.001
+# An image of so many topics is kept from the collector, which would look at all of it at once: for
+# 29 ms where there are 10,000, and 3 ms here.
+FROZEN_FROM_TOPICS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A call of `propose` that has no answer yet."""
+
+    frame: bytes
+    size: int
+    answer: asyncio.Future[list[Outcome]]
+
+
+class AgentLink:
+    """See the module. Belongs to one event loop; `register` first, `close` at the end."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        clock: Clock,
+        log: Log | None = None,
+        random: Random | None = None,
+        proposal_seconds: float = PROPOSAL_SECONDS,
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._log = log or Log(clock, component="broker")
+        self._random = random or Random()  # noqa: S311 - spreads attempts, keeps no secret
+        self._proposal_seconds = proposal_seconds
+        self._registration: Registration | None = None
+        self._registered: Registered | None = None
+        # The newest connection, and the same while it can be spoken on.
+        self._opened: _Connection | None = None
+        self._connection: _Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._backlog: Backlog | None = None
+        # Something for the reader of the backlog: an update, or the reason why there are no more.
+        self._arrived = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._failure: Exception | None = None
+        self._calls: dict[int, _Call] = {}
+        self._last_call = 0
+        self._applied = 0
+        self._has_followed = False
+        self._database_seen = clock.monotonic()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def database_age_ms(self) -> int:
+        """How long ago the cluster's database was last seen to answer, by way of the agent."""
+        return int(1000 * (self._clock.monotonic() - self._database_seen))
+
+    async def register(self, registration: Registration) -> Registered:
+        """As the contract has it; from then on the link keeps itself up."""
+        await self.close()
+        connection, registered = await self._connect(registration)
+        self._registration, self._registered = registration, registered
+        self._failure, self._applied = None, 0
+        self._opened = connection
+        self._task = asyncio.create_task(self._keep_up(connection), name="agent link")
+        self._task.add_done_callback(self._ended)
+        return registered
+
+    async def follow(self, after: Position) -> AsyncIterator[Update]:
+        """As the contract has it. A second reader takes the place of the first, which ends."""
+        backlog = self._backlog = Backlog(after)
+        if self._task is not None and not self._task.done():
+            self._failure = None
+        self._has_followed = True
+        if self._connection is not None:
+            self._connection.follow(backlog.position)
+            self._send_calls()
+        try:
+            while self._backlog is backlog:
+                update = backlog.take()
+                if update is not None:
+                    self._taken.set()
+                    yield update
+                    continue
+                if self._failure is not None:
+                    raise self._failure
+                self._arrived.clear()
+                await self._arrived.wait()
+        finally:
+            if self._backlog is backlog:
+                self._backlog = None
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """As the contract has it; repeated until it is answered or its time is over."""
+        assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
+        if self._task is None or len(self._calls) >= MAX_CALLS:
+            raise ConnectionError(
+                f"{len(self._calls)} calls wait for the agent, {MAX_CALLS} may"
+                if self._task is not None
+                else "this broker has not registered"
+            )
+        self._last_call += 1
+        number = self._last_call
+        try:
+            frame = encode(Propose(request_no=number, proposals=tuple(proposals)))
+        except FrameTooLarge as error:
+            refusal = Outcome(
+                error=ErrorCode.POLICY_VIOLATION, message=f"{error}; ask for less at a time"
+            )
+            return [refusal] * len(proposals)
+        answer: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+        self._calls[number] = _Call(frame=frame, size=len(proposals), answer=answer)
+        try:
+            self._send_call(number)
+            async with asyncio.timeout(self._proposal_seconds):
+                return await answer
+        except TimeoutError as error:
+            raise ConnectionError(
+                f"the agent has not answered within {self._proposal_seconds:g} s"
+            ) from error
+        finally:
+            del self._calls[number]
+
+    def applied(self, version: int) -> None:
+        self._applied = max(self._applied, version)
+        if self._connection is not None:
+            self._connection.send(Applied(version=self._applied))
+
+    async def close(self) -> None:
+        """Hang up; whoever waits gets a ConnectionError."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._fail(ConnectionError("the link was closed"))
+        task.cancel()
+        await asyncio.wait([task])
+        if self._opened is not None:
+            # The task may not even have begun with it.
+            self._opened.close()
+        for call in self._calls.values():
+            if not call.answer.done():
+                call.answer.set_exception(ConnectionError("the link was closed"))
+
+    async def _connect(self, registration: Registration) -> "tuple[_Connection, Registered]":
+        """Return a connection on which this broker is registered."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(self._path)
+        except (OSError, TimeoutError) as error:
+            raise ConnectionError(f"the agent does not listen on {self._path}: {error}") from error
+        connection = _Connection(reader, writer)
+        try:
+            return connection, await _introduce(connection, registration)
+        except _LOST as error:
+            connection.close()
+            raise ConnectionError(f"the agent has not answered: {error!r}") from error
+        except BaseException:
+            # Whatever it was, also a cancellation: nobody else has this connection.
+            connection.close()
+            raise
+
+    async def _keep_up(self, connection: "_Connection") -> None:
+        while True:
+            try:
+                await self._converse(connection)
+            except _LOST as error:
+                self._log.limited("agent_link.lost", "lost", error=repr(error))
+            except KafkaError as error:
+                self._fail(error)
+            finally:
+                self._connection = None
+                connection.close()
+                # A snapshot may have been cut short.
+                gc.enable()
+            connection = self._opened = await self._connect_again()
+
+    async def _connect_again(self) -> "_Connection":
+        registration, before = self._registration, self._registered
+        assert registration is not None, "a link that was up had registered"
+        assert before is not None, "a link that was up had registered"
+        # The agent knows the incarnation, and the id that it was given.
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            await asyncio.sleep(pause * self._random.uniform(0.5, 1.0))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            try:
+                connection, registered = await self._connect(registration)
+            except ConnectionError as error:
+                self._log.limited("agent_link.not_connected", "not connected", error=str(error))
+            except KafkaError as error:
+                self._log.limited("agent_link.refused", "refused", error=str(error))
+                self._fail(error)
+            else:
+                if registered.broker_epoch == before.broker_epoch:
+                    self._log.info("agent_link.restored", epoch=registered.broker_epoch)
+                    return connection
+                connection.close()
+                self._fail(
+                    KafkaError(
+                        ErrorCode.STALE_BROKER_EPOCH,
+                        f"broker {registered.broker_id} was registered with epoch "
+                        f"{before.broker_epoch} and is taken for a new one now, with epoch "
+                        f"{registered.broker_epoch}: restart it",
+                    )
+                )
+
+    async def _converse(self, connection: "_Connection") -> None:
+        """Take up what was left, then take what the agent says until the link breaks."""
+        self._connection = connection
+        if self._backlog is not None:
+            connection.follow(self._backlog.position)
+        if self._applied:
+            connection.send(Applied(version=self._applied))
+        self._send_calls()
+        assembly = Assembly()
+        slices = _Slices(self._clock)
+        async for message in connection.messages:
+            match message:
+                case Ping():
+                    self._database_seen = self._clock.monotonic() - message.db_age_ms / 1000
+                    connection.send(Pong())
+                case Outcomes():
+                    self._take_outcomes(message)
+                case SnapshotBegin():
+                    # Ten thousands of new values without a single cycle.
+                    gc.disable()
+                    await self._take_feed(message, assembly, slices)
+                case SnapshotEnd():
+                    await self._take_feed(message, assembly, slices)
+                    gc.enable()
+                case SnapshotPart() | ChangeFrame():
+                    await self._take_feed(message, assembly, slices)
+                case Refused():
+                    raise _refusal(message)
+                case Registered():
+                    raise MalformedFrame("a second Registered")
+                case _:
+                    assert_never(message)
+
+    async def _take_feed(self, message: FeedMessage, assembly: Assembly, slices: "_Slices") -> None:
+        for update in assembly.take(message):
+            await slices.pause()
+            backlog = self._backlog
+            if update is None or backlog is None:
+                continue
+            while backlog.is_full and self._backlog is backlog:
+                self._taken.clear()
+                await self._taken.wait()
+            backlog.put(update)
+            if isinstance(update, ClusterImage) and len(update.topics) >= FROZEN_FROM_TOPICS:
+                gc.freeze()
+            self._arrived.set()
+
+    def _take_outcomes(self, message: Outcomes) -> None:
+        call = self._calls.get(message.request_no)
+        if call is None or call.answer.done():
+            return
+        if message.is_later:
+            loop = asyncio.get_running_loop()
+            loop.call_later(LATER_SECONDS, self._send_call, message.request_no)
+        elif len(message.outcomes) != call.size:
+            raise MalformedFrame(f"{len(message.outcomes)} outcomes for {call.size} proposals")
+        else:
+            call.answer.set_result(list(message.outcomes))
+
+    def _send_call(self, number: int) -> None:
+        """Send a call, if it is still wanted and there is a link; else it is sent with the next."""
+        call, connection = self._calls.get(number), self._connection
+        if call is None or connection is None:
+            return
+        # Behind the position on the same connection, so that a store that was set back refuses it
+        # before it does anything.
+        if connection.is_following or not self._has_followed:
+            connection.write(call.frame)
+
+    def _send_calls(self) -> None:
+        for number in list(self._calls):
+            self._send_call(number)
+
+    def _fail(self, error: Exception) -> None:
+        """Tell the reader why nothing comes."""
+        self._failure = error
+        self._arrived.set()
+        self._taken.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # A bug of ours: it must not look like an agent that has nothing to say.
+            self._fail(ConnectionError(f"the link to the agent failed: {error!r}"))
+            self._log.bug("agent_link.failed", error)
+
+
+class _Connection:
+    """One connection: messages out of bytes, bytes out of messages."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self.is_following = False
+        # How long the agent may be silent.
+        self.patience = REGISTER_SECONDS
+        self.messages = self._read()
+
+    def send(self, message: FromBroker) -> None:
+        self.write(encode(message))
+
+    def write(self, frame: bytes) -> None:
+        transport = self._writer.transport
+        if transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+            # The agent does not read: on the next connection everything is said anew.
+            transport.abort()
+        elif not transport.is_closing():
+            transport.write(frame)
+
+    def follow(self, after: Position) -> None:
+        if self.is_following:
+            # The agent takes one such wish per connection; the next one begins with this.
+            self.close()
+        else:
+            self.is_following = True
+            self.send(Follow(after=after))
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+    async def _read(self) -> AsyncIterator[FromAgent]:
+        frames = FrameReader(decode_from_agent)
+        while True:
+            async with asyncio.timeout(self.patience):
+                data = await self._reader.read(READ_BYTES)
+            if not data:
+                raise ConnectionError("the agent has hung up")
+            for message in frames.feed(data):
+                yield message
+
+
+async def _introduce(connection: _Connection, registration: Registration) -> Registered:
+    """Register on a new connection."""
+    connection.send(Register(registration=registration))
+    answer = await anext(connection.messages)
+    match answer:
+        case Registered():
+            connection.patience = SILENT_SECONDS
+            return answer
+        case Refused():
+            raise _refusal(answer)
+        case _:
+            raise MalformedFrame(f"{type(answer).__name__} in answer to a registration")
+
+
+class _Slices:
+    """Gives way to the loop whenever a slice of time is used up."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+
+    async def pause(self) -> None:
+        if self._clock.monotonic() - self._began >= SLICE_SECONDS:
+            await asyncio.sleep(0)
+            self._began = self._clock.monotonic()
+
+
+# What ends a connection and is mended by the next one.
+_LOST: Final = (OSError, TimeoutError, MalformedFrame)
+
+
+def _refusal(message: Refused) -> KafkaError:
+    if message.error is ErrorCode.POSITION_OUT_OF_RANGE:
+        return MetadataRegressed.told(message.message)
+    return KafkaError(message.error, message.message)

@@ -1,0 +1,378 @@
+"""A whole broker, in whatever process and over whatever store: its parts, its start and its end.
+
+Puts parts together and decides nothing that they decide. The order is the point. The port opens
+first, so that clients are answered, with errors to try again on, while logs recover; the broker
+serves data once it has registered and has applied all that was decided by then. At the end the door
+closes first and the logs last, after the last answer; a log dir that failed is not closed at all,
+so that the next start does not take it for clean.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.cluster.apply import apply
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.store import MetadataStore, Registered, Update
+from brokers.config import (
+    CONNECTIONS_MAX_IDLE_MS,
+    FRAME_MAX_MS,
+    MAX_CONNECTIONS,
+    MAX_CONNECTIONS_PER_IP,
+    REQUEST_MAX_BYTES,
+    BrokerConfig,
+)
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.flusher import Flusher
+from brokers.replication.housekeeping import Housekeeping
+from brokers.replication.log_settings import before_metadata
+from brokers.replication.replicas import Replicas
+from brokers.server.context import Context
+from brokers.server.descriptors import for_clients
+from brokers.server.dispatch import Dispatch, HandlerModule
+from brokers.server.fetch_sessions import FetchSessions
+from brokers.server.identity import ForeignLogDir, Identity, claim, read_identity, registration
+from brokers.server.inspection_port import InspectionPort
+from brokers.server.listener import BindFailed, Limits, Listener
+from brokers.server.logs import Log
+from brokers.server.loop_delay import LoopDelay
+from brokers.server.metrics import Metrics
+from brokers.server.producer_ids import ProducerIds
+from brokers.storage.errors import LogDirFailed, StorageCorrupt
+from brokers.storage.files import Files, LocalFiles
+from brokers.storage.handles import Handles
+from brokers.storage.log import PartitionLog
+from brokers.storage.log_dir import LogDir, LogDirInUse
+
+# What is in flight when the broker stops has this long to be finished; a produce waits for a flush,
+# a fetch for its max_wait_ms, which clients leave at 500.
+STOP_SECONDS: Final = 10.0
+# How long the threads of a failed disk are waited for.
+FAILED_FLUSH_SECONDS: Final = 1.0
+# Between two tries to register while the store is away, or an earlier incarnation is not yet dead.
+REGISTER_SECONDS: Final = 0.25
+# An earlier incarnation that lives longer than this is no remainder of a restart.
+DUPLICATE_SECONDS: Final = 60.0
+# Between two tries to follow a store that refuses to tell what happened.
+FOLLOW_SECONDS: Final = 5.0
+
+
+class StartFailed(Exception):
+    """The broker cannot start; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What others may know of a broker that serves."""
+
+    id: int
+    host: str
+    port: int
+    inspection_port: int
+
+
+class Broker:
+    """One broker. `running` is its whole life; everything belongs to the loop it is made in."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        store: MetadataStore,
+        modules: Iterable[HandlerModule],
+        clock: Clock,
+        log: Log,
+        files: Files | None = None,
+    ) -> None:
+        self.config = config
+        self.metrics = Metrics()
+        self._clock = clock
+        self._log = log
+        self._store = store
+        self._files = files or LocalFiles()
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self.ready: asyncio.Future[Ready] = self._loop.create_future()
+        self._log_dir, self._identity = self._open_log_dir()
+        self._flusher = Flusher(self._loop, on_log_dir_failed=self.fail)
+        self.replicas = Replicas(
+            self._log_dir,
+            loop=self._loop,
+            clock=clock,
+            flusher=self._flusher,
+            on_log_dir_failed=self.fail,
+            on_trouble=self._report,
+            static_configs=config.defaults,
+        )
+        self.context = Context(
+            config=config,
+            clock=clock,
+            loop=self._loop,
+            store=store,
+            metrics=self.metrics,
+            replicas=self.replicas,
+            fetch_sessions=FetchSessions(clock=clock),
+            producer_ids=ProducerIds(),
+        )
+        self._dispatch = Dispatch(self.context, modules, log)
+        self.listener = Listener(
+            self._dispatch, limits=_limits(config), clock=clock, metrics=self.metrics, log=log
+        )
+        self._inspection = InspectionPort(self.context, secret=_secret(config), log=log)
+        self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
+        self.port = 0
+        self.is_clean = False  # whether the last end left a log dir that needs no recovery
+
+    # -- from outside ----------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ends the broker in good order. Further calls do nothing."""
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the broker at once, without a word that the log dir is clean."""
+        if not self._ended.done():
+            self._ended.set_exception(error)
+            # Whoever waits for the end gets it; nobody may, when the start itself has failed.
+            self._ended.exception()
+
+    async def run(self) -> None:
+        """Lives until it is stopped; raises what ended it otherwise."""
+        async with self.running():
+            await self._ended
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The broker's life: opens the port at once, and ends with the block."""
+        self._log_what_is_aside()
+        self._flusher.start()
+        chores = [
+            self._loop.create_task(self._dispatch.run()),
+            self._loop.create_task(Housekeeping(self.replicas, clock=self._clock).run()),
+        ]
+        try:
+            # The tasks take their first step, so that the first request finds the dispatch there.
+            await asyncio.sleep(0)
+            await self._open_ports()
+            self._loop_delay.start()
+            chores.append(self._loop.create_task(self._serve()))
+            for task in chores:
+                task.add_done_callback(self._chore_ended)
+            yield
+        finally:
+            await self._shut_down(chores)
+
+    # -- the start -------------------------------------------------------------------------------
+
+    def _open_log_dir(self) -> tuple[LogDir, Identity]:
+        path = self.config.log_dir
+        try:
+            os.makedirs(path, mode=0o750, exist_ok=True)  # noqa: PTH103 - paths are strings here
+            log_dir = LogDir(
+                path,
+                files=self._files,
+                handles=Handles(self._files),
+                config_for=before_metadata,
+            )
+            return log_dir, read_identity(self._files, path)
+        except (LogDirInUse, StorageCorrupt) as error:
+            raise StartFailed(str(error)) from error
+        except (LogDirFailed, KafkaError, OSError) as error:
+            raise StartFailed(
+                f"log dir {path} cannot be used: {error}; check its owner, its mode and its disk"
+            ) from error
+
+    async def _open_ports(self) -> None:
+        config = self.config
+        try:
+            self.port = self.listener.open(config.bind, config.port)
+            if config.secret_file:
+                await self._inspection.open(config.bind, config.inspection_port)
+        except (BindFailed, OSError) as error:
+            raise StartFailed(str(error)) from error
+        self._log.info("listener.opened", host=config.bind, port=self.port)
+
+    async def _serve(self) -> None:
+        """Recovers the logs, registers, and follows the cluster for ever."""
+        await self._load_logs()
+        registered = await self._register()
+        context = self.context
+        context.broker_id = registered.broker_id
+        context.broker_epoch = registered.broker_epoch
+        context.cluster_id = registered.cluster_id
+        position = Position()
+        while True:
+            try:
+                async for update in self._store.follow(position):
+                    await self._take(update, registered)
+                    position = context.image.position
+            except KafkaError as error:
+                if error.code is ErrorCode.STALE_BROKER_EPOCH:
+                    raise StartFailed(f"the cluster has let this broker go: {error}") from error
+                self._log.limited("metadata.not_followed", error.code.name, error=error)
+            except ConnectionError as error:
+                # What is known stays true, so the broker goes on serving as it is.
+                self._log.limited("metadata.not_followed", "lost", error=error)
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def _load_logs(self) -> None:
+        """Opens every partition's log, and tells of each that could not be taken in whole."""
+        began = self._clock.monotonic()
+        log_dir = self._log_dir
+        for folder in log_dir.folders:
+            log = log_dir.load(folder)
+            if log is not None:
+                self._log_damage(folder, log)
+            # A log that was closed cleanly opens in a fraction of a ms, and clients come meanwhile.
+            await asyncio.sleep(0)
+        for failed in log_dir.failed.values():
+            self._log.error("log.not_opened", folder=failed.folder, error=failed.error)
+        if log_dir.handles.failure is not None:
+            raise log_dir.handles.failure
+        log_dir.expire_producers(self._clock.now_ms())
+        self._log.info(
+            "logs.loaded",
+            logs=len(log_dir.logs),
+            was_clean=log_dir.clean_broker_epoch is not None,
+            seconds=round(self._clock.monotonic() - began, 3),
+        )
+
+    def _log_damage(self, folder: str, log: PartitionLog) -> None:
+        if log.damage is not None:
+            self._log.error(
+                "log.damaged",
+                folder=folder,
+                path=log.damage.path,
+                position=log.damage.position,
+                offset=log.damage.offset,
+                reason=log.damage.reason,
+            )
+        for path in log.set_aside:
+            self._log.warning("log.part_set_aside", folder=folder, path=path)
+
+    def _log_what_is_aside(self) -> None:
+        for folder in self._log_dir.set_aside:
+            self._log.warning("folder.set_aside", folder=folder)
+
+    async def _register(self) -> Registered:
+        config = self.config
+        wanted = registration(
+            self._identity,
+            host=config.advertised_host,
+            port=self.port,
+            inspection_port=self._inspection.port,
+            rack=config.defaults.get("broker.rack"),
+            clean_epoch=self._log_dir.clean_broker_epoch,
+        )
+        deadline = self._clock.monotonic() + DUPLICATE_SECONDS
+        while True:
+            try:
+                registered = await self._store.register(wanted)
+                break
+            except ConnectionError as error:
+                self._log.limited("broker.not_registered", "store away", error=error)
+            except KafkaError as error:
+                is_early = error.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+                if not is_early or self._clock.monotonic() > deadline:
+                    raise StartFailed(f"the cluster refused this broker: {error}") from error
+                self._log.limited("broker.not_registered", "duplicate", error=error)
+            await asyncio.sleep(REGISTER_SECONDS)
+        claim(self._files, config.log_dir, self._identity, registered)
+        self._log.info(
+            "broker.registered",
+            broker=registered.broker_id,
+            epoch=registered.broker_epoch,
+            cluster=registered.cluster_id,
+        )
+        return registered
+
+    async def _take(self, update: Update, registered: Registered) -> None:
+        """The cluster has changed: requests see it, then partitions follow, then others hear."""
+        context = self.context
+        image = update if isinstance(update, ClusterImage) else apply(context.image, update)
+        context.image = image
+        await self.replicas.apply(image, context.broker_id)
+        self.metrics.partitions = len(self.replicas)
+        if not context.is_serving and image.version >= registered.version:
+            context.is_serving = True
+            self._announce()
+        context.applied(image.version)
+        self._store.applied(image.version)
+
+    def _announce(self) -> None:
+        ready = Ready(
+            id=self.context.broker_id,
+            host=self.config.advertised_host,
+            port=self.port,
+            inspection_port=self._inspection.port,
+        )
+        self._log.info("broker.ready", broker=ready.id, host=ready.host, port=ready.port)
+        self.ready.set_result(ready)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def _chore_ended(self, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, ForeignLogDir):
+            error = StartFailed(str(error))
+        if isinstance(error, Exception):
+            self.fail(error)
+
+    async def _shut_down(self, chores: list["asyncio.Task[None]"]) -> None:
+        error = self._ended.exception() if self._ended.done() else None
+        # A refusal leaves the logs as good as they were; a failed disk or a bug leaves nobody sure.
+        has_failed = error is not None and not isinstance(error, StartFailed)
+        # Readers that wait for data get what there is, and find another broker the sooner.
+        self.replicas.end_fetches()
+        cut = await self.listener.stop(0 if has_failed else STOP_SECONDS)
+        if cut:
+            self._log.warning("connections.cut", count=cut)
+        self._loop_delay.stop()
+        await self._inspection.close()
+        for task in chores:
+            task.cancel()
+        for task in chores:
+            # Failures were taken note of when they happened.
+            with suppress(asyncio.CancelledError, Exception):
+                await task
+        if has_failed:
+            # Its threads may stand in a sync that never returns.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAILED_FLUSH_SECONDS):
+                    await self._flusher.stop()
+            return
+        self.is_clean = await self.replicas.close(broker_epoch=self.context.broker_epoch)
+        self._log.info("broker.stopped", clean=self.is_clean)
+
+    def _report(self, event: str, error: Exception) -> None:
+        self._log.limited(event, type(error).__name__, error=error)
+
+
+def _limits(config: BrokerConfig) -> Limits:
+    return Limits(
+        max_connections=min(config.number(MAX_CONNECTIONS), for_clients()),
+        max_connections_per_ip=config.number(MAX_CONNECTIONS_PER_IP),
+        idle_seconds=config.number(CONNECTIONS_MAX_IDLE_MS) / 1000,
+        frame_seconds=config.number(FRAME_MAX_MS) / 1000,
+        max_frame_bytes=config.number(REQUEST_MAX_BYTES),
+    )
+
+
+def _secret(config: BrokerConfig) -> str:
+    if not config.secret_file:
+        return ""
+    try:
+        with open(config.secret_file, encoding="ascii") as file:  # noqa: PTH123 - a string
+            secret = file.read(1024).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartFailed(f"secret file {config.secret_file} cannot be read: {error}") from error
+    if not secret:
+        raise StartFailed(f"secret file {config.secret_file} is empty; write a random word into it")
+    return secret

@@ -1,0 +1,347 @@
+"""One client's connection: its socket between the protocol's state machine and the dispatch.
+
+Owns the socket and nothing else of the broker. A read takes what has come, all requests in it are
+handled, and their answers leave in one send; answers that come later are collected until the end of
+the loop's turn. Reading stops while too much waits to be sent or to be answered, and goes on when
+half of it is gone.
+
+The closed flag is looked at first everywhere: the number of a closed descriptor soon belongs to
+somebody else, so nothing here ever speaks to the loop by number without knowing that it is its own.
+"""
+
+import socket
+from collections.abc import Iterable, Sized
+from typing import TYPE_CHECKING, Final
+
+from brokers.protocol.connection import Connection, RawToken
+from brokers.protocol.errors import ProtocolError
+from brokers.protocol.headers import Request
+from brokers.protocol.schema import Message
+from brokers.server.call import Call
+from brokers.server.file_range import FileRange, release_all
+from brokers.server.output import FileShrank, Output
+from brokers.server.peers import Peer
+
+if TYPE_CHECKING:
+    from brokers.server.listener import Listener
+
+# Reading stops above this and goes on below a quarter of it: little enough for ten thousand readers
+# that never read, enough that a fast one never waits for us.
+MAX_OUTPUT_BYTES: Final = 1024 * 1024
+RESUME_OUTPUT_BYTES: Final = MAX_OUTPUT_BYTES // 4
+# What all connections together may have waiting before those that have something wait, too.
+MAX_TOTAL_OUTPUT_BYTES: Final = 256 * 1024 * 1024
+
+# Why a connection ended: the words of the log and of the metric.
+GONE: Final = "client gone"
+BAD_BYTES: Final = "bad bytes"
+IDLE: Final = "idle"
+SLOW: Final = "slow frame"
+DISCONNECTED: Final = "refused"
+FAILED: Final = "handler failed"
+STOPPED: Final = "broker stopped"
+
+
+class Client:
+    """See the module."""
+
+    __slots__ = (
+        "_counted",
+        "_held_ranges",
+        "_in_turn",
+        "_is_flushing",
+        "_is_reading",
+        "_is_stopping",
+        "_is_writing",
+        "_listener",
+        "_socket",
+        "_watching",
+        "frame_mark",
+        "frame_since",
+        "is_closed",
+        "last_active",
+        "machine",
+        "output",
+        "peer",
+        "requests",
+    )
+
+    def __init__(
+        self, sock: socket.socket, peer: Peer, machine: Connection, listener: "Listener"
+    ) -> None:
+        self.peer = peer
+        self.machine = machine
+        self.output = Output(sock)
+        self.is_closed = False
+        self.requests = 0
+        self.last_active = 0.0  # monotonic seconds
+        # For the sweep, which looks for frames that take too long.
+        self.frame_mark = -1
+        self.frame_since = 0.0
+        self._socket = sock
+        self._listener = listener
+        self._counted = 0  # of the output, in what all connections together have waiting
+        self._in_turn = False
+        self._is_flushing = False  # a flush at the end of the turn is asked for
+        self._is_reading = False
+        self._is_writing = False
+        self._is_stopping = False
+        self._watching: set[Call] | None = None
+        # Files of answers that wait in the machine for their turn.
+        self._held_ranges: set[FileRange] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether requests wait to be answered, or answers to be sent."""
+        return bool(self.machine.waiting or self.output.size)
+
+    def start(self, now: float) -> None:
+        self.last_active = now
+        self._is_reading = True
+        self._listener.loop.add_reader(self._socket, self._readable)
+
+    # -- bytes in --------------------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        if self.is_closed:
+            return
+        listener, machine = self._listener, self.machine
+        is_between = not machine.is_inside_frame
+        try:
+            room = listener.shared if is_between else machine.room(listener.shared)
+            count = self._socket.recv_into(room)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close(GONE)
+            return
+        if not count:
+            self.close(GONE)
+            return
+        self.last_active = now = listener.now()
+        listener.metrics.bytes_in += count
+        if not is_between:
+            self._serve(machine.received(count), now)
+            return
+        try:
+            request = machine.only_request(room, count)
+        except ProtocolError as error:
+            self._refuse(error)
+            return
+        if request is not None:
+            self._serve((request,), now)
+        else:
+            machine.room(room)
+            self._serve(machine.received(count), now)
+
+    def _serve(self, requests: Iterable[Request | RawToken], now: float) -> None:
+        """Handles requests, and sends at the end what they have been answered at once."""
+        self._in_turn = True
+        listener, output, machine = self._listener, self.output, self.machine
+        dispatch = listener.dispatch
+        try:
+            for request in requests:
+                assert isinstance(request, Request), "raw tokens come with authentication only"
+                self.requests += 1
+                dispatch.handle(self, request, now)
+                if self.is_closed:
+                    return
+                if output.size > MAX_OUTPUT_BYTES or (self._is_writing and listener.is_crowded):
+                    machine.is_choked = True
+        except ProtocolError as error:
+            self._refuse(error)
+            return
+        except Exception as error:  # noqa: BLE001 - else the loop would call again, for ever
+            listener.bug(error)
+            self.close(FAILED)
+            return
+        finally:
+            self._in_turn = False
+        self._flush()
+        if not machine.can_read:
+            self._stop_reading()
+            if not self._is_writing:
+                self._flush_soon()  # nothing else would look again when all was sent at once
+
+    def _refuse(self, error: ProtocolError) -> None:
+        """Ends a connection that said what cannot be; what was asked before is answered."""
+        self._flush()
+        self.close(BAD_BYTES, detail=self._listener.describe(self, error))
+
+    # -- answers out -----------------------------------------------------------------------------
+
+    def answered(self, call: Call, message: Message) -> None:
+        buffers = self._listener.dispatch.encode(call, message)
+        if buffers is None:
+            self.close(FAILED)
+        else:
+            self.deliver(call.request, buffers)
+
+    def answered_encoded(self, call: Call, buffers: list[Sized]) -> None:
+        self._listener.dispatch.observe(call)
+        self.deliver(call.request, buffers)
+
+    def deliver(self, request: Request, buffers: list[Sized]) -> None:
+        """Sends an answer's body, or keeps it until those before it have left."""
+        if self.is_closed:
+            release_all(buffers)
+            return
+        ready = self.machine.answer(request, buffers)
+        if not ready:
+            self._hold(buffers)
+        elif self._in_turn and not self._is_writing and not self._held_ranges:
+            self.output.add(ready)
+            return
+        self._send(ready)
+
+    def skipped(self, call: Call) -> None:
+        if not self.is_closed:
+            self._send(self.machine.skip(call.request))
+
+    def _send(self, ready: list[Sized]) -> None:
+        """Queues buffers; during a turn they leave at its end, else at the end of the loop's."""
+        if ready:
+            if self._held_ranges:
+                self._held_ranges.difference_update(
+                    item for item in ready if isinstance(item, FileRange)
+                )
+            self.output.add(ready)
+            self._count_output()
+        if not self._in_turn:
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._is_flushing:
+            self._is_flushing = True
+            self._listener.flush_soon(self)
+
+    def flush_collected(self) -> None:
+        """The end of a turn of the loop in which answers came."""
+        self._is_flushing = False
+        if self.is_closed:
+            return
+        # Who has waited long for an answer was not idle meanwhile.
+        self.last_active = self._listener.now()
+        self._flush()
+        self._go_on()
+
+    def _flush(self) -> None:
+        output = self.output
+        if self.is_closed or self._is_writing or not output.size or not self._drain():
+            return
+        if output.size:
+            self._is_writing = True
+            self._count_output()
+            self._listener.loop.add_writer(self._socket, self._writable)
+
+    def _writable(self) -> None:
+        if self.is_closed:
+            return
+        if not self._drain():
+            return
+        self.last_active = self._listener.now()
+        if not self.output.size:
+            self._is_writing = False
+            self._listener.loop.remove_writer(self._socket)
+        self._count_output()
+        self._go_on()
+
+    def _count_output(self) -> None:
+        """Keeps the sum of what clients do not take; what leaves at once is not worth counting."""
+        size = self.output.size if self._is_writing else 0
+        self._listener.output_bytes += size - self._counted
+        self._counted = size
+
+    def _drain(self) -> bool:
+        """Sends what can be sent now; False where that was the end of the connection."""
+        try:
+            self._listener.metrics.bytes_out += self.output.drain()
+        except FileShrank as error:
+            self.close(FAILED, detail=str(error))
+            return False
+        except OSError as error:
+            # A disk that cannot be read says so by the same call as a peer that is gone.
+            self.close(GONE, detail=None if isinstance(error, ConnectionError) else str(error))
+            return False
+        except Exception as error:  # noqa: BLE001 - else the loop would call again, for ever
+            self._listener.bug(error)
+            self.close(FAILED)
+            return False
+        return True
+
+    # -- back-pressure ---------------------------------------------------------------------------
+
+    def _stop_reading(self) -> None:
+        if self._is_reading:
+            self._is_reading = False
+            self._listener.loop.remove_reader(self._socket)
+
+    def _go_on(self) -> None:
+        """Something was answered or sent: reads on, or ends where the broker stops."""
+        if self._is_stopping:
+            if not self.is_busy:
+                self.close(STOPPED)
+            return
+        if self._is_reading or self.is_closed:
+            return
+        bound = 0 if self._listener.is_crowded else RESUME_OUTPUT_BYTES
+        self.machine.is_choked = self.output.size > bound
+        if self.machine.can_read:
+            self._is_reading = True
+            self._listener.loop.add_reader(self._socket, self._readable)
+            # What was received before may be all that the peer will ever send.
+            self._serve(self.machine.resume(), self._listener.now())
+
+    def stop(self) -> None:
+        """The broker stops: takes no further request, and ends once all are answered."""
+        self._is_stopping = True
+        self._stop_reading()
+        self._go_on()
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def watch(self, call: Call) -> None:
+        if self._watching is None:
+            self._watching = set()
+        self._watching.add(call)
+
+    def unwatch(self, call: Call) -> None:
+        assert self._watching is not None, "nobody watched"
+        self._watching.discard(call)
+
+    def disconnect(self, reason: str) -> None:
+        """A handler gives up on the connection; earlier requests keep their answers."""
+        self._flush()
+        self.close(DISCONNECTED, detail=reason)
+
+    def failed(self) -> None:
+        """A handler met a bug, which is in the log already."""
+        self._flush()
+        self.close(FAILED)
+
+    def close(self, reason: str, *, detail: str | None = None) -> None:
+        """Ends the connection, whatever state it is in. Further calls do nothing."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        listener = self._listener
+        if self._is_reading:
+            listener.loop.remove_reader(self._socket)
+        if self._is_writing:
+            listener.loop.remove_writer(self._socket)
+        self._socket.close()
+        self.machine.close()
+        self.output.close()
+        self._count_output()
+        release_all(self._held_ranges or ())
+        watching, self._watching = self._watching, None
+        listener.closed(self, reason, detail)
+        for call in watching or ():
+            call.channel_closed()
+
+    def _hold(self, buffers: Iterable[Sized]) -> None:
+        ranges = [item for item in buffers if isinstance(item, FileRange)]
+        if ranges:
+            if self._held_ranges is None:
+                self._held_ranges = set()
+            self._held_ranges.update(ranges)

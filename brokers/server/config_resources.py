@@ -1,0 +1,152 @@
+"""What can be configured over the wire, and the checks that both requests to alter it share.
+
+Knows resources and not their keys: which keys there are, and which values they take, is decided by
+the store from the tables of `cluster`. Refused here is what contradicts itself, and what must be
+asked elsewhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import Action, AlterConfigs, ConfigEdit, ConfigOperation, Outcome
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.server.admin_outcomes import outcomes_of, refusal, repeated, shown
+from brokers.server.call import Call
+from brokers.server.context import Context
+
+# The requests carry no time limit; clients give them 30 s and repeat them then.
+ALTER_TIMEOUT_MS: Final = 20_000
+# Of the largest int32.
+_MAX_DIGITS: Final = 10
+
+
+class Kind(IntEnum):
+    """Kafka's numbers of what can be configured."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+# Why a resource of this kind has no keys yet, and what Kafka says to a key that it does not know.
+_WITHOUT_KEYS: Final[Mapping[int, tuple[ErrorCode, str]]] = {
+    Kind.BROKER_LOGGER: (
+        ErrorCode.INVALID_CONFIG,
+        "this broker has no loggers whose level can be set",
+    ),
+    Kind.CLIENT_METRICS: (
+        ErrorCode.INVALID_REQUEST,
+        "client metrics are not part of this release",
+    ),
+    Kind.GROUP: (
+        ErrorCode.INVALID_CONFIG,
+        "configuration of groups is not part of this release",
+    ),
+}
+_STORED: Final[Mapping[int, ResourceType]] = {
+    Kind.TOPIC: ResourceType.TOPIC,
+    Kind.BROKER: ResourceType.BROKER,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One key of a request, with the operation as the wire has it."""
+
+    key: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """What a request wants of one resource."""
+
+    kind: int
+    name: str
+    edits: Sequence[Edit]
+    replaces_all: bool
+
+
+def check_is_here(context: Context, name: str) -> None:
+    """Refuse the id of another broker: what a broker is told at its start, only it can tell."""
+    is_number = name.isascii() and name.isdigit() and len(name) <= _MAX_DIGITS
+    if not is_number:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"a broker's id is a number, and {shown(name)} is none"
+        )
+    if int(name) != context.broker_id:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"this is broker {context.broker_id}: ask broker {name} itself for its configuration",
+        )
+
+
+async def alter(
+    context: Context, call: Call, alterations: Sequence[Alteration], *, validate_only: bool
+) -> list[Outcome]:
+    """What became of each resource, in order: of one, all keys change or none."""
+    twice = repeated(_key(alteration) for alteration in alterations)
+    parts = [
+        _part(context, alteration, is_repeated=_key(alteration) in twice)
+        for alteration in alterations
+    ]
+    return await outcomes_of(
+        context, call, parts, timeout_ms=ALTER_TIMEOUT_MS, validate_only=validate_only
+    )
+
+
+def _key(alteration: Alteration) -> str:
+    return f"{alteration.kind} {alteration.name}"
+
+
+def _part(context: Context, alteration: Alteration, *, is_repeated: bool) -> Action | Outcome:
+    try:
+        if is_repeated:
+            raise _contradiction(f"resource {shown(alteration.name)} stands more than once")
+        edits = tuple(map(_edit, alteration.edits))
+        if alteration.kind in {Kind.BROKER, Kind.BROKER_LOGGER} and alteration.name:
+            check_is_here(context, alteration.name)
+        if alteration.kind == Kind.BROKER_LOGGER and alteration.replaces_all:
+            raise _contradiction("the levels of loggers are altered one by one only")
+        stored = _STORED.get(alteration.kind)
+        if stored is None:
+            return _nothing_stored(alteration)
+    except KafkaError as error:
+        return refusal(error.code, error.message)
+    return AlterConfigs(
+        resource_type=stored,
+        name=alteration.name,
+        edits=edits,
+        replaces_all=alteration.replaces_all,
+    )
+
+
+def _edit(edit: Edit) -> ConfigEdit:
+    try:
+        operation = ConfigOperation(edit.operation)
+    except ValueError:
+        raise _contradiction(
+            f"key {shown(edit.key)} has operation {edit.operation}: 0 sets, 1 deletes, 2 appends, 3"
+            " subtracts"
+        ) from None
+    return ConfigEdit(key=edit.key, operation=operation, value=edit.value)
+
+
+def _nothing_stored(alteration: Alteration) -> Outcome:
+    found = _WITHOUT_KEYS.get(alteration.kind)
+    if found is None:
+        raise _contradiction(f"there is no resource type {alteration.kind}")
+    error, reason = found
+    if alteration.edits:
+        return refusal(error, f"unknown key {shown(alteration.edits[0].key)}: {reason}")
+    return Outcome()
+
+
+def _contradiction(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

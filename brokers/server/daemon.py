@@ -1,0 +1,102 @@
+"""One broker as a process: `python -m brokers.server`.
+
+The composition root: reads the configuration, makes the real clock, the real files and the link to
+this host's agent, and hands them to a `Broker`. Knows Django as little as anything below it. Exit
+codes are for the supervisor: 0 only after a stop that was asked for, 1 for anything that went
+wrong, with one line that says what to do, and 2 for a configuration that makes no sense.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+from contextlib import suppress
+from typing import Any, Final
+
+from brokers.clock import SystemClock
+from brokers.config import BrokerConfig, ConfigError, broker_config
+from brokers.server.agent_link import AgentLink
+from brokers.server.broker import Broker, Ready, StartFailed
+from brokers.server.descriptors import raise_limit
+from brokers.server.logs import Log
+from brokers.server.served import HANDLERS
+from brokers.storage.errors import LogDirFailed
+
+STOPPED: Final = 0
+FAILED: Final = 1
+MISCONFIGURED: Final = 2
+
+# Next to nothing here forms cycles, and a whole collection over many connections and partitions
+# takes tens of milliseconds: it must be rare, and the small ones seldom.
+GC_THRESHOLDS: Final = (10_000, 20, 50)
+
+
+def main() -> int:
+    """The exit code of the process."""
+    clock = SystemClock()
+    journal = Log(clock, component="broker", pid=os.getpid())
+    try:
+        config = broker_config()
+    except ConfigError as error:
+        journal.error("broker.misconfigured", error=error)
+        return MISCONFIGURED
+    raise_limit()
+    return asyncio.run(_live(config, clock, journal))
+
+
+async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _loop, context: _note_stray(journal, context))
+    link = AgentLink(config.agent_socket, clock=clock, log=journal)
+    try:
+        broker = Broker(config, store=link, modules=HANDLERS, clock=clock, log=journal)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, broker.stop)
+        broker.ready.add_done_callback(lambda ready: _settle(config, ready.result()))
+        await broker.run()
+    except StartFailed as error:
+        journal.error("broker.gave_up", error=error)
+        return FAILED
+    except LogDirFailed as error:
+        journal.error("log_dir.failed", path=error.path, operation=error.operation, error=error)
+        return FAILED
+    except Exception as error:  # noqa: BLE001 - whatever it was, the operator's log must have it
+        journal.bug("broker.failed", error)
+        return FAILED
+    finally:
+        await link.close()
+    return STOPPED
+
+
+def _settle(config: BrokerConfig, ready: Ready) -> None:
+    """The broker serves: what lives now lives as long as the process."""
+    _tell_ready(config.ready_fd, ready)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
+def _note_stray(journal: Log, context: dict[str, Any]) -> None:
+    """What escaped from a callback or from a task that nobody waits for."""
+    error = context.get("exception")
+    if isinstance(error, Exception):
+        journal.bug("loop.failed", error, message=context.get("message"))
+    else:
+        journal.limited("loop.failed", "no exception", message=context.get("message"))
+
+
+def _tell_ready(fd: int, ready: Ready) -> None:
+    """The one line of the ready protocol, for whoever started this process."""
+    if fd < 0:
+        return
+    line = {
+        "id": ready.id,
+        "host": ready.host,
+        "port": ready.port,
+        "inspection_port": ready.inspection_port,
+    }
+    # Nobody listens any more: that is no reason to stop.
+    with suppress(OSError):
+        os.write(fd, (json.dumps(line) + "\n").encode())
+        os.close(fd)

@@ -1,0 +1,184 @@
+"""From a request to its handler: the row of its API, its codec, its time.
+
+Knows handlers as modules with `SERVED` and `handle`, and nothing of what they do. A plain function
+is called at once, on the event loop: that is the hot path, and costs no task. A coroutine function
+runs as one of a bounded number of tasks; requests beyond that wait their turn.
+"""
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Sized
+from typing import Any, Final, Protocol
+
+from brokers.protocol.apis import Api
+from brokers.protocol.codec import Codec, codec
+from brokers.protocol.headers import API_VERSIONS_KEY, Request
+from brokers.protocol.schema import Message
+from brokers.server.call import Call
+from brokers.server.client import Client
+from brokers.server.context import Context
+from brokers.server.file_range import release_all
+from brokers.server.logs import Log
+from brokers.server.metrics import Histogram
+from brokers.server.quirks import MENDS
+from brokers.server.served_api import Served
+
+# Handlers that may wait for the cluster's metadata at the same time.
+MAX_RUNNING: Final = 64
+# Requests that may wait for one of those to end; each holds a decoded request of an admin's size.
+MAX_WAITING: Final = 10_000
+
+
+class HandlerModule(Protocol):
+    """A module of brokers.server.handlers. Its function takes the request of its own API."""
+
+    SERVED: Served
+
+    @property
+    def handle(self) -> Callable[..., Any]: ...
+
+
+class Route:
+    """One API that is served here."""
+
+    __slots__ = ("api", "codecs", "handle", "is_async", "mend", "seconds")
+
+    def __init__(self, module: HandlerModule, api: Api, seconds: Histogram) -> None:
+        self.api = api
+        self.handle: Callable[..., Any] = module.handle
+        self.is_async = inspect.iscoroutinefunction(module.handle)
+        self.seconds = seconds
+        self.mend = MENDS.get(api.key)
+        self.codecs: dict[int, tuple[Codec[Any], Codec[Any]]] = {}
+
+    def codec_pair(self, version: int) -> tuple[Codec[Any], Codec[Any]] | None:
+        """The codecs of a version that is asked for the first time; None where it is not served.
+
+        Only ApiVersions comes this far with one: its handler answers in the form of version 0.
+        """
+        api = self.api
+        if not api.serves(version):
+            assert api.key == API_VERSIONS_KEY, f"{api.name} version {version} was let in"
+            return None
+        pair = codec(api.request, version), codec(api.response, version)
+        self.codecs[version] = pair
+        return pair
+
+
+class Dispatch:
+    """Routes of all APIs that are given; needs `run` to be running for those with coroutines."""
+
+    def __init__(self, context: Context, modules: Iterable[HandlerModule], log: Log) -> None:
+        self._context = context
+        self._log = log
+        self._now = context.clock.monotonic
+        self._routes: dict[int, Route] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._running = 0
+        self._waiting: deque[tuple[Route, Call, Message]] = deque()
+        for module in modules:
+            api = module.SERVED.api()
+            assert api.key not in self._routes, f"{api.name} has two handlers"
+            seconds = context.metrics.requests_of(api.name)
+            self._routes[api.key] = Route(module, api, seconds)
+        self.apis = {key: route.api for key, route in self._routes.items()}
+        context.apis = self.apis
+
+    async def run(self) -> None:
+        """Runs the handlers that wait, until it is cancelled; they are cancelled with it."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            await asyncio.get_running_loop().create_future()
+
+    def handle(self, client: Client, request: Request, now: float) -> None:
+        """Handles a request of this client; ProtocolError where its bytes are no request."""
+        route = self._routes[request.api.key]
+        call = Call(request, client, now)
+        pair = route.codecs.get(request.version) or route.codec_pair(request.version)
+        body = request.body if route.mend is None else route.mend(request.version, request.body)
+        message = route.api.request() if pair is None else pair[0].decode(body)
+        if route.is_async:
+            self._enqueue(route, call, message)
+            return
+        try:
+            answer = route.handle(self._context, call, message)
+            if answer is None:
+                return
+            if pair is None or call.is_done or call.closed_callback is not None:
+                call.answer(answer)
+                return
+            # The same as `call.answer`, without the way there: the hottest path of the broker.
+            call.is_done = True
+            buffers = self._encoded(route, pair[1], answer, call)
+            if buffers is None:
+                call.fail()
+            else:
+                client.deliver(request, buffers)
+        except Exception as error:  # noqa: BLE001 - a handler's bug must not end other clients
+            self._failed(call, error)
+
+    def encode(self, call: Call, message: Message) -> list[Sized] | None:
+        """The bytes of an answer; None where it cannot be encoded, which is a handler's bug."""
+        route = self._routes[call.request.api.key]
+        pair = route.codecs.get(call.version) or route.codec_pair(call.version)
+        encoder = pair[1] if pair is not None else codec(route.api.response, 0)
+        return self._encoded(route, encoder, message, call)
+
+    def observe(self, call: Call) -> None:
+        """Takes note of the time of an answer that needed no encoding."""
+        self._routes[call.request.api.key].seconds.observe(self._now() - call.started)
+
+    def _encoded(
+        self, route: Route, encoder: Codec[Any], message: Message, call: Call
+    ) -> list[Sized] | None:
+        try:
+            buffers: list[Sized] = encoder.encode(message)
+        except Exception as error:  # noqa: BLE001 - who answers may have many others to answer
+            self._note(call, error)
+            release_all(message)
+            return None
+        route.seconds.observe(self._now() - call.started)
+        return buffers
+
+    def _enqueue(self, route: Route, call: Call, message: Message) -> None:
+        if self._running < MAX_RUNNING:
+            self._start(route, call, message)
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting.append((route, call, message))
+        else:
+            call.disconnect(f"more than {MAX_WAITING} requests wait to be handled")
+
+    def _start(self, route: Route, call: Call, message: Message) -> None:
+        assert self._tasks is not None, "the dispatch does not run"
+        self._running += 1
+        self._tasks.create_task(self._run(route, call, message))
+
+    async def _run(self, route: Route, call: Call, message: Message) -> None:
+        try:
+            answer = await route.handle(self._context, call, message)
+        except Exception as error:  # noqa: BLE001 - a handler's bug must not end other clients
+            self._failed(call, error)
+        else:
+            if answer is not None:
+                call.answer(answer)
+        finally:
+            self._running -= 1
+            while self._waiting and self._running < MAX_RUNNING:
+                route, call, message = self._waiting.popleft()
+                if call.is_open:
+                    self._start(route, call, message)
+
+    def _failed(self, call: Call, error: Exception) -> None:
+        self._note(call, error)
+        call.fail()
+
+    def _note(self, call: Call, error: Exception) -> None:
+        self._context.metrics.handler_failures += 1
+        self._log.bug(
+            "handler.failed",
+            error,
+            api=call.request.api.name,
+            version=call.version,
+            client_id=call.request.client_id,
+        )

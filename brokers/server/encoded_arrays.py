@@ -1,0 +1,68 @@
+"""Answers put together from elements that were encoded one by one.
+
+Knows no API. The codec encodes a message at one go; where an answer is one long array, that keeps
+everybody else waiting, or does the same work again for every client. Here an element becomes bytes
+by itself, in whatever turn of the loop, and the answer is the message around it with the bytes put
+in. Nothing is known of the wire but that the array stands where its field does, and that what
+follows it has a fixed size.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Generic, TypeVar
+
+from brokers.protocol.codec import codec
+from brokers.protocol.primitives import uvarint
+from brokers.protocol.schema import Message
+
+M = TypeVar("M", bound=Message)
+
+
+class EncodedArray(Generic[M]):
+    """One array of structures in one message. A value: make it once, when a module is imported."""
+
+    __slots__ = ("_field", "_message")
+
+    def __init__(self, message: type[M], field: str) -> None:
+        self._message = message
+        self._field = field
+
+    def element(self, one: Message, version: int) -> bytes:
+        """The bytes that one element takes in a message of this version."""
+        frame = self._message()
+        setattr(frame, self._field, [one])
+        whole = b"".join(codec(self._message, version).encode(frame))
+        before, after = _around(self._message, self._field, version)
+        return whole[before : len(whole) - after]
+
+    def whole(self, frame: M, version: int, elements: Sequence[bytes]) -> bytes:
+        """The message with encoded elements in the place of the none that `frame` holds."""
+        assert not getattr(frame, self._field), "all elements are given as bytes"
+        encoded = b"".join(codec(self._message, version).encode(frame))
+        end = len(encoded) - _around(self._message, self._field, version)[1]
+        start = end - len(_array_length(self._message, 0, version))
+        length = _array_length(self._message, len(elements), version)
+        return b"".join((encoded[:start], length, *elements, encoded[end:]))
+
+
+@cache
+def _around(message: type[Message], name: str, version: int) -> tuple[int, int]:
+    """How many bytes stand before the array's first element where all else has its default, and
+    after its last one in any message.
+    """
+    names = [field.name for field in message.FIELDS]
+    following = [field for field in message.FIELDS[names.index(name) + 1 :] if field.is_in(version)]
+    assert all(field.kind.size and field.tag is None for field in following), (
+        f"what follows {name} in {message.__name__} has no fixed size"
+    )
+    after = sum(field.kind.size for field in following) + _is_flexible(message, version)
+    empty = b"".join(codec(message, version).encode(message()))
+    return len(empty) - after, after
+
+
+def _array_length(message: type[Message], count: int, version: int) -> bytes:
+    return uvarint(count + 1) if _is_flexible(message, version) else count.to_bytes(4, "big")
+
+
+def _is_flexible(message: type[Message], version: int) -> bool:
+    return message.FLEXIBLE is not None and version >= message.FLEXIBLE

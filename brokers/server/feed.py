@@ -1,0 +1,186 @@
+"""What changes in this broker's partitions, in numbered steps, for whoever watches it.
+
+A watcher asks for all that came after a number. It gets the steps since then, or a snapshot where
+they are gone or it is new. Nothing is looked at while nobody asks: the first question in a second
+takes a sample, in slices, and everyone who asks within it shares that.
+"""
+
+import asyncio
+import json
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.replication.partition import Partition
+from brokers.replication.slices import Slices
+from brokers.server.context import Context
+
+# A sample is as good as new for this long.
+FRESH_SECONDS: Final = 0.9
+# Rows of all steps that are kept: a watcher that comes every second or two needs one or two steps,
+# and 50,000 rows take some 10 MB.
+MAX_ROWS: Final = 50_000
+# Steps that are kept, whatever their size: some minutes of an idle broker with a watcher.
+MAX_STEPS: Final = 300
+# Rows that are written as one piece of text, in less than a millisecond.
+ROWS_OF_A_PIECE: Final = 100
+
+# topic, index, log start, high watermark, end, bytes on the disk
+Row = tuple[str, int, int, int, int, int]
+COLUMNS: Final = ("topic", "index", "log_start", "high_watermark", "end", "bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one sample found changed since the one before."""
+
+    number: int
+    ms: int
+    rows: tuple[Row, ...]
+    gone: tuple[tuple[str, int], ...]
+    totals: dict[str, float]
+
+
+class Feed:
+    """Belongs to the event loop."""
+
+    def __init__(self, context: Context) -> None:
+        self.run = os.urandom(8).hex()  # numbers of another run mean nothing
+        self.number = 0
+        self._context = context
+        self._rows: dict[tuple[str, int], Row] = {}
+        self._steps: deque[Step] = deque()
+        self._kept_rows = 0
+        self._sampled = float("-inf")
+        self._sampling: asyncio.Future[None] | None = None
+        self._ms = 0
+        self._totals: dict[str, float] = {}
+        self._counts: tuple[float, int, int, int] | None = None
+
+    async def read(self, run: str, since: int) -> Iterator[str]:
+        """JSON in pieces: the steps after `since`, or a snapshot where those are not to be had."""
+        await self._refresh()
+        first = self._steps[0].number if self._steps else self.number + 1
+        if run == self.run and first - 1 <= since <= self.number:
+            return self._deltas([step for step in self._steps if step.number > since])
+        return self._snapshot(list(self._rows.values()))
+
+    async def _refresh(self) -> None:
+        """A sample that is fresh enough, taken by the first who asks."""
+        clock = self._context.clock
+        if self._sampling is not None:
+            await asyncio.shield(self._sampling)
+            return
+        if clock.monotonic() - self._sampled < FRESH_SECONDS:
+            return
+        self._sampling = self._context.loop.create_future()
+        try:
+            await self._sample()
+            self._sampled = clock.monotonic()
+        finally:
+            self._sampling.set_result(None)
+            self._sampling = None
+
+    async def _sample(self) -> None:
+        context = self._context
+        slices = Slices(context.clock)
+        changed: list[Row] = []
+        here = set()
+        for partition in list(context.replicas.partitions()):
+            row = _row(partition)
+            key = row[:2]
+            here.add(key)
+            if self._rows.get(key) != row:
+                self._rows[key] = row
+                changed.append(row)
+            await slices.breathe()
+        gone = tuple(key for key in self._rows if key not in here)
+        for key in gone:
+            del self._rows[key]
+        self._ms = context.clock.now_ms()
+        self._totals = self._rates()
+        self._keep(changed, gone)
+
+    def _keep(self, changed: list[Row], gone: tuple[tuple[str, int], ...]) -> None:
+        self.number += 1
+        step = Step(
+            number=self.number,
+            ms=self._ms,
+            rows=tuple(changed),
+            gone=gone,
+            totals=self._totals,
+        )
+        self._steps.append(step)
+        self._kept_rows += len(changed) + len(gone)
+        while len(self._steps) > MAX_STEPS or self._kept_rows > MAX_ROWS:
+            old = self._steps.popleft()
+            self._kept_rows -= len(old.rows) + len(old.gone)
+            if not self._steps:
+                break
+
+    def _rates(self) -> dict[str, float]:
+        """Per second, since the sample before."""
+        metrics, now = self._context.metrics, self._context.clock.monotonic()
+        requests = sum(histogram.count for histogram in metrics.requests.values())
+        counts = (now, metrics.bytes_in, metrics.bytes_out, requests)
+        before, self._counts = self._counts or counts, counts
+        seconds = now - before[0] or 1.0
+        names = ("bytes_in_per_s", "bytes_out_per_s", "requests_per_s")
+        rates = {
+            name: round((new - old) / seconds, 1)
+            for name, new, old in zip(names, counts[1:], before[1:], strict=True)
+        }
+        return {**rates, "connections": metrics.connections, "partitions": len(self._rows)}
+
+    def _head(self, kind: str) -> str:
+        head = {
+            "run": self.run,
+            "number": self.number,
+            "ms": self._ms,
+            "kind": kind,
+            "columns": COLUMNS,
+            "totals": self._totals,
+        }
+        return json.dumps(head)[:-1]
+
+    def _snapshot(self, rows: list[Row]) -> Iterator[str]:
+        yield self._head("snapshot") + ', "rows": ['
+        yield from _pieces(rows)
+        yield "]}\n"
+
+    def _deltas(self, steps: list[Step]) -> Iterator[str]:
+        yield self._head("steps") + ', "steps": ['
+        for place, step in enumerate(steps):
+            head = {"number": step.number, "ms": step.ms, "totals": step.totals, "gone": step.gone}
+            yield (", " if place else "") + json.dumps(head)[:-1] + ', "rows": ['
+            yield from _pieces(step.rows)
+            yield "]}"
+        yield "]}\n"
+
+
+def _row(partition: Partition) -> Row:
+    log = partition.log
+    return (
+        partition.topic,
+        partition.index,
+        log.start_offset,
+        partition.high_watermark,
+        log.end_offset,
+        log.size_bytes,
+    )
+
+
+def _pieces(rows: Iterable[Row]) -> Iterator[str]:
+    """The elements of a JSON array, some at a time."""
+    batch: list[Row] = []
+    comma = ""
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS_OF_A_PIECE:
+            yield comma + json.dumps(batch)[1:-1]
+            comma = ", "
+            batch.clear()
+    if batch:
+        yield comma + json.dumps(batch)[1:-1]

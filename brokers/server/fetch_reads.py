@@ -1,0 +1,247 @@
+"""Reads what a fetch asks for, partition by partition, within the limits of its answer.
+
+Knows no sessions, no waiting and no order of answers. Records are not read here: an answer holds
+the ranges of files from which the kernel will send them, and every range must be released, by the
+connection that sent it or by `release`.
+"""
+
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchPartition,
+    PartitionData,
+)
+from brokers.protocol.records.batch import COMPRESSION_MASK
+from brokers.protocol.records.compression import Compression
+from brokers.replication.partition import NO_EPOCH, Partition
+from brokers.replication.replicas import Replicas
+from brokers.server.fetch_sessions import Interest
+from brokers.server.file_range import FileRange
+from brokers.storage.log import LogSlice
+from brokers.storage.txn_index import AbortedTxn
+
+READ_COMMITTED: Final = 1
+
+_FIRST_WITH_STORAGE_ERROR: Final = 6
+_FIRST_WITH_ZSTD: Final = 10
+FIRST_WITH_IDS: Final = 13
+
+# Of one partition, for clients too old for zstd: each batch must be looked at, for about 2 µs, and
+# the smallest are 70 bytes. It is what clients ask for by default.
+MAX_INSPECTED_BYTES: Final = 1024 * 1024
+
+# Errors that need not be told at once: a client that is faster than its metadata asks again and
+# again, and would do so without a pause.
+_UNHURRIED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+# Where nothing was found out, numbers say so.
+_UNKNOWN: Final = -1
+
+
+class Reading:
+    """What one pass over the partitions of a fetch found. `data` is in their order."""
+
+    __slots__ = ("data", "is_hurried", "size", "watched")
+
+    def __init__(self) -> None:
+        self.data: list[PartitionData | None] = []  # None: the client knows already
+        self.size = 0  # bytes of records
+        self.is_hurried = False  # something in it must be told at once
+        self.watched: list[Partition] = []  # those that could be read
+
+    def release(self) -> None:
+        """Lets go of the files of an answer that is not sent."""
+        for data in self.data:
+            if data is not None and isinstance(data.records, FileRange):
+                data.records.release()
+
+
+def read(
+    replicas: Replicas,
+    interests: list[Interest],
+    *,
+    version: int,
+    max_bytes: int,
+    isolation_level: int,
+    is_going: bool = False,
+) -> Reading:
+    """One pass; the first batch found is taken however large it is (KIP-74).
+
+    With `is_going`, what a session's client knows already is passed over.
+    """
+    found = Reading()
+    try:
+        _read_into(
+            found,
+            replicas,
+            interests,
+            version=version,
+            max_bytes=max_bytes,
+            isolation_level=isolation_level,
+            is_going=is_going,
+        )
+    except BaseException:
+        # Files that are held for nobody could never be deleted.
+        found.release()
+        raise
+    return found
+
+
+def _read_into(
+    found: Reading,
+    replicas: Replicas,
+    interests: list[Interest],
+    *,
+    version: int,
+    max_bytes: int,
+    isolation_level: int,
+    is_going: bool,
+) -> None:
+    has_ids = version >= FIRST_WITH_IDS
+    for interest in interests:
+        wanted = interest.wanted
+        name = interest.name
+        try:
+            if has_ids:
+                assert isinstance(name, bytes), f"{name!r} is no topic id"
+                partition = replicas.leader_by_id(name, wanted.partition)
+            else:
+                assert isinstance(name, str), f"{name!r} is no topic name"
+                partition = replicas.leader(name, wanted.partition)
+            if wanted.current_leader_epoch != partition.leader_epoch:
+                partition.check_epoch(wanted.current_leader_epoch)
+            if is_going and _is_known(partition, interest):
+                found.watched.append(partition)
+                found.data.append(None)
+                continue
+            # First, since what fails behind a read would leave its file held.
+            aborted = (
+                _aborted(partition, wanted.fetch_offset)
+                if isolation_level == READ_COMMITTED
+                else None
+            )
+            data = _read_one(partition, wanted, found, version, max_bytes - found.size)
+            data.aborted_transactions = aborted if data.records or aborted is None else []
+        except KafkaError as error:
+            found.data.append(refusal(wanted.partition, error.code, version))
+            if error.code not in _UNHURRIED:
+                found.is_hurried = True
+        else:
+            found.watched.append(partition)
+            found.data.append(data)
+
+
+def _is_known(partition: Partition, interest: Interest) -> bool:
+    """Whether a reader at the end of a partition was told last how it still is.
+
+    Most partitions of a large session are so most of the time, and cost no answer then.
+    """
+    wanted, high_watermark = interest.wanted, partition.high_watermark
+    return (
+        wanted.fetch_offset == high_watermark == interest.high_watermark
+        and partition.last_stable_offset == interest.last_stable_offset
+        and partition.log.start_offset == interest.log_start_offset
+        and wanted.last_fetched_epoch in (NO_EPOCH, partition.leader_epoch)
+    )
+
+
+def refusal(index: int, code: ErrorCode, version: int) -> PartitionData:
+    """What a partition is answered with that cannot be read."""
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_WITH_STORAGE_ERROR:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return PartitionData(
+        partition_index=index,
+        error_code=code,
+        high_watermark=_UNKNOWN,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def _read_one(
+    partition: Partition, wanted: FetchPartition, found: Reading, version: int, left: int
+) -> PartitionData:
+    offset, epoch = wanted.fetch_offset, wanted.last_fetched_epoch
+    data = PartitionData(
+        partition_index=wanted.partition,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.last_stable_offset,
+        log_start_offset=partition.log.start_offset,
+        records=b"",
+    )
+    if epoch != NO_EPOCH:
+        data.diverging_epoch = _diverging(partition, epoch, offset)
+        if data.diverging_epoch is not None:
+            found.is_hurried = True
+            return data
+    max_bytes = wanted.partition_max_bytes
+    if version < _FIRST_WITH_ZSTD:
+        max_bytes = min(max_bytes, MAX_INSPECTED_BYTES)
+    piece = partition.read(
+        offset, min(max_bytes, left) if left > 0 else 0, min_one_batch=found.size == 0
+    )
+    length = piece.length
+    if version < _FIRST_WITH_ZSTD and length:
+        length = piece.length = _length_without_zstd(partition, piece, version)
+    if length:
+        found.size += length
+        data.records = FileRange(piece)
+        if not partition.is_all_read_by(piece):
+            # To wait for bytes that are there, and only did not fit, would help nobody.
+            found.is_hurried = True
+    else:
+        piece.release()
+    return data
+
+
+def _diverging(partition: Partition, epoch: int, offset: int) -> EpochEndOffset | None:
+    """Where the reader's history parts from the log's, if it does (KIP-595, KIP-320)."""
+    found, end_offset = partition.epoch_end(epoch)
+    if found == NO_EPOCH:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"the log knows nothing of leader epoch {epoch}, offset {offset} is not its own",
+        )
+    if offset < partition.log.start_offset:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"offset {offset} lies before the log's start, {partition.log.start_offset}",
+        )
+    if found < epoch or end_offset < offset:
+        return EpochEndOffset(epoch=found, end_offset=end_offset)
+    return None
+
+
+def _length_without_zstd(partition: Partition, piece: LogSlice, version: int) -> int:
+    """How much of a piece an old client can read; UNSUPPORTED_COMPRESSION_TYPE if that is none."""
+    position = 0
+    try:
+        while position < piece.length:
+            attributes, size = partition.batch_at(piece, position)
+            if attributes & COMPRESSION_MASK == Compression.ZSTD:
+                break
+            position += size
+        if position == 0:
+            raise KafkaError(  # noqa: TRY301 - let go of in one place
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"zstd needs Fetch version {_FIRST_WITH_ZSTD}, this is {version}",
+            )
+    except KafkaError:
+        piece.release()
+        raise
+    return min(position, piece.length)
+
+
+def _aborted(partition: Partition, offset: int) -> list[AbortedTransaction]:
+    """Those that a log brought along from elsewhere may hold, by offset; none are made here yet."""
+    found = partition.aborted_transactions(offset, partition.last_stable_offset)
+    return [
+        AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
+        for txn in sorted(found, key=_first_offset)
+    ]
+
+
+def _first_offset(txn: AbortedTxn) -> int:
+    return txn.first_offset

@@ -1,0 +1,64 @@
+"""ApiVersions: tells a client which requests are served here.
+
+Answers from the rows that dispatch itself goes by, so nothing is told that is not served. Features
+of the cluster are announced by the release that serves them: a client that reads a level of
+transaction.version or group.version begins to use it at once.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.served_api import Served
+
+SERVED: Final = Served(key=18)
+
+# Name, lowest and highest level of each feature that this release serves.
+FEATURES: Final[tuple[tuple[str, int, int], ...]] = ()
+
+_NAMES_SINCE: Final = 3  # the first version in which a client says what software it is
+_ZERO_SINCE: Final = 4  # the first version that may carry a lowest level of 0
+_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
+
+
+def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """Answers; a request of a version that is too new to be read comes empty."""
+    own = context.apis[SERVED.key]
+    if not own.serves(call.version):
+        # Clients read this in the form of version 0 and pick a version from the one row (KIP-511).
+        row = ApiVersion(api_key=own.key, min_version=own.versions[0], max_version=own.versions[1])
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
+    if call.version >= _NAMES_SINCE and not _names_itself(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    rows = [
+        ApiVersion(api_key=api.key, min_version=api.advertised[0], max_version=api.advertised[1])
+        for api in sorted(context.apis.values(), key=lambda api: api.key)
+    ]
+    return ApiVersionsResponse(
+        api_keys=rows, supported_features=supported_features(FEATURES, call.version)
+    )
+
+
+def supported_features(
+    features: Sequence[tuple[str, int, int]], version: int
+) -> list[SupportedFeatureKey]:
+    """The features that a client of this version can bear: Java's die of a lowest level of 0."""
+    return [
+        SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+        for name, lowest, highest in features
+        if lowest > 0 or version >= _ZERO_SINCE
+    ]
+
+
+def _names_itself(request: ApiVersionsRequest) -> bool:
+    names = (request.client_software_name, request.client_software_version)
+    return all(_LEGAL_NAME.fullmatch(name) for name in names)

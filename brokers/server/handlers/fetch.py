@@ -1,0 +1,222 @@
+"""Fetch: reads record batches for consumers, and waits where there are too few.
+
+An answer leaves when enough bytes are there, when something must be told at once, or when the time
+is over. Until then one object watches the partitions; it is told how many bytes were added and
+reads again only once those could be enough. While it waits it holds no file.
+
+There are no followers yet: a request in the name of a broker is refused.
+"""
+
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from brokers.replication.partition import Partition
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.fetch_reads import FIRST_WITH_IDS, Reading, read, refusal
+from brokers.server.fetch_sessions import NO_SESSION, FetchPlan, Interest
+from brokers.server.served_api import Served
+
+SERVED = Served(key=1)
+
+# Kafka's fetch.max.bytes: more than this never goes into one answer, whatever the client says.
+MAX_FETCH_BYTES: Final = 55 * 1024 * 1024
+
+_FIRST_WITH_LEADERS: Final = 12
+_FIRST_WITH_ENDPOINTS: Final = 16
+_MISLED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+
+class PendingFetch:
+    """A fetch that waits for data. See `Watcher` and `Expiring`."""
+
+    __slots__ = (
+        "_call",
+        "_context",
+        "_is_looking",
+        "_is_over",
+        "_missing",
+        "_plan",
+        "_request",
+        "_watched",
+        "due_ms",
+    )
+
+    def __init__(
+        self, context: Context, call: Call, request: FetchRequest, plan: FetchPlan
+    ) -> None:
+        self._context = context
+        self._call = call
+        self._request = request
+        self._plan = plan
+        self._watched: list[Partition] = []
+        self._missing = 0  # bytes that must be added before another look is worth it
+        self._is_looking = False  # a look is coming
+        self._is_over = False
+        self.due_ms = 0
+
+    def begin(self, found: Reading, min_bytes: int) -> bool:
+        """Waits from now on; False where too many wait already."""
+        replicas, watched = self._context.replicas, found.watched
+        if not replicas.room.admit_fetch(watched):
+            return False
+        self._watched = watched
+        self._missing = min_bytes - found.size
+        for partition in watched:
+            partition.watchers[self] = None
+        replicas.deadlines.add(self, self._request.max_wait_ms)
+        self._call.when_closed(self._end)
+        return True
+
+    def grew(self, size: int) -> None:
+        self._missing -= size
+        if self._missing <= 0:
+            self.changed()
+
+    def changed(self) -> None:
+        # At the end of the loop's turn, with all that it adds to all the partitions.
+        if not self._is_looking:
+            self._is_looking = True
+            self._context.loop.call_soon(self._look)
+
+    def expire(self) -> None:
+        """Answers now, with what is there."""
+        self._answer(_read(self._context, self._call, self._request, self._plan))
+
+    def _look(self) -> None:
+        self._is_looking = False
+        if self._is_over:
+            return
+        found = _read(self._context, self._call, self._request, self._plan)
+        min_bytes = _min_bytes(self._request)
+        if found.size >= min_bytes or found.is_hurried:
+            self._answer(found)
+        else:
+            found.release()
+            self._missing = min_bytes - found.size
+
+    def _answer(self, found: Reading) -> None:
+        self._end()
+        self._call.answer(_response(self._context, self._call, self._plan, found))
+
+    def _end(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        for partition in self._watched:
+            partition.watchers.pop(self, None)
+        self._context.replicas.deadlines.remove(self)
+        self._context.replicas.room.dismiss_fetch(self._watched)
+
+
+def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse | None:
+    """Answers at once if it can, and else leaves an object that will."""
+    try:
+        plan = context.fetch_sessions.plan(request, speaks_of_ids=call.version >= FIRST_WITH_IDS)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    refused = _refused(context, request)
+    if refused is not None:
+        found = Reading()
+        found.data = [
+            refusal(interest.wanted.partition, refused, call.version) for interest in plan.interests
+        ]
+        return _response(context, call, plan, found)
+    found = _read(context, call, request, plan)
+    min_bytes = _min_bytes(request)
+    if (
+        found.size >= min_bytes
+        or found.is_hurried
+        or not found.watched
+        or request.max_wait_ms <= 0
+        or not PendingFetch(context, call, request, plan).begin(found, min_bytes)
+    ):
+        return _response(context, call, plan, found)
+    found.release()
+    return None
+
+
+def _refused(context: Context, request: FetchRequest) -> ErrorCode | None:
+    """What every partition is answered with, if the request as a whole cannot be served."""
+    if request.replica_id >= 0 or (
+        request.replica_state is not None and request.replica_state.replica_id >= 0
+    ):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return None if context.is_serving else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _min_bytes(request: FetchRequest) -> int:
+    return min(request.min_bytes, request.max_bytes, MAX_FETCH_BYTES)
+
+
+def _read(context: Context, call: Call, request: FetchRequest, plan: FetchPlan) -> Reading:
+    return read(
+        context.replicas,
+        plan.interests,
+        version=call.version,
+        max_bytes=min(request.max_bytes, MAX_FETCH_BYTES),
+        isolation_level=request.isolation_level,
+        is_going=plan.session is not None,
+    )
+
+
+def _response(context: Context, call: Call, plan: FetchPlan, found: Reading) -> FetchResponse:
+    """The answer, by topic in the order of reading; in a going session only what is new."""
+    response = FetchResponse()
+    session = plan.session
+    if session is not None:
+        response.session_id = session.id
+    elif plan.can_open:
+        response.session_id = context.fetch_sessions.open(
+            plan.interests, speaks_of_ids=call.version >= FIRST_WITH_IDS
+        )
+    remembers = response.session_id != NO_SESSION
+    endpoints: dict[int, NodeEndpoint] = {}
+    topics = response.responses
+    name: str | bytes | None = None
+    for interest, data in zip(plan.interests, found.data, strict=True):
+        if data is None or (session is not None and not interest.has_news(data)):
+            continue
+        if remembers:
+            interest.told(data)
+            if session is not None and data.records:
+                session.served(interest)
+        if data.error_code in _MISLED and call.version >= _FIRST_WITH_LEADERS:
+            _add_leader(context, interest, data, endpoints)
+        if interest.name != name:
+            name = interest.name
+            topics.append(_topic(name))
+        topics[-1].partitions.append(data)
+    if call.version >= _FIRST_WITH_ENDPOINTS:
+        response.node_endpoints = list(endpoints.values())
+    return response
+
+
+def _topic(name: str | bytes) -> FetchableTopicResponse:
+    if isinstance(name, str):
+        return FetchableTopicResponse(topic=name)
+    return FetchableTopicResponse(topic_id=name)
+
+
+def _add_leader(
+    context: Context, interest: Interest, data: PartitionData, endpoints: dict[int, NodeEndpoint]
+) -> None:
+    """Tells those who asked the wrong broker whom to ask, so that they need not look (KIP-951)."""
+    name = interest.name
+    topic = context.image.names.get(name) if isinstance(name, bytes) else name
+    found = None if topic is None else context.replicas.leader_state(topic, data.partition_index)
+    if found is None:
+        return
+    state, broker = found
+    data.current_leader = LeaderIdAndEpoch(leader_id=broker.id, leader_epoch=state.leader_epoch)
+    endpoints[broker.id] = NodeEndpoint(
+        node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
+    )

@@ -1,0 +1,123 @@
+"""ListOffsets: tells where a partition begins and ends, and where a time falls in it.
+
+Readers are told of nothing behind the high watermark. A search by time opens a batch or two, so
+the handler lets others run between partitions.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from brokers.replication.partition import Partition
+from brokers.replication.slices import Slices
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.served_api import Served
+
+SERVED = Served(key=2)
+
+_NONE: Final = -1
+_FIRST_WITH_EPOCHS: Final = 4
+
+# A place: its offset, the time of its record, and the leader epoch.
+Found = tuple[int, int, int]
+
+
+def _latest(partition: Partition) -> Found:
+    return partition.last_stable_offset, _NONE, partition.leader_epoch
+
+
+def _earliest(partition: Partition) -> Found:
+    start = partition.log.start_offset
+    epoch = partition.log.epochs.epoch_for_offset(start)
+    return start, _NONE, _NONE if epoch is None else epoch
+
+
+def _newest(partition: Partition) -> Found:
+    found = partition.offset_of_max_timestamp()
+    return (
+        _nowhere(partition)
+        if found is None
+        else (found.offset, found.timestamp, found.leader_epoch)
+    )
+
+
+def _nowhere(_partition: Partition) -> Found:
+    return _NONE, _NONE, _NONE
+
+
+# The places that stand for a timestamp: the first version that knows them, and how to find them.
+# All of a log is local here, so its local part begins where it begins, and the two places of tiered
+# storage are nowhere, as Kafka says of a topic that has none.
+PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found]]]] = MappingProxyType(
+    {
+        -1: (1, _latest),
+        -2: (1, _earliest),
+        -3: (7, _newest),
+        -4: (8, _earliest),
+        -5: (9, _nowhere),
+        -6: (11, _nowhere),
+    }
+)
+
+
+async def handle(context: Context, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    slices = Slices(context.clock)
+    topics = []
+    for topic in request.topics:
+        answers = []
+        for wanted in topic.partitions:
+            is_twice = named[topic.name, wanted.partition_index] > 1
+            try:
+                answers.append(_find(context, call.version, topic.name, wanted, is_twice=is_twice))
+            except KafkaError as error:
+                answers.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=wanted.partition_index, error_code=error.code
+                    )
+                )
+            await slices.breathe()
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _find(
+    context: Context, version: int, topic: str, wanted: ListOffsetsPartition, *, is_twice: bool
+) -> ListOffsetsPartitionResponse:
+    index, timestamp = wanted.partition_index, wanted.timestamp
+    if is_twice:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{index} is named twice")
+    since, place = PLACES.get(timestamp, (0, None))
+    if timestamp < 0 and (place is None or version < since):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"version {version} has no place {timestamp}"
+        )
+    if not context.is_serving:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker leads nothing yet")
+    partition = context.replicas.leader(topic, index)
+    partition.check_epoch(wanted.current_leader_epoch)
+    if place is not None:
+        offset, found_at, epoch = place(partition)
+    else:
+        record = partition.offset_for_timestamp(timestamp)
+        offset, found_at, epoch = (
+            (record.offset, record.timestamp, record.leader_epoch)
+            if record is not None
+            else _nowhere(partition)
+        )
+    return ListOffsetsPartitionResponse(
+        partition_index=index,
+        timestamp=found_at,
+        offset=offset,
+        leader_epoch=epoch if version >= _FIRST_WITH_EPOCHS else _NONE,
+    )

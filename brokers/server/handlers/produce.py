@@ -1,0 +1,269 @@
+"""Produce: appends the batches of a request, and answers once they are as safe as was asked for.
+
+Serves versions 3 to 11 and announces 0 to 11, since librdkafka compresses only where it sees 0.
+Nothing here looks at records. An answer that must wait for the high watermark leaves one object
+with the partitions it waits for; no task and no timer of its own.
+
+Transactions are not served yet. What needs them is refused with the one code that the Java client
+and librdkafka both take as the end of the producer, and never as a reason to try again.
+"""
+
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from brokers.protocol.records.batch import (
+    COMPRESSION_MASK,
+    HEADER_SIZE,
+    MAGIC,
+    MAGIC_POSITION,
+    TRANSACTIONAL_FLAG,
+)
+from brokers.protocol.records.compression import Compression
+from brokers.replication.partition import Partition
+from brokers.replication.waits import WaitRoom
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.metrics import STALL_SECONDS
+from brokers.server.served_api import Served
+
+SERVED = Served(key=0, versions=(3, 11), advertised=(0, 11))
+
+NO_ACKS: Final = 0
+
+# The low byte of a batch's attributes.
+_ATTRIBUTES: Final = 22
+_ZSTD: Final = Compression.ZSTD.value
+_FIRST_WITH_STORAGE_ERROR: Final = 4
+_FIRST_WITH_ZSTD: Final = 7
+_FIRST_WITH_LEADERS: Final = 10
+
+# A client's timeout is for replicas that lag, and Kafka with one replica never times out. What is
+# waited for here is this broker's disk: a timeout of 0 would have a plain producer write twice.
+LEAST_WAIT_MS: Final = 30_000
+
+# What an answer that waits holds in memory: for its request, a topic beside its name, a partition.
+_REQUEST_BYTES: Final = 600
+_TOPIC_BYTES: Final = 200
+_PARTITION_BYTES: Final = 400
+
+NO_TRANSACTIONS: Final = "transactions are not served by this release"
+
+
+class PendingProduce:
+    """A request whose answer waits for high watermarks. See `AppendWaiter` and `Expiring`."""
+
+    __slots__ = ("_call", "_context", "_is_over", "_open", "_response", "_size", "due_ms")
+
+    def __init__(self, context: Context, call: Call) -> None:
+        self._context = context
+        self._call = call
+        # What still waits, by a number of its own. Kept after the end, when nobody listens.
+        self._open: dict[int, PartitionProduceResponse] = {}
+        self._response: ProduceResponse | None = None
+        self._is_over = False
+        self._size = 0
+        self.due_ms = 0
+
+    def add(self, partition: Partition, offset: int, answer: PartitionProduceResponse) -> None:
+        """Lets one partition's answer wait until its high watermark is at `offset`."""
+        slot = len(self._open)
+        self._open[slot] = answer
+        partition.wait_for(offset, self, slot)
+
+    def begin(self, response: ProduceResponse, timeout_ms: int) -> None:
+        """Waits from now on, with everything added."""
+        self._response = response
+        self._size = _held_bytes(response)
+        self._context.replicas.room.append_bytes += self._size
+        self._context.replicas.deadlines.add(self, max(timeout_ms, LEAST_WAIT_MS))
+        self._call.when_closed(self._end)
+
+    def reached(self, slot: int) -> None:
+        del self._open[slot]
+        # Without an answer the handler has failed after all, and the connection is gone.
+        if not self._open and not self._is_over and self._response is not None:
+            self._finish()
+
+    def lost(self, slot: int, error: KafkaError) -> None:
+        _refuse(self._open[slot], error, self._call.version)
+        self.reached(slot)
+
+    def expire(self) -> None:
+        error = KafkaError(
+            ErrorCode.REQUEST_TIMED_OUT,
+            "the batch was appended and is not safe yet; it may be after this answer",
+        )
+        for answer in self._open.values():
+            _refuse(answer, error, self._call.version)
+        self._finish()
+
+    def _finish(self) -> None:
+        response = self._response
+        assert response is not None, "the answer was not begun"
+        self._end()
+        _add_leaders(self._context, self._call.version, response)
+        self._call.answer(response)
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._response = None
+        self._context.replicas.room.append_bytes -= self._size
+        self._context.replicas.deadlines.remove(self)
+
+
+def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResponse | None:
+    """Appends everything in the order of the request; each partition succeeds or fails alone.
+
+    The hottest path of the broker, so what is rare stands further below.
+    """
+    acks, version, clock = request.acks, call.version, context.clock
+    now_ms, began = clock.now_ms(), clock.monotonic()
+    leader, room = context.replicas.leader, context.replicas.room
+    refused = _refusal(context, request)
+    first_error: KafkaError | None = None
+    pending: PendingProduce | None = None
+    topics: list[TopicProduceResponse] = []
+    for topic in request.topic_data:
+        name = topic.name
+        answers: list[PartitionProduceResponse] = []
+        for data in topic.partition_data:
+            try:
+                if refused is not None:
+                    raise refused
+                partition = leader(name, data.index)
+                records = data.records
+                if records is None or len(records) < HEADER_SIZE or records[_ATTRIBUTES] >= _ZSTD:
+                    records = _checked(records, version)
+                if acks != NO_ACKS and partition.is_synced and room.is_full_of_appends:
+                    raise _too_slow(room)
+                appended = partition.append(records, now_ms)
+            except KafkaError as error:
+                first_error = first_error or error
+                answer = _refuse(PartitionProduceResponse(index=data.index), error, version)
+            else:
+                answer = PartitionProduceResponse(
+                    data.index,
+                    ErrorCode.NONE,
+                    appended.base_offset,
+                    appended.log_append_time_ms,
+                    partition.log.start_offset,
+                )
+                if acks != NO_ACKS and appended.last_offset >= partition.high_watermark:
+                    if pending is None:
+                        pending = PendingProduce(context, call)
+                    pending.add(partition, appended.last_offset + 1, answer)
+            answers.append(answer)
+        topics.append(TopicProduceResponse(name=name, partition_responses=answers))
+    _note_stall(context, clock.monotonic() - began)
+    if acks == NO_ACKS:
+        _end_silently(call, first_error)
+        return None
+    response = ProduceResponse(responses=topics)
+    if pending is not None:
+        pending.begin(response, request.timeout_ms)
+        return None
+    if first_error is not None:
+        _add_leaders(context, version, response)
+    return response
+
+
+def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
+    """What is wrong with the request as a whole."""
+    if not -1 <= request.acks <= 1:
+        return KafkaError(
+            ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, allowed are -1, 0 and 1"
+        )
+    if request.transactional_id is not None:
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
+    if not context.is_serving:
+        return KafkaError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is starting and leads nothing yet"
+        )
+    return None
+
+
+def _checked(records: memoryview | None, version: int) -> memoryview:
+    """Refuses batches that their attributes forbid; what is no batch at all, the log refuses."""
+    if records is None:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
+    if len(records) < HEADER_SIZE or records[MAGIC_POSITION] != MAGIC:
+        return records
+    attributes = records[_ATTRIBUTES]
+    if attributes & TRANSACTIONAL_FLAG:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
+    if version < _FIRST_WITH_ZSTD and attributes & COMPRESSION_MASK == _ZSTD:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"zstd needs Produce version {_FIRST_WITH_ZSTD}, this is {version}",
+        )
+    return records
+
+
+def _too_slow(room: WaitRoom) -> KafkaError:
+    return KafkaError(
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        f"the disk is too slow: {room.appends} batches wait for it already",
+    )
+
+
+def _note_stall(context: Context, seconds: float) -> None:
+    if seconds > STALL_SECONDS:
+        context.metrics.append_stalls += 1
+        context.metrics.append_stall_seconds += seconds
+
+
+def _refuse(
+    answer: PartitionProduceResponse, error: KafkaError, version: int
+) -> PartitionProduceResponse:
+    code = error.code
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_WITH_STORAGE_ERROR:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    answer.error_code = code
+    answer.error_message = error.message
+    answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
+    return answer
+
+
+def _end_silently(call: Call, error: KafkaError | None) -> None:
+    """With acks 0 a closed connection is the only way to say that something went wrong."""
+    if error is None:
+        call.skip()
+    else:
+        call.disconnect(f"produce with acks=0 was refused: {error}")
+
+
+def _add_leaders(context: Context, version: int, response: ProduceResponse) -> None:
+    """Tells those who asked the wrong broker whom to ask, so that they need not look (KIP-951)."""
+    if version < _FIRST_WITH_LEADERS:
+        return
+    endpoints: dict[int, NodeEndpoint] = {}
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            found = context.replicas.leader_state(topic.name, answer.index)
+            if found is None:
+                continue
+            state, broker = found
+            answer.current_leader = LeaderIdAndEpoch(
+                leader_id=broker.id, leader_epoch=state.leader_epoch
+            )
+            endpoints[broker.id] = NodeEndpoint(
+                node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
+            )
+    response.node_endpoints = list(endpoints.values())
+
+
+def _held_bytes(response: ProduceResponse) -> int:
+    return _REQUEST_BYTES + sum(
+        _TOPIC_BYTES + len(topic.name) + _PARTITION_BYTES * len(topic.partition_responses)
+        for topic in response.responses
+    )

@@ -1,0 +1,181 @@
+"""The port by which operators and the console look into a running broker, over HTTP.
+
+Knows pages, and nothing of what is in them. Whoever asks must know the cluster's secret, but for
+`/health`, which says no more than yes or no. A page is made in pieces: after each millisecond of
+work clients of the broker have their turn, and a reader that is slow holds no more than a piece.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import h11
+
+from brokers.replication.slices import Slices
+from brokers.server.context import Context
+from brokers.server.feed import Feed
+from brokers.server.logs import Log
+from brokers.server.metrics import render
+
+# A console, a Prometheus, a person or two.
+MAX_CONNECTIONS: Final = 32
+# Request line and headers.
+MAX_HEAD_BYTES: Final = 16_384
+# A request that has begun must come, and a connection without one may stay, this long.
+REQUEST_SECONDS: Final = 60.0
+# A page that its reader does not take in this time is given up.
+PAGE_SECONDS: Final = 60.0
+# Text is sent when so much of it is there.
+PIECE_BYTES: Final = 32_768
+_READ_BYTES: Final = 4_096
+
+_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+_JSON: Final = "application/json"
+
+Page = tuple[int, str, Iterator[str]]
+
+
+class InspectionPort:
+    """Belongs to the event loop."""
+
+    def __init__(self, context: Context, *, secret: str, log: Log) -> None:
+        self.port = 0
+        self._context = context
+        self._secret = secret.encode()
+        self._log = log
+        self._feed = Feed(context)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pages: dict[str, Callable[[dict[str, list[str]]], Awaitable[Page]]] = {
+            "/metrics": self._metrics,
+            "/feed": self._steps,
+            "/health": self._health,
+        }
+
+    async def open(self, host: str, port: int) -> None:
+        """OSError where the port cannot be had."""
+        assert self._secret, "without a secret the port stays closed"
+        self._server = await asyncio.start_server(self._connected, host, port, limit=_READ_BYTES)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a connection is served by a task"
+        self._tasks.add(task)
+        try:
+            if len(self._tasks) <= MAX_CONNECTIONS:
+                await self._serve(reader, writer)
+        except (OSError, TimeoutError, h11.ProtocolError) as error:
+            self._log.limited("inspection.failed", type(error).__name__, error=error)
+        except asyncio.CancelledError:
+            # The broker stops. The task has nobody else to tell, and asyncio would complain.
+            pass
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+        while True:
+            request = await _next_request(connection, reader)
+            if request is None:
+                return
+            async with asyncio.timeout(PAGE_SECONDS):
+                status, kind, pieces = await self._page(request)
+                await self._send(connection, writer, status, kind, pieces)
+            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
+                return
+            connection.start_next_cycle()
+
+    async def _send(
+        self,
+        connection: h11.Connection,
+        writer: asyncio.StreamWriter,
+        status: int,
+        kind: str,
+        pieces: Iterator[str],
+    ) -> None:
+        def put(event: h11.Response | h11.Data | h11.EndOfMessage) -> None:
+            writer.write(connection.send(event) or b"")
+
+        # The length is not known before all is made, so it goes in chunks.
+        headers = [("content-type", kind), ("cache-control", "no-store")]
+        if status == 401:
+            headers.append(("www-authenticate", "Bearer"))
+        put(h11.Response(status_code=status, headers=headers))
+        slices = Slices(self._context.clock)
+        waiting = bytearray()
+        for piece in pieces:
+            waiting += piece.encode()
+            if len(waiting) >= PIECE_BYTES:
+                put(h11.Data(data=bytes(waiting)))
+                waiting.clear()
+                await writer.drain()
+            await slices.breathe()
+        put(h11.Data(data=bytes(waiting)))
+        put(h11.EndOfMessage())
+        await writer.drain()
+
+    # -- pages -----------------------------------------------------------------------------------
+
+    async def _page(self, request: h11.Request) -> Page:
+        parts = urlsplit(request.target.decode("ascii", "replace"))
+        page = self._pages.get(parts.path)
+        if page is None:
+            return _refusal(404, f"there is no {parts.path!r} here; try {', '.join(self._pages)}")
+        if request.method != b"GET":
+            return _refusal(405, f"{request.method.decode('ascii', 'replace')} is not served")
+        if parts.path != "/health" and not self._is_known(request):
+            return _refusal(401, "this page wants the cluster's secret as a bearer token")
+        return await page(parse_qs(parts.query))
+
+    def _is_known(self, request: h11.Request) -> bool:
+        wanted = b"Bearer " + self._secret
+        given = [value for name, value in request.headers if name == b"authorization"]
+        return len(given) == 1 and hmac.compare_digest(given[0], wanted)
+
+    async def _metrics(self, _query: dict[str, list[str]]) -> Page:
+        return 200, _TEXT, render(self._context.metrics)
+
+    async def _health(self, _query: dict[str, list[str]]) -> Page:
+        if self._context.is_serving:
+            return 200, _JSON, iter(['{"serving": true}\n'])
+        return 503, _JSON, iter(['{"serving": false}\n'])
+
+    async def _steps(self, query: dict[str, list[str]]) -> Page:
+        since = query.get("since", ["0"])[-1]
+        if not since.isdecimal() or len(since) > 18:
+            return _refusal(400, f"since={since!r} is no number of a step")
+        return 200, _JSON, await self._feed.read(query.get("run", [""])[-1], int(since))
+
+
+def _refusal(status: int, sentence: str) -> Page:
+    return status, "text/plain; charset=utf-8", iter([sentence + "\n"])
+
+
+async def _next_request(
+    connection: h11.Connection, reader: asyncio.StreamReader
+) -> h11.Request | None:
+    """The next request, without its body; None where the peer has ended."""
+    request = None
+    async with asyncio.timeout(REQUEST_SECONDS):
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                connection.receive_data(await reader.read(_READ_BYTES))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.EndOfMessage):
+                return request
+            elif not isinstance(event, h11.Data):
+                return None

@@ -1,0 +1,339 @@
+"""The listening socket and all connections that came by it, with the limits that keep them apart.
+
+Knows no requests. Takes connections in while there is room, refuses them politely when there is
+none, ends those that have gone quiet or send a request too slowly, and at the end lets what is in
+flight be finished. What every connection shares is here: the buffer into which all of them receive,
+and the count of what they have not taken yet.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.protocol.connection import Connection
+from brokers.protocol.errors import ProtocolError
+from brokers.protocol.frames import FrameBuffers
+from brokers.server.client import (
+    FAILED,
+    GONE,
+    IDLE,
+    MAX_TOTAL_OUTPUT_BYTES,
+    SLOW,
+    STOPPED,
+    Client,
+)
+from brokers.server.dispatch import Dispatch
+from brokers.server.logs import Log
+from brokers.server.metrics import Metrics
+from brokers.server.peers import Peer
+
+# Everybody receives into this one; larger requests move to a buffer of their own.
+RECEIVE_BYTES: Final = 256 * 1024
+# Connections that may wait in the kernel to be accepted.
+BACKLOG: Final = 1_024
+# Accepted in one turn of the loop, at about 40 µs each, so that a flood leaves time for others.
+ACCEPTS_PER_TURN: Final = 32
+# How often connections are looked at for having gone quiet, and how many in one turn of the loop.
+SWEEP_SECONDS: Final = 5.0
+SWEPT_PER_TURN: Final = 500
+# No descriptor at all, not even the spare one: how long the door stays closed.
+FULL_SECONDS: Final = 1.0
+
+# Ends without a line of their own: the peer's or the operator's wish, or told where it happened.
+_UNTOLD: Final = frozenset({GONE, STOPPED, FAILED})
+
+_FULL_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+# What people send to a Kafka port by mistake, by its first bytes.
+_STRANGERS: Final = (
+    (b"\x16\x03", "a TLS handshake; this listener speaks plain text"),
+    (b"GET ", "HTTP; the console has another port"),
+    (b"POST", "HTTP; the console has another port"),
+    (b"HEAD", "HTTP; the console has another port"),
+    (b"PUT ", "HTTP; the console has another port"),
+    (b"OPTI", "HTTP; the console has another port"),
+    (b"SSH-", "SSH"),
+)
+
+
+class BindFailed(Exception):
+    """The port could not be had; the message is for whoever started the broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one listener bears."""
+
+    max_connections: int
+    max_connections_per_ip: int
+    idle_seconds: float
+    frame_seconds: float
+    max_frame_bytes: int
+
+
+class Listener:
+    """One for each port. Belongs to the event loop."""
+
+    def __init__(
+        self, dispatch: Dispatch, *, limits: Limits, clock: Clock, metrics: Metrics, log: Log
+    ) -> None:
+        self.dispatch = dispatch
+        self.metrics = metrics
+        self.now: Callable[[], float] = clock.monotonic
+        self.shared = memoryview(bytearray(RECEIVE_BYTES))
+        self.clients: set[Client] = set()
+        self.loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._log = log
+        self._buffers = FrameBuffers()
+        self._by_address: dict[str, int] = {}
+        self._to_flush: list[Client] = []
+        self._socket: socket.socket | None = None
+        self._spare_fd = -1
+        self._sweep: asyncio.Handle | None = None
+        self._reopening: asyncio.Handle | None = None
+        self._emptied: asyncio.Future[None] | None = None  # while the broker waits for the last one
+
+    # -- what connections share ------------------------------------------------------------------
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes that clients have not taken yet, of those that cannot take more now."""
+        return self.metrics.output_bytes
+
+    @output_bytes.setter
+    def output_bytes(self, count: int) -> None:
+        self.metrics.output_bytes = count
+
+    @property
+    def is_crowded(self) -> bool:
+        return self.metrics.output_bytes > MAX_TOTAL_OUTPUT_BYTES
+
+    def flush_soon(self, client: Client) -> None:
+        """The client has answers to send, and may get more of them in this turn of the loop."""
+        if not self._to_flush:
+            self.loop.call_soon(self._flush_collected)
+        self._to_flush.append(client)
+
+    def _flush_collected(self) -> None:
+        clients, self._to_flush = self._to_flush, []
+        for client in clients:
+            client.flush_collected()
+
+    def describe(self, client: Client, error: ProtocolError) -> str:
+        """What was wrong with received bytes, and what they look like if we know that."""
+        if client.requests == 0:
+            first = bytes(self.shared[:4])
+            for start, meaning in _STRANGERS:
+                if first.startswith(start):
+                    return f"the first bytes look like {meaning}"
+        return str(error)
+
+    def bug(self, error: Exception) -> None:
+        """A connection has met what cannot happen, and ends."""
+        self.metrics.handler_failures += 1
+        self._log.bug("connection.failed", error)
+
+    def closed(self, client: Client, reason: str, detail: str | None) -> None:
+        """A client's connection has ended; one line tells of it unless it just left."""
+        self.clients.discard(client)
+        self.metrics.connections -= 1
+        if self._emptied is not None and not self.clients and not self._emptied.done():
+            self._emptied.set_result(None)
+        self.metrics.closed(reason)
+        address = client.peer.address
+        left = self._by_address[address] - 1
+        if left:
+            self._by_address[address] = left
+        else:
+            del self._by_address[address]
+        if reason not in _UNTOLD or detail is not None:
+            kind = f"{reason} http" if detail and "HTTP" in detail else reason
+            peer = f"{address}:{client.peer.port}"
+            self._log.limited("connection.closed", kind, reason=reason, detail=detail, peer=peer)
+
+    # -- the door --------------------------------------------------------------------------------
+
+    def open(self, host: str, port: int) -> int:
+        """Listens; returns the port, which is a free one for port 0. BindFailed says why not."""
+        try:
+            family, kind, protocol, _name, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+        except OSError as error:
+            raise BindFailed(f"{host!r} is no address of this machine: {error}") from error
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            sock.bind(address)
+            sock.listen(BACKLOG)
+        except OSError as error:
+            sock.close()
+            raise BindFailed(_bind_sentence(host, port, error)) from error
+        self._socket = sock
+        self._take_spare()
+        self.loop.add_reader(sock, self._accept)
+        self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
+        taken: int = sock.getsockname()[1]
+        return taken
+
+    def _accept(self) -> None:
+        assert self._socket is not None, "the listener is closed"
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = self._socket.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _FULL_ERRNOS:
+                    self._refuse_one(error)
+                    return
+                continue  # the peer left before it was let in
+            self._admit(sock, address[0], address[1])
+
+    def _admit(self, sock: socket.socket, host: str, port: int) -> None:
+        limits = self._limits
+        here = self._by_address.get(host, 0)
+        if len(self.clients) >= limits.max_connections or here >= limits.max_connections_per_ip:
+            sock.close()
+            self.metrics.closed("refused, too many")
+            self._log.limited(
+                "connection.refused",
+                "too many",
+                peer=host,
+                connections=len(self.clients),
+                of_this_address=here,
+                limit=limits.max_connections,
+                limit_per_address=limits.max_connections_per_ip,
+            )
+            return
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # The kernel notices in time that a peer's machine has gone without a word.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        except OSError:
+            sock.close()  # the peer left meanwhile
+            return
+        machine = Connection(
+            self.dispatch.apis,
+            self._buffers,
+            must_authenticate=False,
+            frame_limit=limits.max_frame_bytes,
+        )
+        client = Client(sock, Peer(address=host, port=port), machine, self)
+        self._by_address[host] = here + 1
+        self.clients.add(client)
+        self.metrics.connections += 1
+        self.metrics.connections_opened += 1
+        client.start(self.now())
+
+    def _refuse_one(self, error: OSError) -> None:
+        """No descriptor is left: the spare one lets a peer in, to be told by a close, and out."""
+        assert self._socket is not None, "the listener is closed"
+        self._log.limited(
+            "connection.refused", "no descriptor", error=str(error), connections=len(self.clients)
+        )
+        if self._spare_fd < 0:
+            self.loop.remove_reader(self._socket)
+            self._reopening = self.loop.call_later(FULL_SECONDS, self._reopen)
+            return
+        os.close(self._spare_fd)
+        self._spare_fd = -1
+        with suppress(OSError):
+            sock, _address = self._socket.accept()
+            sock.close()
+        self._take_spare()
+
+    def _reopen(self) -> None:
+        assert self._socket is not None, "the listener is closed"
+        self._take_spare()
+        self.loop.add_reader(self._socket, self._accept)
+
+    def _take_spare(self) -> None:
+        with suppress(OSError):
+            self._spare_fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    # -- the quiet and the slow ------------------------------------------------------------------
+
+    @property
+    def _sweep_seconds(self) -> float:
+        return min(SWEEP_SECONDS, self._limits.idle_seconds / 4, self._limits.frame_seconds / 4)
+
+    def _start_sweep(self) -> None:
+        self._sweep_some(iter(list(self.clients)))
+
+    def _sweep_some(self, clients: Iterator[Client]) -> None:
+        """Looks at some connections, and leaves the rest to the next turn of the loop."""
+        now = self.now()
+        seen = 0
+        for client in islice(clients, SWEPT_PER_TURN):
+            seen += 1
+            if not client.is_closed:
+                self._look_at(client, now)
+        if seen == SWEPT_PER_TURN:
+            self._sweep = self.loop.call_soon(self._sweep_some, clients)
+        else:
+            self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
+
+    def _look_at(self, client: Client, now: float) -> None:
+        limits = self._limits
+        if not client.machine.is_inside_frame:
+            client.frame_mark = -1
+        elif client.frame_mark != client.requests:
+            # It is another frame than the last time, if there was one then.
+            client.frame_mark = client.requests
+            client.frame_since = now
+        elif now - client.frame_since > limits.frame_seconds:
+            client.close(SLOW, detail=f"a request took more than {limits.frame_seconds:g} s")
+            return
+        # Whoever waits for an answer is not idle, unless it is for one that it does not take.
+        is_waiting = client.machine.waiting and not client.output.size
+        if now - client.last_active > limits.idle_seconds and not is_waiting:
+            client.close(IDLE, detail=None)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def stop_accepting(self) -> None:
+        """Closes the door; whoever is inside stays."""
+        for handle in (self._sweep, self._reopening):
+            if handle is not None:
+                handle.cancel()
+        if self._socket is not None:
+            self.loop.remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+        if self._spare_fd >= 0:
+            os.close(self._spare_fd)
+            self._spare_fd = -1
+
+    async def stop(self, grace_seconds: float) -> int:
+        """Takes no more requests, waits for those in flight; returns how many were cut off."""
+        self.stop_accepting()
+        for client in list(self.clients):
+            client.stop()
+        if self.clients:
+            self._emptied = self.loop.create_future()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace_seconds):
+                    await self._emptied
+        cut = list(self.clients)
+        for client in cut:
+            client.close(STOPPED)
+        return len(cut)
+
+
+def _bind_sentence(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken by another program; choose another port"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {host} needs rights this user lacks; choose one above 1023"
+    return f"port {port} of {host} cannot be used: {error.strerror or error}"

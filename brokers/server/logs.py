@@ -1,0 +1,129 @@
+"""What a broker tells its operator: one line of JSON per event, on stderr.
+
+The lines have the form that structlog gives to the other processes, and are written without it: its
+import costs a third of the time in which a broker has to answer its first client. An event that
+peers can cause at will goes through `limited`, which writes a few lines of each kind per minute and
+counts the rest.
+"""
+
+import json
+import os
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.clock import Clock
+
+STDERR: Final = 2
+# Of one kind of event in one period: enough to see what is going on.
+MAX_LINES_OF_A_KIND: Final = 5
+PERIOD_SECONDS: Final = 60.0
+# Kinds are written out in the code, so there are dozens; a kind made from a peer's bytes is a bug.
+MAX_KINDS: Final = 1_000
+# A line longer than a pipe's atomic write may be torn by another process, and helps no reader.
+MAX_VALUE_CHARS: Final = 2_000
+
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass(slots=True)
+class _Kind:
+    since: float
+    written: int = 0
+    held_back: int = 0
+
+
+class Log:
+    """Writes events. `keys` of the constructor stand on every line."""
+
+    def __init__(
+        self, clock: Clock, *, write: Callable[[bytes], object] | None = None, **keys: object
+    ) -> None:
+        self._clock = clock
+        self._write = write or _to_stderr
+        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._keys: dict[str, object] = keys
+
+    def info(self, event: str, /, **keys: object) -> None:
+        """An operator would want it in a quiet week."""
+        self._line("info", event, keys)
+
+    def warning(self, event: str, /, **keys: object) -> None:
+        """Someone should look."""
+        self._line("warning", event, keys)
+
+    def error(self, event: str, /, **keys: object) -> None:
+        """Someone must look."""
+        self._line("error", event, keys)
+
+    def bug(self, event: str, error: BaseException, /, **keys: object) -> None:
+        """Something that cannot happen did; with where, and once per period for each place."""
+        trace = "".join(traceback.format_exception(error))
+        places = traceback.extract_tb(error.__traceback__)
+        kind = f"{type(error).__name__} {places[-1] if places else None}"
+        if self._may_write(event, kind, keys):
+            self._line("error", event, {**keys, "error": repr(error), "exception": trace})
+
+    def limited(self, event: str, kind: str, /, **keys: object) -> None:
+        """A warning of which there may be thousands; `kind` is one of a few words of ours."""
+        if self._may_write(event, kind, keys):
+            self._line("warning", event, keys)
+
+    def _may_write(self, event: str, kind: str, keys: dict[str, object]) -> bool:
+        now = self._clock.monotonic()
+        entry = self._kinds.get((event, kind))
+        if entry is None or now - entry.since >= PERIOD_SECONDS:
+            if entry is not None and entry.held_back:
+                keys["held_back"] = entry.held_back
+            if len(self._kinds) >= MAX_KINDS:
+                self._kinds.clear()
+            entry = self._kinds[event, kind] = _Kind(now)
+        if entry.written >= MAX_LINES_OF_A_KIND:
+            entry.held_back += 1
+            return False
+        entry.written += 1
+        return True
+
+    def _line(self, level: str, event: str, keys: dict[str, object]) -> None:
+        line = {
+            "timestamp": iso_time(self._clock.now_ms()),
+            "level": level,
+            "event": event,
+            **self._keys,
+            **{name: _readable(value) for name, value in keys.items()},
+        }
+        self._write((json.dumps(line) + "\n").encode())
+
+
+def _readable(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    return text if len(text) <= MAX_VALUE_CHARS else f"…{text[-MAX_VALUE_CHARS:]}"
+
+
+def _to_stderr(line: bytes) -> None:
+    # A reader that went away must not take the broker with it.
+    with suppress(OSError):
+        os.write(STDERR, line)
+
+
+def iso_time(now_ms: int) -> str:
+    """Milliseconds since 1970 as `2026-11-18T12:00:00.000Z`."""
+    days, rest = divmod(now_ms, _DAY_MS)
+    # Howard Hinnant's civil_from_days: years begin in March, so that a leap day ends one.
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (
+        day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    seconds, ms = divmod(rest, 1000)
+    hours, seconds = divmod(seconds, 3600)
+    clock = f"{hours:02}:{seconds // 60:02}:{seconds % 60:02}.{ms:03}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"

@@ -1,0 +1,199 @@
+"""What a broker counts about itself, and how Prometheus reads it.
+
+Counting is a few additions, because it happens on every request; names, kinds and sentences stand
+in the table `ROWS`, and all work on text is done by `render`, in pieces that its caller may spread
+over many turns of the event loop.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+# Buckets double from one microsecond; the last one is for all beyond half a minute.
+BUCKETS: Final = 26
+BOUNDS: Final = tuple((1 << power) / 1e6 for power in range(BUCKETS - 1))
+# An append that keeps the loop from everything else for this long is a stall.
+STALL_SECONDS: Final = 0.010
+
+
+class Kind(Enum):
+    """Prometheus's words."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One metric: the attribute of `Metrics` that holds it, and what readers are told of it."""
+
+    name: str
+    attribute: str
+    kind: Kind
+    sentence: str
+    label: str = ""  # where the attribute is a mapping: what its keys are
+
+
+ROWS: Final = (
+    Row(
+        name="samsa_request_seconds",
+        attribute="requests",
+        kind=Kind.HISTOGRAM,
+        sentence="Time from the arrival of a request to its answer, waits included.",
+        label="api",
+    ),
+    Row(
+        name="samsa_loop_delay_seconds",
+        attribute="loop_delay",
+        kind=Kind.HISTOGRAM,
+        sentence="How much later than planned the event loop got to a timer.",
+    ),
+    Row(
+        name="samsa_received_bytes_total",
+        attribute="bytes_in",
+        kind=Kind.COUNTER,
+        sentence="Bytes received from clients.",
+    ),
+    Row(
+        name="samsa_sent_bytes_total",
+        attribute="bytes_out",
+        kind=Kind.COUNTER,
+        sentence="Bytes sent to clients.",
+    ),
+    Row(
+        name="samsa_connections",
+        attribute="connections",
+        kind=Kind.GAUGE,
+        sentence="Client connections that are open.",
+    ),
+    Row(
+        name="samsa_connections_opened_total",
+        attribute="connections_opened",
+        kind=Kind.COUNTER,
+        sentence="Client connections that were accepted.",
+    ),
+    Row(
+        name="samsa_connections_closed_total",
+        attribute="connections_closed",
+        kind=Kind.COUNTER,
+        sentence="Client connections that ended, by what ended them.",
+        label="reason",
+    ),
+    Row(
+        name="samsa_output_bytes",
+        attribute="output_bytes",
+        kind=Kind.GAUGE,
+        sentence="Bytes of answers that clients have not taken yet.",
+    ),
+    Row(
+        name="samsa_append_stalls_total",
+        attribute="append_stalls",
+        kind=Kind.COUNTER,
+        sentence="Appends that kept the event loop for more than 10 ms.",
+    ),
+    Row(
+        name="samsa_append_stall_seconds_total",
+        attribute="append_stall_seconds",
+        kind=Kind.COUNTER,
+        sentence="Time that those appends took.",
+    ),
+    Row(
+        name="samsa_handler_failures_total",
+        attribute="handler_failures",
+        kind=Kind.COUNTER,
+        sentence="Requests on which a handler failed by a bug; each cost its connection.",
+    ),
+    Row(
+        name="samsa_partitions",
+        attribute="partitions",
+        kind=Kind.GAUGE,
+        sentence="Partitions that this broker leads.",
+    ),
+)
+
+
+class Histogram:
+    """Counts of durations in buckets that double, and their sum."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * BUCKETS
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        power = int(seconds * 1e6).bit_length()
+        self.counts[power if power < BUCKETS else -1] += 1
+        self.total += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+
+class Metrics:
+    """See the module. Belongs to the event loop."""
+
+    __slots__ = tuple(row.attribute for row in ROWS)
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Histogram] = {}
+        self.loop_delay = Histogram()
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.connections = 0
+        self.connections_opened = 0
+        self.connections_closed: dict[str, int] = {}
+        self.output_bytes = 0
+        self.append_stalls = 0
+        self.append_stall_seconds = 0.0
+        self.handler_failures = 0
+        self.partitions = 0
+
+    def requests_of(self, api: str) -> Histogram:
+        """The histogram of one API, to be kept by whoever counts there."""
+        return self.requests.setdefault(api, Histogram())
+
+    def closed(self, reason: str) -> None:
+        """A connection ended; reasons are words of ours."""
+        self.connections_closed[reason] = self.connections_closed.get(reason, 0) + 1
+
+
+def render(metrics: Metrics) -> Iterator[str]:
+    """Prometheus's text, in pieces of one series each."""
+    for row in ROWS:
+        value = getattr(metrics, row.attribute)
+        yield f"# HELP {row.name} {row.sentence}\n# TYPE {row.name} {row.kind.value}\n"
+        series = list(value.items()) if isinstance(value, Mapping) else [("", value)]
+        for key, one in series:
+            labels = [f'{row.label}="{escape(key)}"'] if row.label else []
+            yield "".join(_series(row.name, labels, one))
+
+
+def _series(name: str, labels: list[str], value: Histogram | float) -> Iterator[str]:
+    if not isinstance(value, Histogram):
+        yield f"{name}{_braces(labels)} {value}\n"
+        return
+    count = 0
+    for bound, here in zip(BOUNDS, value.counts, strict=False):
+        count += here
+        yield f"{name}_bucket{_braces([*labels, _le(f'{bound:.6f}')])} {count}\n"
+    count += value.counts[-1]
+    yield f"{name}_bucket{_braces([*labels, _le('+Inf')])} {count}\n"
+    yield f"{name}_sum{_braces(labels)} {value.total:.6f}\n{name}_count{_braces(labels)} {count}\n"
+
+
+def _le(bound: str) -> str:
+    return f'le="{bound}"'
+
+
+def _braces(labels: Iterable[str]) -> str:
+    text = ",".join(labels)
+    return f"{{{text}}}" if text else ""
+
+
+def escape(value: str) -> str:
+    """A label's value as Prometheus wants it between quotes."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,137 @@
+"""What one connection still has to send: bytes and file ranges, in order, without copying either.
+
+Knows a socket and no requests. Small answers leave in one call; a header leaves with the promise
+that more follows, so that it shares a packet with the file bytes that the kernel sends behind it.
+One turn sends no more than its share, so that a reader of gigabytes does not starve the others.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Sized
+from typing import Final, TypeAlias
+
+from brokers.server.file_range import FileRange
+
+# What one connection may send before others have their turn: about half a millisecond of work.
+TURN_BYTES: Final = 1024 * 1024
+# Up to here buffers are joined, which costs less than a call that gathers them.
+JOINED_BYTES: Final = 65_536
+# Buffers of one gathering call; the kernel allows 1024, and more than this gains nothing.
+MAX_GATHERED: Final = 64
+
+_Chunk: TypeAlias = "bytes | bytearray | memoryview"
+
+
+class FileShrank(Exception):
+    """A log file ended before the bytes that an answer had promised; the connection is lost."""
+
+
+class Output:
+    """The queue of one connection. `size` counts what was added and not sent yet."""
+
+    __slots__ = ("_has_files", "_items", "_sent", "_socket", "size")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.size = 0
+        self._socket = sock
+        self._items: list[Sized] = []
+        self._sent = 0  # bytes of the first item that have left
+        self._has_files = False  # maybe; until the queue is empty
+
+    def add(self, buffers: list[Sized]) -> None:
+        """Puts buffers at the end. Empty ones do not come this far: no answer has any."""
+        self._items += buffers
+        size = 0
+        for buffer in buffers:
+            if type(buffer) is FileRange:
+                self._has_files = True
+            size += len(buffer)
+        self.size += size
+
+    def drain(self) -> int:
+        """Sends what the socket takes and the turn allows; how many bytes that was.
+
+        OSError where the peer is gone, FileShrank where a file is.
+        """
+        items, size = self._items, self.size
+        if size <= JOINED_BYTES and not self._has_files and not self._sent:
+            # The common case, written out: all answers of a turn in one call.
+            data = items[0] if len(items) == 1 else b"".join(items)  # type: ignore[arg-type]
+            try:
+                count = self._socket.send(data)  # type: ignore[arg-type]
+            except BlockingIOError:
+                return 0
+            if count == size:
+                items.clear()
+                self.size = 0
+            else:
+                self._advance(count)
+            return count
+        return self._drain_in_parts()
+
+    def _drain_in_parts(self) -> int:
+        left = TURN_BYTES
+        try:
+            while self._items and left > 0:
+                first = self._items[0]
+                if isinstance(first, FileRange):
+                    wanted = min(len(first) - self._sent, left)
+                    count = self._send_file(first, wanted)
+                else:
+                    wanted, count = self._send_bytes(left)
+                left -= count
+                self._advance(count)
+                if count < wanted:
+                    break
+        except BlockingIOError:
+            pass
+        return TURN_BYTES - left
+
+    def _send_file(self, piece: FileRange, length: int) -> int:
+        count = os.sendfile(self._socket.fileno(), piece.fd, piece.position + self._sent, length)
+        if count == 0:
+            raise FileShrank(f"{length} bytes at {piece.position + self._sent} are missing")
+        return count
+
+    def _send_bytes(self, left: int) -> tuple[int, int]:
+        """Sends the bytes in front of the next file range; how many were tried, and sent."""
+        chunks: list[memoryview] = []
+        tried = 0
+        flags = 0
+        for chunk in self._chunks():
+            if isinstance(chunk, FileRange) or tried == left or len(chunks) == MAX_GATHERED:
+                flags = socket.MSG_MORE
+                break
+            part = memoryview(chunk)[: left - tried]
+            chunks.append(part)
+            tried += len(part)
+        return tried, self._socket.sendmsg(chunks, (), flags)
+
+    def _chunks(self) -> Iterator["_Chunk | FileRange"]:
+        first = self._items[0]
+        yield memoryview(first)[self._sent :]  # type: ignore[arg-type]
+        yield from self._items[1:]  # type: ignore[misc]
+
+    def _advance(self, count: int) -> None:
+        """Takes what was sent off the queue, and lets go of files that are through."""
+        self.size -= count
+        done = 0
+        self._sent += count
+        for item in self._items:
+            if self._sent < len(item):
+                break
+            self._sent -= len(item)
+            done += 1
+            if isinstance(item, FileRange):
+                item.release()
+        del self._items[:done]
+        if not self._items:
+            self._has_files = False
+
+    def close(self) -> None:
+        """Forgets everything and lets go of every file."""
+        for item in self._items:
+            if isinstance(item, FileRange):
+                item.release()
+        self._items.clear()
+        self.size = self._sent = 0

@@ -1,0 +1,48 @@
+"""What this broker serves: one handler for each API, and the list is what is advertised."""
+
+from typing import Final
+
+from brokers.server.dispatch import HandlerModule
+from brokers.server.handlers import (
+    alter_configs,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    fetch,
+    incremental_alter_configs,
+    init_producer_id,
+    list_config_resources,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+)
+
+HANDLERS: Final[tuple[HandlerModule, ...]] = (
+    alter_configs,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    fetch,
+    incremental_alter_configs,
+    init_producer_id,
+    list_config_resources,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+)

@@ -1,0 +1,40 @@
+"""What this broker serves and announces: a contract with every client that has ever asked."""
+
+from brokers.protocol.apis import APIS
+from brokers.server.served import HANDLERS
+
+# API → the versions announced. A range never shrinks, and nothing is announced that is not here.
+ANNOUNCED = {
+    "Produce": (0, 11),
+    "Fetch": (4, 18),
+    "ListOffsets": (1, 11),
+    "Metadata": (0, 13),
+    "ApiVersions": (0, 4),
+    "CreateTopics": (2, 7),
+    "DeleteTopics": (1, 6),
+    "DeleteRecords": (0, 2),
+    "InitProducerId": (0, 5),
+    "OffsetForLeaderEpoch": (2, 4),
+    "DescribeConfigs": (1, 4),
+    "AlterConfigs": (0, 2),
+    "DescribeLogDirs": (1, 5),
+    "CreatePartitions": (0, 3),
+    "IncrementalAlterConfigs": (0, 1),
+    "DescribeCluster": (0, 2),
+    "DescribeProducers": (0, 0),
+    "ListConfigResources": (0, 1),
+    "DescribeTopicPartitions": (0, 0),
+}
+
+
+def test_each_api_is_served_in_its_whole_range_and_nothing_else_is() -> None:
+    announced = {api.name: api.advertised for api in (module.SERVED.api() for module in HANDLERS)}
+
+    assert announced == ANNOUNCED
+
+
+def test_only_produce_announces_more_than_it_serves() -> None:
+    served = [module.SERVED.api() for module in HANDLERS]
+
+    assert [api.name for api in served if api.advertised != api.versions] == ["Produce"]
+    assert APIS[0].versions == (3, 13)
