@@ -1,0 +1,126 @@
+"""The agent's life: take the home, bring the tables up to date, serve brokers until told to stop.
+
+The composition root of the control plane: the only place that knows all of its parts.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from typing import Final
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connections
+
+from brokers.clock import Clock, SystemClock
+from brokers.controlplane import services
+from brokers.controlplane.agent import home
+from brokers.controlplane.agent.processes import watch_process
+from brokers.controlplane.agent.server import AgentServer
+from brokers.controlplane.agent.tables import ensure_tables
+from brokers.controlplane.feed import make_feed
+from brokers.controlplane.logs import forward_libraries, log
+from brokers.controlplane.membership import Membership, former_members
+from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, OrmStore
+
+# The cluster that a home begins with; a console may come to show others beside it.
+FIRST_CLUSTER: Final = "local"
+# How often sessions are looked through; a session that is silent ends this much late at most.
+TICK_S: Final = 0.5
+# A loop that was held up for this long, by a machine that slept, could hear nobody meanwhile.
+HELD_UP_S: Final = 3.0
+
+
+def run() -> None:
+    """Be the agent of this home until SIGTERM or SIGINT."""
+    forward_libraries()
+    with home.locked(settings.SAMSA_HOME):
+        asyncio.run(_serve(SystemClock()))
+
+
+async def _serve(clock: Clock) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(_be_agent(clock))
+        await stopped.wait()
+        serving.cancel()
+    log.info("agent.stopped")
+
+
+async def _be_agent(clock: Clock) -> None:
+    agent_id = home.agent_id(settings.SAMSA_HOME)
+    cluster_id = await _ready_database(agent_id, clock)
+    store = OrmStore(cluster_id=cluster_id, clock=clock, feed=make_feed())
+    membership = Membership(store, agent_id=agent_id, clock=clock, watch=watch_process)
+    server = AgentServer(membership, path=settings.SAMSA_AGENT_SOCKET)
+    try:
+        await store.start()
+        former = await store.ask(
+            former_members, patience_s=PATIENCE_S, cluster_id=cluster_id, agent_id=agent_id
+        )
+        membership.expect_former(former)
+        await server.start()
+        log.info("agent.started", cluster=cluster_id, version=store.image.version)
+        say_ready()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(store.run())
+            tasks.create_task(membership.run())
+            tasks.create_task(_watch_sessions(membership, clock))
+    finally:
+        await server.close()
+        membership.close()
+        await store.close()
+
+
+async def _ready_database(agent_id: str, clock: Clock) -> str:
+    """Return the cluster's id once the database answers and has its tables."""
+    pause = FIRST_PAUSE_S
+    while True:
+        try:
+            return await asyncio.to_thread(_begin, agent_id, clock.now_ms())
+        except (OperationalError, InterfaceError) as error:
+            log.limited(
+                "database.unreachable",
+                error=str(error).strip(),
+                advice="check that the database of DATABASE_URL runs and may be logged in to",
+            )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def _begin(agent_id: str, now_ms: int) -> str:
+    try:
+        ensure_tables()
+        cluster = services.ensure_cluster(name=FIRST_CLUSTER, now_ms=now_ms)
+        services.start_agent(
+            cluster_id=cluster.cluster_id,
+            agent_id=agent_id,
+            host=home.host_name(),
+            boot_id=home.boot_id(),
+            now_ms=now_ms,
+        )
+    finally:
+        # This thread's; the store has its own.
+        connections.close_all()
+    return cluster.cluster_id
+
+
+async def _watch_sessions(membership: Membership, clock: Clock) -> None:
+    last = clock.monotonic()
+    while True:
+        await asyncio.sleep(TICK_S)
+        now = clock.monotonic()
+        if now - last > HELD_UP_S:
+            membership.renew_all()
+        last = now
+        membership.end_expired()
+
+
+def say_ready() -> None:
+    """Tell whoever started this process, where somebody waits."""
+    if settings.SAMSA_READY_FD >= 0:
+        with os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
+            pipe.write(json.dumps({"ready": True}) + "\n")

@@ -1,0 +1,217 @@
+"""The agent's socket: one connection for each broker of this host.
+
+Speaks `brokers.cluster.link`. Every message of a broker is answered by its `Attachment`; this
+module knows connections, their order and their bounds, and nothing about clusters. What a broker
+sends is not trusted: the worst bytes cost it its connection.
+"""
+
+import asyncio
+import os
+from contextlib import aclosing, suppress
+from pathlib import Path
+from socket import SO_PEERCRED, SOL_SOCKET
+from struct import Struct
+from traceback import format_exception
+from typing import Final
+
+from brokers.cluster import link
+from brokers.cluster.image import Position
+from brokers.cluster.store import MetadataRegressed
+from brokers.controlplane.agent.processes import identity_of
+from brokers.controlplane.history import Entry
+from brokers.controlplane.logs import log
+from brokers.controlplane.membership import Attachment, Membership
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+READ_BYTES: Final = 64 * 2**10
+# What a reader that is slow may leave waiting here before the feed stops for it.
+WRITE_AHEAD_BYTES: Final = 2**20
+# A broker says who it is as soon as it is connected.
+REGISTER_WITHIN_S: Final = 10.0
+PING_EVERY_S: Final = 1.0
+# Calls of one broker that are under way; each may hold 500 proposals, and the database does one
+# after the other anyway.
+MAX_CALLS: Final = 16
+# More brokers than a host has cores by far, and few enough descriptors.
+MAX_CONNECTIONS: Final = 256
+# What a socket tells of the process at its other end: pid, user, group.
+CREDENTIALS: Final = Struct("3i")
+
+
+class AgentServer:
+    """See the module. `start` listens; `close` hangs up on everybody."""
+
+    def __init__(self, membership: Membership, *, path: Path) -> None:
+        self._membership = membership
+        self._path = path
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen; whoever holds the home's lock may take a socket that a dead agent has left."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, self._path)
+        self._path.chmod(0o600)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._connections:
+            task.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+        self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a connection is served by a task"
+        self._connections.add(task)
+        try:
+            if len(self._connections) <= MAX_CONNECTIONS:
+                await _Connection(self._membership, reader, writer).serve()
+            else:
+                log.limited("link.refused", connections=len(self._connections))
+        except asyncio.CancelledError:
+            # The agent stops: the broker sees its link cut and looks for the next agent.
+            pass
+        finally:
+            self._connections.discard(task)
+            writer.transport.abort()
+
+
+class _HungUp(Exception):
+    """The connection is over, for an ordinary reason."""
+
+
+class _Connection:
+    """One broker's link, from its first byte to its last."""
+
+    def __init__(
+        self,
+        membership: Membership,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._store = membership.store
+        self._membership = membership
+        self._reader = reader
+        self._writer = writer
+        self._attachment = Attachment(membership, process=_peer_of(writer))
+        self._calls = asyncio.Semaphore(MAX_CALLS)
+        writer.transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
+
+    async def serve(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read(tasks))
+        except* (_HungUp, ConnectionError):
+            pass
+        except* KafkaError as refusals:
+            await self._refuse(refusals)
+        except* link.MalformedFrame as malformed:
+            log.limited("link.malformed", error=str(malformed.exceptions[0]))
+        # One broker's connection must not end its neighbours, whatever it has set off here.
+        except* Exception as bugs:  # noqa: BLE001
+            log.error("link.failed", error=repr(bugs), exception="".join(format_exception(bugs)))
+        finally:
+            self._attachment.close()
+
+    async def _read(self, tasks: asyncio.TaskGroup) -> None:
+        frames = link.FrameReader(link.decode_from_broker)
+        try:
+            async with asyncio.timeout(REGISTER_WITHIN_S) as deadline:
+                while data := await self._reader.read(READ_BYTES):
+                    for message in frames.feed(data):
+                        await self._take(message, tasks)
+                        deadline.reschedule(None)
+        except TimeoutError:
+            log.limited("link.silent", seconds=REGISTER_WITHIN_S)
+        raise _HungUp
+
+    async def _take(self, message: link.FromBroker, tasks: asyncio.TaskGroup) -> None:
+        if isinstance(message, link.Register):
+            await self._register(message)
+            tasks.create_task(self._ping())
+            return
+        if self._attachment.session is None:
+            raise link.MalformedFrame(f"{type(message).__name__} before Register")
+        match message:
+            case link.Follow(after=after):
+                # Before anything that comes behind it is done.
+                self._store.check(after)
+                tasks.create_task(self._feed(after))
+            case link.Propose():
+                # Reading waits here while too much is under way, and with it the broker.
+                await self._calls.acquire()
+                tasks.create_task(self._propose(message))
+            case link.Applied(version=version):
+                self._attachment.applied(version)
+            case link.Pong():
+                self._attachment.answered()
+
+    async def _register(self, message: link.Register) -> None:
+        if message.link_version != link.LINK_VERSION:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"the broker speaks version {message.link_version} of the link, its agent "
+                f"{link.LINK_VERSION}: restart both from one checkout",
+            )
+        if self._attachment.session is not None:
+            raise link.MalformedFrame("a second Register")
+        self._send(link.encode(await self._attachment.register(message.registration)))
+
+    async def _feed(self, after: Position) -> None:
+        """Send all that happens after a position; a slow reader holds up nobody else."""
+        async with aclosing(self._attachment.updates(after)) as updates:
+            async for update in updates:
+                for frame in (
+                    [update.encoded] if isinstance(update, Entry) else link.encode_snapshot(update)
+                ):
+                    self._send(frame)
+                    await self._writer.drain()
+
+    async def _propose(self, message: link.Propose) -> None:
+        try:
+            outcomes = await self._attachment.propose(message.proposals)
+            answer = link.Outcomes(request_no=message.request_no, outcomes=tuple(outcomes))
+        except ConnectionError:
+            answer = link.Outcomes(request_no=message.request_no, outcomes=(), is_later=True)
+        finally:
+            self._calls.release()
+        self._send(link.encode(answer))
+
+    async def _ping(self) -> None:
+        session = self._attachment.session
+        while session is not None and self._membership.is_current(session):
+            self._send(link.encode(link.Ping(db_age_ms=self._store.read_age_ms)))
+            await asyncio.sleep(PING_EVERY_S)
+        # Its session is over, so the broker must come again.
+        raise _HungUp
+
+    def _send(self, frame: bytes) -> None:
+        if self._writer.is_closing():
+            raise _HungUp
+        self._writer.write(frame)
+
+    async def _refuse(self, refusals: BaseExceptionGroup[KafkaError]) -> None:
+        refusal = refusals.exceptions[0]
+        while isinstance(refusal, BaseExceptionGroup):
+            refusal = refusal.exceptions[0]
+        event = "metadata.regressed" if isinstance(refusal, MetadataRegressed) else "link.refused"
+        # A broker that is refused comes again, twice a second.
+        log.limited(event, error=refusal.message, code=refusal.code.name)
+        with suppress(_HungUp, ConnectionError):
+            self._send(link.encode(link.Refused(error=refusal.code, message=refusal.message)))
+            await self._writer.drain()
+            self._writer.close()
+            await self._writer.wait_closed()
+
+
+def _peer_of(writer: asyncio.StreamWriter) -> str:
+    """Return the process at the other end as the kernel knows it; empty from another namespace."""
+    socket = writer.get_extra_info("socket")
+    packed = socket.getsockopt(SOL_SOCKET, SO_PEERCRED, CREDENTIALS.size)
+    pid, _, _ = CREDENTIALS.unpack(packed)
+    # The agent's own process is a test's.
+    return "" if pid in {0, os.getpid()} else identity_of(pid)

@@ -1,0 +1,88 @@
+"""The database of the control plane: which one it is, one moment of it, and transactions.
+
+What differs between SQLite and PostgreSQL is said here and in `feed`, nowhere else.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+from django.db import DatabaseError, IntegrityError, connections, router, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from brokers.controlplane import models
+
+# Where the new version is told to whoever listens, on a database that can.
+CHANNEL: Final = "samsa_changes"
+# Two writers that meet (the same new topic, the same proposal by two agents) meet once; the loser
+# then sees what the winner wrote. More attempts than this mean a bug, and are better seen.
+MAX_ATTEMPTS: Final = 5
+# What PostgreSQL calls a deadlock and a failed serialization: do it again.
+WORTH_REPEATING: Final = frozenset({"40P01", "40001"})
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def alias() -> str:
+    """Return the name by which Django knows the control plane's database."""
+    return router.db_for_write(models.Cluster)
+
+
+def connection() -> BaseDatabaseWrapper:
+    """Return this thread's connection."""
+    return connections[alias()]
+
+
+def is_postgres() -> bool:
+    return connection().vendor == "postgresql"
+
+
+def transactional(function: Callable[P, T]) -> Callable[P, T]:
+    """Run a function in one transaction, again from its beginning where another writer won."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(MAX_ATTEMPTS - 1):
+            try:
+                with transaction.atomic(using=alias()):
+                    return function(*args, **kwargs)
+            except DatabaseError as error:
+                if not _is_worth_repeating(error):
+                    raise
+        with transaction.atomic(using=alias()):
+            return function(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Let all reads within see the same moment, and hold up no writer."""
+    here = connection()
+    if here.vendor == "postgresql":
+        with transaction.atomic(using=alias()), here.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+        return
+    # Django would begin as a writer, which a long read must not be.
+    with here.cursor() as cursor:
+        cursor.execute("BEGIN DEFERRED")
+        try:
+            yield
+        finally:
+            cursor.execute("COMMIT")
+
+
+def tell_version(version: int) -> None:
+    """Tell listeners of a version, if and when this transaction is committed."""
+    if is_postgres():
+        with connection().cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(version)])
+
+
+def _is_worth_repeating(error: DatabaseError) -> bool:
+    return isinstance(error, IntegrityError) or (
+        getattr(error.__cause__, "sqlstate", None) in WORTH_REPEATING
+    )

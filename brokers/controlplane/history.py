@@ -1,0 +1,75 @@
+"""The newest changes and the image they lead to, in the memory of one agent.
+
+Pure. Every change is kept as the bytes that brokers get, which are made once; a reader that was
+away goes on where it stopped, or begins anew where that is too long ago.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from brokers.cluster import link
+from brokers.cluster.apply import apply
+from brokers.cluster.changes import Change, Record
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.store import MetadataRegressed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One change: where it leads to, and its frames on the link."""
+
+    position: Position
+    encoded: bytes = field(repr=False)
+
+    @property
+    def change(self) -> Change:
+        reader = link.FrameReader(link.decode_from_agent)
+        records: list[Record] = []
+        for frame in reader.feed(self.encoded):
+            assert isinstance(frame, link.ChangeFrame), "a change is kept as its frames"
+            records += map(link.decode_record, frame.records)
+        return Change(position=self.position, records=tuple(records))
+
+
+class History:
+    """See the module. One task's, or guarded by the loop: no method waits."""
+
+    def __init__(self, image: ClusterImage, entries: Iterable[Entry], *, kept: int) -> None:
+        self.image = image
+        self._kept = kept
+        self._entries = {entry.position.version: entry for entry in entries}
+        assert not self._entries or max(self._entries) == image.version, (
+            f"changes up to {max(self._entries)} belong to an image of version {image.version}"
+        )
+
+    @property
+    def position(self) -> Position:
+        return self.image.position
+
+    def append(self, entry: Entry) -> None:
+        """Move on by one change."""
+        self.image = apply(self.image, entry.change)
+        self._entries[entry.position.version] = entry
+        self._entries.pop(entry.position.version - self._kept, None)
+
+    def next_after(self, position: Position) -> Entry | None:
+        """Return the change that follows a position; None where it is the newest, or lost."""
+        return self._entries.get(position.version + 1)
+
+    def is_known(self, position: Position) -> bool:
+        """Tell whether a reader at this position can go on from it, rather than begin anew.
+
+        MetadataRegressed where this store never had that position.
+        """
+        if position.version > self.position.version:
+            raise MetadataRegressed(position, self.position)
+        if position == self.position:
+            return position != Position()
+        entry = self._entries.get(position.version)
+        if entry is None:
+            # Before all that is kept: whether it ever was there cannot be told any more, and the
+            # reader takes over the whole image, which lets it delete nothing.
+            return False
+        if entry.position != position:
+            raise MetadataRegressed(position, self.position)
+        return True

@@ -1,0 +1,1 @@
+"""Commands that this app adds to manage.py."""

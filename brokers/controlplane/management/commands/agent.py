@@ -1,0 +1,18 @@
+"""`manage.py agent`: the agent of this home, in the foreground."""
+
+from django.core.management import BaseCommand, CommandError
+
+from brokers.controlplane.agent.daemon import run
+from brokers.controlplane.agent.home import HomeInUse
+
+
+class Command(BaseCommand):
+    help = "Serve this host's brokers until told to stop."
+    # Checks concern the web; an agent must start fast.
+    requires_system_checks = ()
+
+    def handle(self, *_: object, **__: object) -> None:
+        try:
+            run()
+        except HomeInUse as error:
+            raise CommandError(str(error)) from error

@@ -1,0 +1,292 @@
+"""The brokers of one host as members of the cluster: registered, alive, let in, shut out.
+
+Holds who is alive in memory (`sessions`) and writes only what changes: a broker is let in once it
+has applied its own registration, and shut out when its session ends. What is to be written waits
+for the database, newest wish per broker; a service called for an epoch that is over does nothing,
+so a wish that comes late is harmless.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.proposals import Outcome, Proposal
+from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
+from brokers.controlplane import models, services
+from brokers.controlplane.history import Entry
+from brokers.controlplane.logs import log
+from brokers.controlplane.sessions import SESSION_S, Session, Sessions
+from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, OrmStore
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# An answer waits this long for the brokers of this host to apply its version: long enough for any
+# that is well, and a client's next request then finds its topic on whichever it asks.
+APPLIED_WITHIN_S: Final = 1.0
+# A process of this machine is watched by this: given its name and what to call when it is dead,
+# it returns what ends the watch, or None where the process is dead already.
+Watch = Callable[[str, Callable[[], None]], Callable[[], None] | None]
+
+
+def watch_nothing(_process: str, _when_dead: Callable[[], None]) -> Callable[[], None]:
+    """For brokers that only their link tells of."""
+    return lambda: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Whether a broker shall be fenced, under the epoch it had when that was found."""
+
+    broker_epoch: int
+    is_fenced: bool
+
+
+class Membership:
+    """See the module. One loop's; `run` writes the wishes and ends sessions in time."""
+
+    def __init__(
+        self, store: OrmStore, *, agent_id: str, clock: Clock, watch: Watch = watch_nothing
+    ) -> None:
+        self.store = store
+        self._agent_id = agent_id
+        self._clock = clock
+        self._watch = watch
+        self._sessions = Sessions()
+        self._wishes: dict[int, Wish] = {}
+        self._wished = asyncio.Event()
+        # Set, and replaced, whenever a broker has applied a version.
+        self._progressed = asyncio.Event()
+
+    def expect_former(self, incarnations: Sequence[tuple[int, bytes, str]]) -> None:
+        """Give every broker that was let in before this agent began a full session to come back.
+
+        Each is an id, an incarnation and a process; one whose process is dead is shut out at once.
+        """
+        now = self._clock.monotonic()
+        for broker_id, incarnation, process in incarnations:
+            broker = self.store.image.brokers[broker_id]
+            session = self._sessions.begin(
+                broker_id, epoch=broker.epoch, incarnation=incarnation, now=now
+            )
+            self._watch_process(session, process)
+
+    async def register(self, registration: Registration, *, process: str) -> Session:
+        """Write a registration and begin its session."""
+        if registration.broker_id >= 0:
+            self._sessions.refuse_second(registration.broker_id, registration.incarnation)
+            self._refuse_elsewhere(registration)
+        registered: Registered = await self.store.write(
+            services.register_broker,
+            registration=registration,
+            agent_id=self._agent_id,
+            process=process,
+        )
+        former = self._sessions.of(registered.broker_id)
+        # Begins by looking again, since others may have come in between; the latest row stands,
+        # and a broker whose epoch is over may not propose.
+        session = self._sessions.begin(
+            registered.broker_id,
+            epoch=registered.broker_epoch,
+            incarnation=registration.incarnation,
+            now=self._clock.monotonic(),
+        )
+        session.is_linked = True
+        if former is not None:
+            session.applied = former.applied
+        # It was found dead while the database was away, and lives.
+        self._wishes.pop(registered.broker_id, None)
+        self._watch_process(session, process)
+        log.info(
+            "broker.registered",
+            broker=registered.broker_id,
+            epoch=registered.broker_epoch,
+            address=f"{registration.host}:{registration.port}",
+            is_clean=registration.clean_epoch is not None,
+        )
+        return session
+
+    def answered(self, session: Session) -> None:
+        if self._sessions.is_current(session):
+            self._sessions.answered(session, self._clock.monotonic())
+
+    def applied(self, session: Session, version: int) -> None:
+        """Note how far a broker has come, and let it in where that is far enough."""
+        if not self._sessions.is_current(session):
+            return
+        session.applied = max(session.applied, version)
+        self._progressed.set()
+        self._progressed = asyncio.Event()
+        broker = self.store.image.brokers.get(session.broker_id)
+        is_let_in = broker is not None and broker.epoch == session.epoch and not broker.is_fenced
+        if session.applied >= session.epoch and not is_let_in:
+            self._wish(session, is_fenced=False)
+
+    def unlinked(self, session: Session) -> None:
+        """The link is gone; the session lasts until its time is over or its process is dead."""
+        session.is_linked = False
+        self._progressed.set()
+        self._progressed = asyncio.Event()
+
+    def session_of(self, broker_id: int) -> Session | None:
+        return self._sessions.of(broker_id)
+
+    def is_current(self, session: Session) -> bool:
+        return self._sessions.is_current(session)
+
+    def end(self, session: Session, reason: str) -> None:
+        """The broker is dead, or as good as dead: shut it out."""
+        if not self._sessions.is_current(session):
+            return
+        self._sessions.end(session.broker_id)
+        session.is_linked = False
+        log.info(
+            "broker.session_ended", broker=session.broker_id, epoch=session.epoch, reason=reason
+        )
+        self._wish(session, is_fenced=True)
+
+    async def wait_applied(self, version: int) -> None:
+        """Return when every broker of this host that is let in has applied a version, or soon."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(APPLIED_WITHIN_S):
+                while self._lags(version):
+                    await self._progressed.wait()
+
+    def renew_all(self) -> None:
+        """Nobody could answer for a while: start every session's time anew."""
+        self._sessions.renew(self._clock.monotonic())
+
+    async def run(self) -> None:
+        """Write wishes for ever."""
+        pause = FIRST_PAUSE_S
+        while True:
+            await self._wished.wait()
+            self._wished.clear()
+            try:
+                await self._write_wishes()
+                pause = FIRST_PAUSE_S
+            except ConnectionError:
+                # The store has said so in the log.
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                self._wished.set()
+            except MetadataRegressed:
+                self._wishes.clear()
+
+    def end_expired(self) -> None:
+        for session in self._sessions.expired(self._clock.monotonic()):
+            self.end(session, f"silent for {SESSION_S:g} s")
+
+    def close(self) -> None:
+        self._sessions.end_all()
+
+    def _lags(self, version: int) -> bool:
+        brokers = self.store.image.brokers
+        return any(
+            session.applied < version
+            for session in self._sessions.linked()
+            if (broker := brokers.get(session.broker_id)) and not broker.is_fenced
+        )
+
+    def _watch_process(self, session: Session, process: str) -> None:
+        if not process:
+            return
+        unwatch = self._watch(process, lambda: self.end(session, "process ended"))
+        if unwatch is None:
+            self.end(session, "process ended")
+        else:
+            session.unwatch = unwatch
+
+    def _refuse_elsewhere(self, registration: Registration) -> None:
+        """Refuse an id that another host's agent has let in: only that one can tell it dead."""
+        broker = self.store.image.brokers.get(registration.broker_id)
+        if broker and not broker.is_fenced and broker.agent_id != self._agent_id:
+            raise KafkaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"broker {broker.id} is running on another host, at {broker.host}:{broker.port}: "
+                f"stop it there first",
+            )
+
+    def _wish(self, session: Session, *, is_fenced: bool) -> None:
+        self._wishes[session.broker_id] = Wish(broker_epoch=session.epoch, is_fenced=is_fenced)
+        self._wished.set()
+
+    async def _write_wishes(self) -> None:
+        while self._wishes:
+            broker_id, wish = next(iter(self._wishes.items()))
+            service = services.fence_broker if wish.is_fenced else services.unfence_broker
+            is_done = await self.store.write(
+                service, broker_id=broker_id, broker_epoch=wish.broker_epoch
+            )
+            # A newer wish may have come meanwhile.
+            if self._wishes.get(broker_id) == wish:
+                del self._wishes[broker_id]
+            if is_done:
+                event = "broker.fenced" if wish.is_fenced else "broker.unfenced"
+                log.info(event, broker=broker_id, epoch=wish.broker_epoch)
+
+
+class Attachment:
+    """One broker's MetadataStore: its link's end in the agent, from connecting to hanging up."""
+
+    def __init__(self, membership: Membership, *, process: str = "") -> None:
+        self._membership = membership
+        self._process = process
+        self.session: Session | None = None
+
+    async def register(self, registration: Registration) -> Registered:
+        session = await self._membership.register(registration, process=self._process)
+        self.session = session
+        return Registered(
+            broker_id=session.broker_id,
+            broker_epoch=session.epoch,
+            cluster_id=self._membership.store.cluster_id,
+            version=session.epoch,
+        )
+
+    async def follow(self, after: Position) -> AsyncGenerator[Update, None]:
+        async with aclosing(self.updates(after)) as updates:
+            async for update in updates:
+                yield update.change if isinstance(update, Entry) else update
+
+    def updates(self, after: Position) -> AsyncGenerator[ClusterImage | Entry, None]:
+        return self._membership.store.updates(after)
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """Answers once the brokers of this host have applied what was done, or after a second."""
+        outcomes = await self._membership.store.propose(proposals)
+        done = [outcome.version for outcome in outcomes if not outcome.error]
+        if done:
+            await self._membership.wait_applied(max(done))
+        return outcomes
+
+    def applied(self, version: int) -> None:
+        if self.session is not None:
+            self._membership.applied(self.session, version)
+
+    def answered(self) -> None:
+        if self.session is not None:
+            self._membership.answered(self.session)
+
+    def close(self, *, is_dead: bool = False) -> None:
+        """Hang up; `is_dead`: and the broker is known to be gone."""
+        if self.session is None or not self._membership.is_current(self.session):
+            return
+        self._membership.unlinked(self.session)
+        if is_dead:
+            self._membership.end(self.session, "process ended")
+
+
+def former_members(*, cluster_id: str, agent_id: str) -> list[tuple[int, bytes, str]]:
+    """Return the brokers that an agent let in when it ran last: id, incarnation, process."""
+    rows = models.Broker.objects.filter(
+        cluster__cluster_id=cluster_id, agent_id=agent_id, is_fenced=False
+    )
+    return [
+        (broker_id, bytes(incarnation), process)
+        for broker_id, incarnation, process in rows.values_list(
+            "broker_id", "incarnation", "process"
+        )
+    ]

@@ -1,0 +1,1 @@
+"""Migrations of the control plane's tables, in order."""

@@ -1,0 +1,212 @@
+"""The tables of the control plane: fields, constraints, and nothing that decides.
+
+Read through `selectors`, written through `services` only. Times are milliseconds since 1970, as
+everywhere in the house. Rows hold the same values that `brokers.cluster.image` has, so that what a
+broker is told and what a page shows cannot drift apart.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+
+# Bounds of names that come from outside, each Kafka's or the system's own.
+CLUSTER_ID_CHARS = 22  # 16 bytes in base64
+TOPIC_NAME_CHARS = 249
+HOST_CHARS = 255
+RACK_CHARS = 255
+UUID_CHARS = 36
+PROCESS_CHARS = 80
+BYTES_16 = 16
+
+
+class Cluster(models.Model):
+    """One cluster; a console may show several. Its row is the last that any writer locks."""
+
+    cluster_id = models.CharField(max_length=CLUSTER_ID_CHARS, unique=True)
+    name = models.CharField(max_length=TOPIC_NAME_CHARS, unique=True)
+    # The position of the newest change: its number, and the random id that tells this store from
+    # another one, or from its own past after a backup was put back.
+    version = models.BigIntegerField(default=0)
+    change_id = models.BinaryField(max_length=BYTES_16)
+    # Partitions in all, so that no check has to count them.
+    partition_count = models.BigIntegerField(default=0)
+    created_at_ms = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Agent(models.Model):
+    """One host's agent, as it started last."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="agents")
+    agent_id = models.CharField(max_length=UUID_CHARS)
+    epoch = models.BigIntegerField(default=0)
+    host = models.CharField(max_length=HOST_CHARS)
+    boot_id = models.CharField(max_length=UUID_CHARS)
+    started_at_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "agent_id"], name="one_row_per_agent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.host} ({self.agent_id})"
+
+
+class Broker(models.Model):
+    """One broker as it registered last."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="brokers")
+    broker_id = models.IntegerField()
+    # The version of the change that registered this incarnation; grows with every registration.
+    epoch = models.BigIntegerField()
+    incarnation = models.BinaryField(max_length=BYTES_16)
+    log_dir_id = models.BinaryField(max_length=BYTES_16)
+    host = models.CharField(max_length=HOST_CHARS)
+    port = models.IntegerField()
+    inspection_port = models.IntegerField(default=0)
+    rack = models.CharField(max_length=RACK_CHARS, null=True)  # noqa: DJ001 - none is not empty
+    is_fenced = models.BooleanField(default=True)
+    agent_id = models.CharField(max_length=UUID_CHARS)
+    boot_id = models.CharField(max_length=UUID_CHARS, default="")
+    # The process as its agent knows it: kernel's boot, pid, start; empty where it cannot see it.
+    process = models.CharField(max_length=PROCESS_CHARS, default="")
+    registered_at_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "broker_id"], name="one_row_per_broker"),
+        ]
+
+    def __str__(self) -> str:
+        return f"broker {self.broker_id} at {self.host}:{self.port}"
+
+
+class Topic(models.Model):
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="topics")
+    topic_id = models.BinaryField(max_length=BYTES_16)
+    name = models.CharField(max_length=TOPIC_NAME_CHARS)
+    # The name with every dot as an underscore: two topics that agree in it have the same metrics,
+    # which Kafka refuses.
+    collision_key = models.CharField(max_length=TOPIC_NAME_CHARS)
+    # The version that last touched the topic, its configuration apart.
+    version = models.BigIntegerField()
+    created_at_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "topic_id"], name="one_row_per_topic_id"),
+            models.UniqueConstraint(
+                fields=["cluster", "collision_key"], name="one_topic_per_name_and_its_likes"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Partition(models.Model):
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="partitions")
+    index = models.IntegerField()
+    replicas = models.JSONField()  # broker ids, the preferred leader first
+    isr = models.JSONField()
+    leader = models.IntegerField()
+    leader_epoch = models.IntegerField(default=0)
+    partition_epoch = models.IntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["topic", "index"], name="one_row_per_partition"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+
+class ResourceConfig(models.Model):
+    """All that is set for one topic, one broker, or (with an empty name) all brokers."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="configs")
+    resource_type = models.SmallIntegerField()  # cluster.image.ResourceType
+    name = models.CharField(max_length=TOPIC_NAME_CHARS, blank=True)
+    configs = models.JSONField()  # key → value
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "resource_type", "name"], name="one_row_per_resource"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"configs of {self.resource_type}:{self.name}"
+
+
+class DeletedTopic(models.Model):
+    """A topic that was deleted: the only thing that lets a broker remove a partition's folder."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="deleted_topics")
+    topic_id = models.BinaryField(max_length=BYTES_16)
+    name = models.CharField(max_length=TOPIC_NAME_CHARS)
+    version = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "topic_id"], name="a_topic_dies_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProducerIds(models.Model):
+    """The counter of producer ids; a block once given is never given again."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="producer_ids")
+    next_id = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"from {self.next_id} on"
+
+
+class Change(models.Model):
+    """One transaction that changed the cluster; the newest ones are kept."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="changes")
+    version = models.BigIntegerField()
+    change_id = models.BinaryField(max_length=BYTES_16)
+    # The change as every broker gets it, encoded once.
+    encoded = models.BinaryField()
+    summary = models.CharField(max_length=TOPIC_NAME_CHARS)  # a few words for people
+    actor = models.CharField(max_length=TOPIC_NAME_CHARS)
+    made_at_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "version"], name="one_change_per_version"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version}: {self.summary}"
+
+
+class Proposal(models.Model):
+    """What became of a proposal that was accepted, so that its repetition is answered the same."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="proposals")
+    proposal_id = models.BinaryField(max_length=BYTES_16)
+    outcome = models.BinaryField()
+    version = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "proposal_id"], name="a_proposal_is_done_once"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["cluster", "version"], name="proposals_by_age")]
+
+    def __str__(self) -> str:
+        return bytes(self.proposal_id).hex()

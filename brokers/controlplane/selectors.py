@@ -1,0 +1,167 @@
+"""What the control plane knows, for whoever shows it: frozen values, never rows.
+
+Reads the desired state from the database only, so a page works with every broker down. Each
+function is a fixed number of queries, however large the cluster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count, QuerySet
+
+from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
+from brokers.controlplane import models, values
+
+# What one page may ask for at once.
+MAX_ROWS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSummary:
+    cluster_id: str
+    name: str
+    version: int
+    brokers: int
+    serving_brokers: int
+    topics: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSummary:
+    """A topic without its partitions."""
+
+    name: str
+    id: bytes
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]  # what was set; defaults are not in it
+    created_at_ms: int
+    leaderless: int = 0  # partitions whose leader is fenced, or gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentChange:
+    version: int
+    summary: str
+    actor: str
+    made_at_ms: int
+
+
+def clusters() -> list[ClusterSummary]:
+    """Return every cluster of this console, by name."""
+    return [_summary(row) for row in models.Cluster.objects.order_by("name")]
+
+
+def cluster(*, cluster_id: str) -> ClusterSummary | None:
+    row = models.Cluster.objects.filter(cluster_id=cluster_id).first()
+    return None if row is None else _summary(row)
+
+
+def brokers(*, cluster_id: str) -> list[Broker]:
+    rows = models.Broker.objects.filter(cluster__cluster_id=cluster_id).order_by("broker_id")
+    return [values.broker(row) for row in rows]
+
+
+def topics(
+    *, cluster_id: str, contains: str = "", offset: int = 0, limit: int = MAX_ROWS
+) -> list[TopicSummary]:
+    """Return topics by name, from `offset` on; `contains` narrows them down."""
+    assert 0 <= limit <= MAX_ROWS, f"{limit} topics asked for, {MAX_ROWS} is the most"
+    rows = list(_topic_rows(cluster_id, contains)[offset : offset + limit])
+    keys = [row.pk for row in rows]
+    counts = _partition_counts(keys)
+    configs = _configs(cluster_id, [row.name for row in rows])
+    leaderless = _leaderless(cluster_id, keys)
+    first = {
+        key: len(replicas)
+        for key, replicas in models.Partition.objects.filter(
+            topic_id__in=keys, index=0
+        ).values_list("topic_id", "replicas")
+    }
+    return [
+        TopicSummary(
+            name=row.name,
+            id=bytes(row.topic_id),
+            partitions=counts.get(row.pk, 0),
+            replication_factor=first.get(row.pk, 0),
+            configs=configs.get(row.name, {}),
+            created_at_ms=row.created_at_ms,
+            leaderless=leaderless.get(row.pk, 0),
+        )
+        for row in rows
+    ]
+
+
+def topic_count(*, cluster_id: str, contains: str = "") -> int:
+    return _topic_rows(cluster_id, contains).count()
+
+
+def topic(*, cluster_id: str, name: str) -> Topic | None:
+    """Return one topic with its partitions."""
+    row = models.Topic.objects.filter(cluster__cluster_id=cluster_id, name=name).first()
+    if row is None:
+        return None
+    states: list[PartitionState] = [state for _, state in values.partition_states(topic_id=row.pk)]
+    return values.topic(row, states)
+
+
+def configs(*, cluster_id: str, resource_type: ResourceType, name: str) -> Mapping[str, str]:
+    """Return what was set for one resource."""
+    row = models.ResourceConfig.objects.filter(
+        cluster__cluster_id=cluster_id, resource_type=resource_type, name=name
+    ).first()
+    return {} if row is None else row.configs
+
+
+def recent_changes(*, cluster_id: str, limit: int = 50) -> list[RecentChange]:
+    """Return the newest changes, newest first."""
+    assert 0 <= limit <= MAX_ROWS, f"{limit} changes asked for, {MAX_ROWS} is the most"
+    rows = models.Change.objects.filter(cluster__cluster_id=cluster_id).order_by("-version")
+    return [
+        RecentChange(version=version, summary=summary, actor=actor, made_at_ms=made_at_ms)
+        for version, summary, actor, made_at_ms in rows.values_list(
+            "version", "summary", "actor", "made_at_ms"
+        )[:limit]
+    ]
+
+
+def _summary(row: models.Cluster) -> ClusterSummary:
+    fenced = list(row.brokers.values_list("is_fenced", flat=True))
+    return ClusterSummary(
+        cluster_id=row.cluster_id,
+        name=row.name,
+        version=row.version,
+        brokers=len(fenced),
+        serving_brokers=fenced.count(False),
+        topics=row.topics.count(),
+        partitions=row.partition_count,
+    )
+
+
+def _topic_rows(cluster_id: str, contains: str) -> QuerySet[models.Topic]:
+    rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id)
+    if contains:
+        rows = rows.filter(name__icontains=contains)
+    return rows.order_by("name")
+
+
+def _partition_counts(topics_by_key: list[int]) -> dict[int, int]:
+    rows = models.Partition.objects.filter(topic_id__in=topics_by_key)
+    return dict(rows.values_list("topic_id").annotate(Count("pk")).order_by())
+
+
+def _leaderless(cluster_id: str, topics_by_key: list[int]) -> dict[int, int]:
+    serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
+    rows = models.Partition.objects.filter(topic_id__in=topics_by_key).exclude(
+        leader__in=serving.values("broker_id")
+    )
+    return dict(rows.values_list("topic_id").annotate(Count("pk")).order_by())
+
+
+def _configs(cluster_id: str, names: list[str]) -> dict[str, Mapping[str, str]]:
+    rows = models.ResourceConfig.objects.filter(
+        cluster__cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name__in=names
+    )
+    return dict(rows.values_list("name", "configs"))

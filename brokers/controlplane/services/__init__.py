@@ -1,0 +1,20 @@
+"""The write door of the control plane: all that changes what the cluster is or should be.
+
+Every service takes keywords, is one transaction, and returns the row or the outcome. Nobody else
+writes a row of this app.
+"""
+
+from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
+from brokers.controlplane.services.clusters import ensure_cluster, start_agent
+from brokers.controlplane.services.proposals import propose
+from brokers.controlplane.services.transactions import KEPT_CHANGES
+
+__all__ = [
+    "KEPT_CHANGES",
+    "ensure_cluster",
+    "fence_broker",
+    "propose",
+    "register_broker",
+    "start_agent",
+    "unfence_broker",
+]

@@ -1,0 +1,46 @@
+"""Clusters and the agents of their hosts: made once, found ever after."""
+
+import base64
+import uuid
+
+from django.db.models import F
+
+from brokers.cluster.image import NO_ID
+from brokers.controlplane import models
+from brokers.controlplane.database import transactional
+
+
+def new_cluster_id() -> str:
+    """Return 16 random bytes as Kafka writes them, never with a dash that reads as an option."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode("ascii")
+        if not text.startswith("-"):
+            return text
+
+
+@transactional
+def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
+    """Return the cluster of this name; the first to ask makes it."""
+    cluster, is_new = models.Cluster.objects.get_or_create(
+        name=name,
+        defaults={"cluster_id": new_cluster_id(), "change_id": NO_ID, "created_at_ms": now_ms},
+    )
+    if is_new:
+        models.ProducerIds.objects.create(cluster=cluster)
+    return cluster
+
+
+@transactional
+def start_agent(
+    *, cluster_id: str, agent_id: str, host: str, boot_id: str, now_ms: int
+) -> models.Agent:
+    """Begin the next epoch of a host's agent."""
+    cluster = models.Cluster.objects.get(cluster_id=cluster_id)
+    agent, _ = models.Agent.objects.update_or_create(
+        cluster=cluster,
+        agent_id=agent_id,
+        defaults={"host": host, "boot_id": boot_id, "started_at_ms": now_ms},
+    )
+    cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1)
+    agent.refresh_from_db()
+    return agent

@@ -1,0 +1,181 @@
+"""The one write door for what brokers, the console and operators ask of the cluster.
+
+A call is one transaction and at most one change, whatever it holds. What is decided, and in which
+words it is refused, stands in `brokers.cluster.decisions`; here are locks, rows and repetitions.
+Locks are taken in one order: brokers, topics, configurations, the cluster's row.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from brokers.cluster import link
+from brokers.cluster.changes import ConfigsChanged, Record
+from brokers.cluster.decisions import decide
+from brokers.cluster.proposals import (
+    MAX_PROPOSALS,
+    Outcome,
+    ProducerIdsResult,
+    Proposal,
+)
+from brokers.controlplane import models
+from brokers.controlplane.database import transactional
+from brokers.controlplane.services.transactions import append_change
+from brokers.controlplane.services.view import RowsView
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+OPERATOR: Final = -1  # the broker id of a proposal that no broker makes
+
+
+def new_topic_id() -> bytes:
+    return uuid.uuid4().bytes
+
+
+@transactional
+def propose(
+    *,
+    cluster_id: str,
+    proposals: Sequence[Proposal],
+    now_ms: int,
+    topic_ids: Callable[[], bytes] = new_topic_id,
+) -> list[Outcome]:
+    """Do what can be done of a call; return one outcome for each proposal, in order."""
+    assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
+    cluster = models.Cluster.objects.get(cluster_id=cluster_id)
+    known = _stored(cluster, proposals)
+    fresh = [proposal for proposal in proposals if proposal.id not in known]
+    call = _Call(cluster, fresh, now_ms, topic_ids)
+    for proposal in fresh:
+        if proposal.id not in call.outcomes:
+            call.take(proposal)
+    call.finish()
+    # Another agent may have been doing the same while we waited for its locks: then what is
+    # refused now (the topic is there, or gone) was accepted there.
+    known |= _stored(cluster, [p for p in fresh if call.outcomes[p.id].error])
+    return [known.get(p.id) or call.outcomes[p.id] for p in proposals]
+
+
+class _Call:
+    """One transaction's way through its proposals."""
+
+    def __init__(
+        self,
+        cluster: models.Cluster,
+        proposals: Sequence[Proposal],
+        now_ms: int,
+        topic_ids: Callable[[], bytes],
+    ) -> None:
+        self.outcomes: dict[bytes, Outcome] = {}
+        self._cluster = cluster
+        self._now_ms = now_ms
+        self._topic_ids = topic_ids
+        self._brokers = _locked_brokers(cluster, proposals)
+        self._view = RowsView(cluster, [proposal.action for proposal in proposals])
+        self._records: list[Record] = []
+        self._actors: dict[str, None] = {}
+        self._accepted: list[bytes] = []
+
+    def take(self, proposal: Proposal) -> None:
+        try:
+            _check_proposer(proposal, self._brokers)
+            decision = decide(
+                self._view, proposal.action, now_ms=self._now_ms, new_topic_id=self._topic_ids
+            )
+            _check_texts(decision.records)
+        except KafkaError as refusal:
+            self.outcomes[proposal.id] = Outcome(error=refusal.code, message=refusal.message)
+            return
+        self.outcomes[proposal.id] = Outcome(result=decision.result)
+        if proposal.validate_only:
+            return
+        self._accepted.append(proposal.id)
+        self._actors[proposal.actor] = None
+        self._records += decision.records
+        self._view.follow(decision.records)
+        if isinstance(decision.result, ProducerIdsResult):
+            taken = decision.result.first + decision.result.count
+            models.ProducerIds.objects.filter(cluster=self._cluster).update(next_id=taken)
+
+    def finish(self) -> None:
+        """Write what was decided, and the outcomes for whoever asks again."""
+        if self._records:
+            append_change(
+                self._cluster,
+                lambda _version: self._records,
+                actor=", ".join(self._actors),
+                now_ms=self._now_ms,
+            )
+        version = self._cluster.version
+        self.outcomes = {
+            key: replace(outcome, version=version) for key, outcome in self.outcomes.items()
+        }
+        models.Proposal.objects.bulk_create(
+            [
+                models.Proposal(
+                    cluster=self._cluster,
+                    proposal_id=key,
+                    outcome=_encoded(self.outcomes[key]),
+                    version=version,
+                )
+                for key in self._accepted
+            ]
+        )
+
+
+def _locked_brokers(
+    cluster: models.Cluster, proposals: Iterable[Proposal]
+) -> Mapping[int, models.Broker]:
+    ids = {proposal.broker_id for proposal in proposals} - {OPERATOR}
+    rows = cluster.brokers.select_for_update().filter(broker_id__in=ids).order_by("broker_id")
+    return {row.broker_id: row for row in rows}
+
+
+def _check_proposer(proposal: Proposal, brokers: Mapping[int, models.Broker]) -> None:
+    """Refuse a broker that was replaced or shut out since it asked; operators need no epoch."""
+    if proposal.broker_id == OPERATOR:
+        return
+    row = brokers.get(proposal.broker_id)
+    if row is None:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {proposal.broker_id} is not registered"
+        )
+    if row.epoch != proposal.broker_epoch:
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"broker {row.broker_id} has epoch {row.epoch}, the proposal says "
+            f"{proposal.broker_epoch}",
+        )
+    if row.is_fenced:
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"broker {row.broker_id} is fenced until it has caught up with the cluster",
+        )
+
+
+def _check_texts(records: Iterable[Record]) -> None:
+    """Refuse what PostgreSQL cannot hold on every database: a cluster may move to it."""
+    for record in records:
+        if isinstance(record, ConfigsChanged):
+            for key, value in record.configs:
+                if "\0" in value:
+                    raise KafkaError(
+                        ErrorCode.INVALID_CONFIG,
+                        f"the value of {key} holds a NUL character, which no value may",
+                    )
+
+
+def _stored(cluster: models.Cluster, proposals: Iterable[Proposal]) -> dict[bytes, Outcome]:
+    ids = [proposal.id for proposal in proposals]
+    rows = cluster.proposals.filter(proposal_id__in=ids) if ids else ()
+    return {bytes(row.proposal_id): _decoded(bytes(row.outcome)) for row in rows}
+
+
+def _encoded(outcome: Outcome) -> bytes:
+    return link.encode(link.Outcomes(request_no=0, outcomes=(outcome,)))
+
+
+def _decoded(frame: bytes) -> Outcome:
+    message = link.decode_from_agent(frame[link.LENGTH.size :])
+    assert isinstance(message, link.Outcomes), "a proposal's row holds its outcome"
+    return message.outcomes[0]

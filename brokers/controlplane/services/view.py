@@ -1,0 +1,203 @@
+"""What an admin decision may look at, read from rows.
+
+Answers `brokers.cluster.decisions.View` within one transaction. Whatever the actions of a call name
+is read, and locked, at once and in the order of the keys; after that the view follows the records
+decided on, so that the second action of a call sees what the first has done, with no row written
+yet. Lives as long as its transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+from django.db.models import Q
+
+from brokers.cluster.changes import (
+    ConfigsChanged,
+    PartitionsAdded,
+    Record,
+    TopicCreated,
+    TopicRemoved,
+)
+from brokers.cluster.image import NO_CONFIGS, Broker, PartitionState, ResourceType, Topic
+from brokers.cluster.proposals import (
+    Action,
+    AllocateProducerIds,
+    AlterConfigs,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+)
+from brokers.cluster.topic_names import collision_key
+from brokers.controlplane import models, values
+
+# SQLite takes no more variables than this in one statement, in the oldest version we meet.
+MAX_VARIABLES: Final = 900
+
+T = TypeVar("T")
+
+
+class RowsView:
+    """See the module. Serves one cluster; made inside of a transaction."""
+
+    def __init__(self, cluster: models.Cluster, actions: Sequence[Action]) -> None:
+        self._cluster = cluster
+        self._partition_count = cluster.partition_count
+        # None: looked for, and not there.
+        self._topics: dict[str, Topic | None] = {}
+        self._names: dict[bytes, str | None] = {}
+        self._likes: dict[str, str | None] = {}  # collision key → the topic that has it
+        self._configs: dict[tuple[ResourceType, str], Mapping[str, str]] = {}
+        self._brokers: list[Broker] | None = None
+        self._read_topics(names=set(_names_in(actions)), ids=set(_ids_in(actions)))
+        self._read_configs(_configs_in(actions))
+
+    def brokers(self) -> Sequence[Broker]:
+        if self._brokers is None:
+            rows = self._cluster.brokers.order_by("broker_id")
+            self._brokers = [values.broker(row) for row in rows]
+        return self._brokers
+
+    def topic(self, name: str) -> Topic | None:
+        if name not in self._topics:
+            self._read_topics(names={name}, ids=set())
+        return self._topics[name]
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        if topic_id not in self._names:
+            self._read_topics(names=set(), ids={topic_id})
+        name = self._names[topic_id]
+        return None if name is None else self._topics[name]
+
+    def colliding(self, name: str) -> str | None:
+        """Return the name of another topic that a new one of this name would be mixed up with."""
+        key = collision_key(name)
+        if key not in self._likes:
+            self._read_topics(names={name}, ids=set())
+        other = self._likes[key]
+        return None if other == name else other
+
+    def configs_of(self, kind: ResourceType, name: str) -> Mapping[str, str]:
+        if (kind, name) not in self._configs:
+            self._read_configs({(kind, name)})
+        return self._configs[kind, name]
+
+    def partition_count(self) -> int:
+        return self._partition_count
+
+    def next_producer_id(self) -> int:
+        counter = models.ProducerIds.objects.select_for_update().get(cluster=self._cluster)
+        return counter.next_id
+
+    def follow(self, records: Iterable[Record]) -> None:
+        """Move on to what holds once these are written."""
+        for record in records:
+            match record:
+                case TopicCreated():
+                    topic = Topic(
+                        name=record.name, id=record.topic_id, partitions=record.partitions
+                    )
+                    self._put(topic)
+                    self._partition_count += len(record.partitions)
+                case PartitionsAdded():
+                    grown = self.topic_by_id(record.topic_id)
+                    assert grown is not None, "partitions are added to a topic that is there"
+                    self._put(
+                        Topic(
+                            name=grown.name,
+                            id=grown.id,
+                            partitions=grown.partitions + record.partitions,
+                        )
+                    )
+                    self._partition_count += len(record.partitions)
+                case TopicRemoved():
+                    self._forget(record)
+                case ConfigsChanged():
+                    self._configs[record.resource_type, record.name] = dict(record.configs)
+                case _:
+                    raise AssertionError(f"no admin action decides on {record}")
+
+    def _put(self, topic: Topic) -> None:
+        self._topics[topic.name] = topic
+        self._names[topic.id] = topic.name
+        self._likes[collision_key(topic.name)] = topic.name
+
+    def _forget(self, record: TopicRemoved) -> None:
+        topic = self.topic(record.name)
+        assert topic is not None, "a topic that is removed is there"
+        self._partition_count -= len(topic.partitions)
+        self._topics[record.name] = None
+        self._names[record.topic_id] = None
+        self._likes[collision_key(record.name)] = None
+        self._configs[ResourceType.TOPIC, record.name] = NO_CONFIGS
+
+    def _read_topics(self, *, names: set[str], ids: set[bytes]) -> None:
+        """Read and lock the topics of these names, their likes, and these ids."""
+        keys = {collision_key(name) for name in names}
+        self._topics.update(dict.fromkeys(names))
+        self._likes.update(dict.fromkeys(keys))
+        self._names.update(dict.fromkeys(ids))
+        rows: dict[int, models.Topic] = {}
+        for some_keys in _portions(filter(_can_be_there, keys)):
+            rows |= self._locked(Q(collision_key__in=some_keys))
+        for some_ids in _portions(ids):
+            rows |= self._locked(Q(topic_id__in=some_ids))
+        states: dict[int, list[PartitionState]] = {key: [] for key in rows}
+        for some_rows in _portions(rows):
+            for topic, state in values.partition_states(topic_id__in=some_rows):
+                states[topic].append(state)
+        for key, row in rows.items():
+            self._put(values.topic(row, states[key]))
+
+    def _locked(self, which: Q) -> dict[int, models.Topic]:
+        rows = self._cluster.topics.select_for_update().filter(which).order_by("pk")
+        return {row.pk: row for row in rows}
+
+    def _read_configs(self, wanted: set[tuple[ResourceType, str]]) -> None:
+        self._configs.update(dict.fromkeys(wanted, NO_CONFIGS))
+        for kind in ResourceType:
+            named = {name for of, name in wanted if of is kind and _can_be_there(name)}
+            for names in _portions(named):
+                rows = (
+                    self._cluster.configs.select_for_update()
+                    .filter(resource_type=kind, name__in=names)
+                    .order_by("pk")
+                )
+                self._configs.update({(kind, row.name): row.configs for row in rows})
+
+
+def _can_be_there(name: str) -> bool:
+    """Tell whether a row may have this name; PostgreSQL refuses even to be asked for others."""
+    return "\0" not in name
+
+
+def _portions(items: Iterable[T]) -> Iterator[list[T]]:
+    listed = list(items)
+    for start in range(0, len(listed), MAX_VARIABLES):
+        yield listed[start : start + MAX_VARIABLES]
+
+
+def _names_in(actions: Iterable[Action]) -> Iterable[str]:
+    for action in actions:
+        match action:
+            case CreateTopic() | CreatePartitions():
+                yield action.name
+            case DeleteTopic(name=str(name)):
+                yield name
+            case AlterConfigs(resource_type=ResourceType.TOPIC):
+                yield action.name
+            case DeleteTopic() | AlterConfigs() | AllocateProducerIds():
+                pass
+
+
+def _ids_in(actions: Iterable[Action]) -> Iterable[bytes]:
+    for action in actions:
+        if isinstance(action, DeleteTopic) and action.topic_id is not None:
+            yield action.topic_id
+
+
+def _configs_in(actions: Iterable[Action]) -> set[tuple[ResourceType, str]]:
+    return {
+        (action.resource_type, action.name)
+        for action in actions
+        if isinstance(action, AlterConfigs)
+    }

@@ -1,0 +1,259 @@
+"""The cluster's metadata out of the database, for the brokers of one host.
+
+The only place where asyncio meets the ORM: every query runs in one thread of its own, whose
+connection is closed when the database fails and made anew by the next query. What has been read
+stays in memory, so that brokers are served, and know their cluster, while the database is away.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from django.db import DatabaseError, InterfaceError, OperationalError
+
+from brokers.clock import Clock
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.proposals import Outcome, Proposal
+from brokers.cluster.store import MetadataRegressed
+from brokers.controlplane import services
+from brokers.controlplane.database import connection
+from brokers.controlplane.feed import Feed
+from brokers.controlplane.history import Entry, History
+from brokers.controlplane.logs import log
+from brokers.controlplane.reading import News, read_all, read_news
+
+# How soon the database is tried again, and how long the pauses may grow.
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 2.0
+# How long a proposal is kept for a database that is away; then its broker is told to ask again.
+PATIENCE_S: Final = 3.0
+
+T = TypeVar("T")
+
+
+class OrmStore:
+    """See the module. One loop's; `start` before anything else, `close` at the end."""
+
+    def __init__(self, *, cluster_id: str, clock: Clock, feed: Feed) -> None:
+        self.cluster_id = cluster_id
+        self.regressed: MetadataRegressed | None = None
+        self._clock = clock
+        self._feed = feed
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="orm")
+        self._known: History | None = None
+        self._read_at = clock.monotonic()
+        self._is_away = False
+        # Somebody has reason to think that there are changes to read.
+        self._woken = asyncio.Event()
+        # Set, and replaced, whenever the image moves on.
+        self._moved = asyncio.Event()
+
+    async def start(self) -> None:
+        """Read everything; waits for the database as long as it takes."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                await self._begin()
+            except ConnectionError as error:
+                self._note_away(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+            else:
+                return
+
+    async def run(self) -> None:
+        """Follow the database; for ever, unless it is set back."""
+        pause = FIRST_PAUSE_S
+        is_open = True
+        while True:
+            try:
+                if not is_open:
+                    await self._open_feed()
+                    is_open = True
+                await self._wait_for_news()
+                await self._catch_up()
+                pause = FIRST_PAUSE_S
+            except ConnectionError as error:
+                self._note_away(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                # Its connection may be dead without having said so.
+                is_open = False
+            except MetadataRegressed as regressed:
+                self._refuse(regressed)
+                return
+
+    async def close(self) -> None:
+        self._feed.detach()
+        for farewell in (self._feed.close, _disconnect):
+            with suppress(ConnectionError):
+                await self._in_thread(farewell, {})
+        self._thread.shutdown()
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._history.image
+
+    @property
+    def read_age_ms(self) -> int:
+        """How long ago the database last answered."""
+        return int(1000 * (self._clock.monotonic() - self._read_at))
+
+    @property
+    def moved(self) -> asyncio.Event:
+        """Set when the image moves on from what it is now."""
+        return self._moved
+
+    def check(self, position: Position) -> None:
+        """Raise MetadataRegressed where this store never had a position."""
+        self._history.is_known(position)
+
+    async def updates(self, after: Position) -> AsyncGenerator[ClusterImage | Entry, None]:
+        """All that happens after a position, as `MetadataStore.follow` has it, encoded already."""
+        position = after
+        can_go_on = self._history.is_known(after)
+        while True:
+            moved, history = self._moved, self._history
+            entry = history.next_after(position) if can_go_on else None
+            if entry is not None:
+                position = entry.position
+                yield entry
+            elif not can_go_on or position.version < history.position.version:
+                # The reader is new, or slower than changes are kept for.
+                can_go_on, position = True, history.position
+                yield history.image
+            else:
+                await moved.wait()
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """One transaction; tried again, unchanged, while the database is away for a moment."""
+        outcomes = await self.ask(
+            services.propose,
+            patience_s=PATIENCE_S,
+            cluster_id=self.cluster_id,
+            proposals=proposals,
+            now_ms=self._clock.now_ms(),
+        )
+        self._woken.set()
+        return outcomes
+
+    async def write(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
+        """Run a service that concerns this cluster, once; the arguments are the service's own."""
+        done = await self.ask(
+            service, cluster_id=self.cluster_id, now_ms=self._clock.now_ms(), **arguments
+        )
+        self._woken.set()
+        return done
+
+    async def ask(
+        self, question: Callable[..., T], *, patience_s: float = 0, **arguments: object
+    ) -> T:
+        """Run a function in the database's thread; ConnectionError while that is away."""
+        if self.regressed is not None:
+            raise self.regressed
+        deadline = self._clock.monotonic() + patience_s
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                answer = await self._in_thread(question, arguments)
+            except ConnectionError:
+                if self._clock.monotonic() + pause >= deadline:
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+            else:
+                self._read_at = self._clock.monotonic()
+                return answer
+
+    async def _in_thread(self, question: Callable[..., T], arguments: dict[str, Any]) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: _asked(question, arguments))
+
+    @property
+    def _history(self) -> History:
+        assert self._known is not None, "the store has been started"
+        return self._known
+
+    async def _begin(self) -> None:
+        await self._open_feed()
+        self._take(await self.ask(read_all, cluster_id=self.cluster_id))
+
+    async def _open_feed(self) -> None:
+        self._feed.detach()
+        await self.ask(self._feed.open)
+        self._feed.attach(self._woken)
+        # Whatever happened while nobody listened.
+        self._woken.set()
+
+    async def _wait_for_news(self) -> None:
+        """Return when it is worth while to look, and only then."""
+        while not self._woken.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._feed.poll_s):
+                    await self._woken.wait()
+                    break
+            try:
+                if self._feed.has_news():
+                    break
+            except DatabaseError as error:
+                raise ConnectionError(str(error)) from error
+            self._read_at = self._clock.monotonic()
+        self._woken.clear()
+
+    async def _catch_up(self) -> None:
+        """Read until there is nothing more."""
+        while True:
+            position = self._history.position
+            news: News = await self.ask(read_news, cluster_id=self.cluster_id, after=position)
+            self._note_back()
+            if news.is_lost:
+                self._take(await self.ask(read_all, cluster_id=self.cluster_id))
+            elif not news.entries:
+                return
+            for entry in news.entries if not news.is_lost else ():
+                self._history.append(entry)
+            self._announce()
+
+    def _take(self, history: History) -> None:
+        self._known = history
+        self._note_back()
+        self._announce()
+
+    def _announce(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    def _note_away(self, error: ConnectionError) -> None:
+        if not self._is_away:
+            log.warning("database.lost", error=str(error).strip())
+        self._is_away = True
+
+    def _note_back(self) -> None:
+        if self._is_away:
+            log.info("database.returned", version=self._history.position.version)
+        self._is_away = False
+
+    def _refuse(self, regressed: MetadataRegressed) -> None:
+        """Stop taking the database's word; what was read before stands, brokers serve on."""
+        log.error("metadata.regressed", error=regressed.message)
+        self.regressed = regressed
+
+
+def _asked(question: Callable[..., T], arguments: dict[str, Any]) -> T:
+    """Ask; where the database does not answer, say so in the house's words, and hang up."""
+    try:
+        return question(**arguments)
+    except (OperationalError, InterfaceError) as error:
+        with suppress(DatabaseError):
+            connection().close()
+        raise ConnectionError(str(error)) from error
+
+
+def _disconnect() -> None:
+    here = connection()
+    here.close()
+    # A pool has threads that would outlive the loop.
+    if close_pool := getattr(here, "close_pool", None):
+        close_pool()

@@ -1,0 +1,115 @@
+"""How often a login may fail, for one address and for one account.
+
+Counts live in the web database, so that every web process sees the same ones. The table is bounded:
+whoever tries with a million made-up names only pushes out other made-up names, and its own address
+is counted all the same.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+
+from console.models import FailedLogin
+
+WINDOW: Final = timedelta(minutes=15)
+# A person who has forgotten a password tries a handful of times.
+MAX_PER_ADDRESS: Final = 10
+# Higher, because anybody can use up the attempts of somebody else's account; at this rate a
+# password of even eight random letters outlasts the universe.
+MAX_PER_ACCOUNT: Final = 50
+# Rows in the table: a few megabytes.
+MAX_SOURCES: Final = 10_000
+# Whoever has an IPv6 address has all that share its first half.
+IPV6_PREFIX: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where an attempt comes from and whom it is meant for."""
+
+    address: str
+    account: str
+
+    def limits(self) -> tuple[tuple[str, int], ...]:
+        """Return each source, as a digest, with its limit."""
+        return (
+            (digest("address", network_of(self.address)), MAX_PER_ADDRESS),
+            (digest("account", self.account.strip().lower()), MAX_PER_ACCOUNT),
+        )
+
+
+def attempt(sources: Sources, *, now: Callable[[], float] = time.time) -> int:
+    """Count an attempt as failed, as long as it has not succeeded.
+
+    Returns 0 where it may go on, else the seconds to wait; then it is not counted, so that waiting
+    helps.
+    """
+    moment = datetime.fromtimestamp(now(), tz=UTC)
+    with transaction.atomic():
+        wait_s = _count(sources, moment)
+        _keep_bounded(moment)
+    return wait_s
+
+
+def forget(sources: Sources) -> None:
+    """Forget the failures of whoever has logged in."""
+    digests = [source for source, _ in sources.limits()]
+    FailedLogin.objects.filter(source__in=digests).delete()
+
+
+def network_of(address: str) -> str:
+    """Return an address, or the network that one subscriber has."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        # A unix socket has none; all that come by it count as one.
+        return ""
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((parsed, IPV6_PREFIX), strict=False))
+    return str(parsed)
+
+
+def digest(kind: str, text: str) -> str:
+    return salted_hmac(f"console.login_limits.{kind}", text, algorithm="sha256").hexdigest()
+
+
+def _count(sources: Sources, moment: datetime) -> int:
+    """Count for every source, or for none where one has to wait."""
+    counted = []
+    for source, limit in sources.limits():
+        row = _row(source, moment)
+        if row.failures >= limit:
+            # The address comes first, so one that has to wait adds no more rows.
+            return int((row.window_started_at + WINDOW - moment).total_seconds()) + 1
+        row.failures += 1
+        counted.append(row)
+    for row in counted:
+        row.save()
+    return 0
+
+
+def _row(source: str, moment: datetime) -> FailedLogin:
+    """Return the source's count, locked; a window that is over begins anew."""
+    # Two first attempts at once make one row, whoever is faster.
+    row, _ = FailedLogin.objects.select_for_update().get_or_create(
+        source=source, defaults={"window_started_at": moment}
+    )
+    if row.window_started_at + WINDOW <= moment:
+        row.failures, row.window_started_at = 0, moment
+    return row
+
+
+def _keep_bounded(moment: datetime) -> None:
+    if FailedLogin.objects.count() <= MAX_SOURCES:
+        return
+    FailedLogin.objects.filter(window_started_at__lte=moment - WINDOW).delete()
+    surplus = FailedLogin.objects.count() - MAX_SOURCES
+    if surplus > 0:
+        oldest = FailedLogin.objects.order_by("failures", "window_started_at")[:surplus]
+        FailedLogin.objects.filter(pk__in=[row.pk for row in oldest]).delete()

@@ -1,0 +1,1 @@
+"""Migrations of the console's own tables, in order."""

@@ -1,0 +1,18 @@
+"""What the console itself keeps in the web database; the cluster's own tables lie elsewhere."""
+
+from django.db import models
+
+
+class FailedLogin(models.Model):
+    """How many logins failed for one source within one window of time.
+
+    A source is an address or an account, kept as a digest: what people type into the wrong field
+    belongs in no database.
+    """
+
+    source = models.CharField(max_length=64, unique=True)
+    failures = models.PositiveIntegerField(default=0)
+    window_started_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.source[:8]}: {self.failures}"

@@ -1,0 +1,58 @@
+"""The pages for what went wrong: they need no database, no session and no login.
+
+Django names the arguments that it gives them, and none of it is for a visitor to see.
+"""
+
+import sys
+from typing import Final
+
+from django.db import Error
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+# status: (what happened, what to do next)
+WORDS: Final = {
+    400: ("This request makes no sense", "Go back and try it again from the page."),
+    403: (
+        "This is not allowed",
+        "The form may have been open for too long: go back, reload the page and send it again.",
+    ),
+    404: ("There is no such page", "Check the address, or start from the overview."),
+    500: (
+        "Something failed here",
+        "It is in the log of the web process. Try again; if it stays, tell whoever runs Samsa.",
+    ),
+    503: (
+        "The database does not answer",
+        "Brokers go on serving meanwhile. See whether the database runs, then try again.",
+    ),
+}
+
+
+def bad_request(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    return error_page(400)
+
+
+def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    return error_page(403)
+
+
+def csrf_failed(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
+    return error_page(403)
+
+
+def not_found(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    return error_page(404)
+
+
+def failed(_request: HttpRequest) -> HttpResponse:
+    """Answer for what nobody expected; a database that is away is told by its name."""
+    is_database = isinstance(sys.exc_info()[1], Error)
+    return error_page(503 if is_database else 500)
+
+
+def error_page(status: int) -> HttpResponse:
+    title, next_step = WORDS[status]
+    context = {"status": status, "title": title, "next_step": next_step}
+    # Without the request: asking who is logged in might be what failed.
+    return HttpResponse(render_to_string("console/error.html", context), status=status)

@@ -1,0 +1,155 @@
+"""The overview: what needs attention, the brokers, and what has just happened."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from brokers.cluster.image import Broker
+from brokers.controlplane import selectors
+from brokers.controlplane.selectors import MAX_ROWS, RecentChange
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good, moment
+
+# As many changes as fit beside the brokers.
+RECENT_CHANGES: Final = 12
+# Whoever reads the overview wants the worst, and the number of the rest.
+MAX_NEEDS: Final = 8
+# Topics that a sentence can name before it is no sentence any more.
+NAMED_TOPICS: Final = 4
+# A cluster has a few brokers; a list of bootstrap addresses needs no more than some of them.
+BOOTSTRAP_BROKERS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    id: int
+    address: str
+    state: str  # the class of the mark: ok or bad
+    word: str
+    epoch: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something to look at: the sentence says what, the cause says why, the link leads there."""
+
+    state: str
+    word: str
+    sentence: str
+    cause: str
+    link: str
+    link_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    at: datetime
+    is_today: bool
+    text: str
+    actor: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    frame: Frame
+    bootstrap: str = ""
+    brokers: tuple[BrokerRow, ...] = ()
+    needs: tuple[Need, ...] = ()
+    more_needs: int = 0
+    # Where there are more topics than one page may ask for, the rest was not looked at.
+    topics_looked_at: int = 0
+    events: tuple[Event, ...] = ()
+
+
+def overview(cluster_id: str | None) -> Reading[Overview]:
+    return last_good.read(
+        ("overview", cluster_id),
+        lambda: _read(cluster_id),
+        is_empty=lambda data: data.frame.shown is None,
+    )
+
+
+def _read(cluster_id: str | None) -> Overview:
+    around = frame(cluster_id)
+    if around.shown is None:
+        return Overview(frame=around)
+    shown = around.shown.cluster_id
+    brokers = selectors.brokers(cluster_id=shown)
+    today = moment(time.time()).date()
+    needs = [*_needs_of_brokers(brokers), *_need_of_topics(shown)]
+    return Overview(
+        frame=around,
+        bootstrap=",".join(f"{b.host}:{b.port}" for b in brokers[:BOOTSTRAP_BROKERS]),
+        brokers=tuple(_row(broker) for broker in brokers),
+        needs=tuple(needs[:MAX_NEEDS]),
+        more_needs=max(0, len(needs) - MAX_NEEDS),
+        topics_looked_at=min(around.shown.topics, MAX_ROWS),
+        events=tuple(
+            _event(change, today)
+            for change in selectors.recent_changes(cluster_id=shown, limit=RECENT_CHANGES)
+        ),
+    )
+
+
+def _event(change: RecentChange, today: date) -> Event:
+    at = moment(change.made_at_ms / 1000)
+    return Event(
+        at=at,
+        is_today=at.date() == today,
+        text=change.summary,
+        actor=change.actor,
+        version=change.version,
+    )
+
+
+def _row(broker: Broker) -> BrokerRow:
+    return BrokerRow(
+        id=broker.id,
+        address=f"{broker.host}:{broker.port}",
+        state="bad" if broker.is_fenced else "ok",
+        word="Fenced" if broker.is_fenced else "Serving",
+        epoch=broker.epoch,
+        rack=broker.rack,
+    )
+
+
+def _needs_of_brokers(brokers: Iterable[Broker]) -> list[Need]:
+    return [
+        Need(
+            state="bad",
+            word="Fenced",
+            sentence=f"Broker {broker.id} is not serving",
+            cause=f"Its agent has no session with {broker.host}:{broker.port}, so it leads nothing."
+            " It comes back by itself once it runs and has caught up.",
+            link="#brokers",
+            link_text="See brokers",
+        )
+        for broker in brokers
+        if broker.is_fenced
+    ]
+
+
+def _need_of_topics(cluster_id: str) -> list[Need]:
+    """Return one line about all partitions without a leader, or none."""
+    hurt = [topic for topic in selectors.topics(cluster_id=cluster_id) if topic.leaderless]
+    if not hurt:
+        return []
+    partitions = sum(topic.leaderless for topic in hurt)
+    have = "partition has" if partitions == 1 else "partitions have"
+    named = ", ".join(topic.name for topic in hurt[:NAMED_TOPICS])
+    more = f" and {len(hurt) - NAMED_TOPICS:,} more topics" if len(hurt) > NAMED_TOPICS else ""
+    return [
+        Need(
+            state="bad",
+            word="No leader",
+            sentence=f"{partitions:,} {have} no leader",
+            cause=f"In {named}{more}. Nobody can read or write there until a broker that has"
+            " them is back.",
+            link="topics",
+            link_text="See topics",
+        )
+    ]

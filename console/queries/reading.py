@@ -1,0 +1,103 @@
+"""The four states that a page can be in, and the last good answer to fall back on.
+
+Loaded and empty are answers. Where the database gives none, what was read last is shown with its
+age (stale), and where nothing was ever read the page says that it failed, and why. An error that
+looks like an empty list would be worse than an error.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final, Generic, TypeVar
+
+from django.db import Error
+
+T = TypeVar("T")
+
+# Answers kept for a bad hour: a few pages, filters and clusters. The oldest goes first.
+MAX_KEPT: Final = 32
+
+
+class State(Enum):
+    LOADED = "loaded"
+    EMPTY = "empty"
+    FAILED = "failed"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Generic[T]):
+    """What a page has to show. `data` is None exactly where the reading failed."""
+
+    state: State
+    data: T | None
+    read_at: datetime
+    age_s: int = 0
+    reason: str = ""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.state is State.STALE
+
+    @property
+    def is_failed(self) -> bool:
+        return self.state is State.FAILED
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+
+class LastGood:
+    """The last good answers of this process, by what was asked."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, tuple[Any, float]] = {}
+
+    def read(
+        self,
+        key: object,
+        query: Callable[[], T],
+        *,
+        is_empty: Callable[[T], bool],
+        now: Callable[[], float] = time.time,
+    ) -> Reading[T]:
+        """Ask, or fall back on the last answer to the same question."""
+        asked_at = now()
+        try:
+            data = query()
+        except Error as error:
+            return self._fallback(key, asked_at, reason=reason_of(error))
+        self._kept.pop(key, None)
+        self._kept[key] = (data, asked_at)
+        while len(self._kept) > MAX_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        state = State.EMPTY if is_empty(data) else State.LOADED
+        return Reading(state=state, data=data, read_at=moment(asked_at))
+
+    def _fallback(self, key: object, asked_at: float, *, reason: str) -> Reading[Any]:
+        if key not in self._kept:
+            return Reading(state=State.FAILED, data=None, read_at=moment(asked_at), reason=reason)
+        data, read_at = self._kept[key]
+        return Reading(
+            state=State.STALE,
+            data=data,
+            read_at=moment(read_at),
+            age_s=max(0, int(asked_at - read_at)),
+            reason=reason,
+        )
+
+
+def reason_of(error: Error) -> str:
+    """Return what a database said, in one line that fits on a page."""
+    words = str(error).strip().splitlines()
+    return words[0][:200] if words else type(error).__name__
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+last_good: Final = LastGood()

@@ -1,0 +1,1 @@
+"""The Django project, and the way into the cluster for applications without a Kafka client."""

@@ -1,0 +1,35 @@
+"""Which database a model lives in: what the cluster is, apart from what the web needs.
+
+Two SQLite files take one writer each, so a busy web page never holds up the cluster's changes. On
+PostgreSQL both names mean one database, and every table is made through the first of them.
+"""
+
+from typing import Final
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Model
+
+CLUSTER: Final = "cluster"
+CLUSTER_APPS: Final = frozenset({"controlplane"})
+
+
+class DatabaseRouter:
+    def db_for_read(self, model: type[Model], **_: object) -> str:
+        return _home_of(model._meta.app_label)  # noqa: SLF001 - Django's documented door
+
+    def db_for_write(self, model: type[Model], **_: object) -> str:
+        return _home_of(model._meta.app_label)  # noqa: SLF001 - Django's documented door
+
+    def allow_relation(self, one: Model, other: Model, **_: object) -> bool:
+        labels = one._meta.app_label, other._meta.app_label  # noqa: SLF001 - as above
+        return _home_of(labels[0]) == _home_of(labels[1])
+
+    def allow_migrate(self, db: str, app_label: str, **_: object) -> bool:
+        if settings.IS_ONE_DATABASE:
+            return db == DEFAULT_DB_ALIAS
+        return db == _home_of(app_label)
+
+
+def _home_of(app_label: str) -> str:
+    return CLUSTER if app_label in CLUSTER_APPS else DEFAULT_DB_ALIAS

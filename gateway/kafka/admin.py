@@ -1,0 +1,303 @@
+"""Topics and configs of a cluster, asked for and changed over the wire.
+
+Every call has the connection's deadline and fails as `KafkaFailure`. Nothing here creates a topic
+by asking for it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import KafkaException, Node, TopicCollection, TopicPartition
+from confluent_kafka import TopicPartitionInfo as ConfluentPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    DescribeClusterResult,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+)
+from confluent_kafka.cimpl import NewPartitions
+from confluent_kafka.cimpl import NewTopic as ConfluentTopic
+
+from gateway.kafka.connection import Connection, Deadline, Reach, wait_for
+from gateway.kafka.errors import KafkaFailure, failure, from_exception
+from gateway.kafka.values import (
+    Config,
+    ConfigEdit,
+    EditKind,
+    NewTopic,
+    Partition,
+    Position,
+    PositionKind,
+    ResourceKind,
+    Topic,
+    TopicSummary,
+)
+
+T = TypeVar("T")
+
+RESOURCES: Final = {
+    ResourceKind.TOPIC: ResourceType.TOPIC,
+    ResourceKind.BROKER: ResourceType.BROKER,
+}
+EDITS: Final = {
+    EditKind.SET: AlterConfigOpType.SET,
+    EditKind.DELETE: AlterConfigOpType.DELETE,
+    EditKind.APPEND: AlterConfigOpType.APPEND,
+    EditKind.SUBTRACT: AlterConfigOpType.SUBTRACT,
+}
+EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+# A connection that breaks just as a question is on its way is rare, twice in a row is trouble.
+READ_ATTEMPTS: Final = 3
+# A topic that Kafka and its tools keep for themselves begins so.
+INTERNAL_PREFIX: Final = "__"
+
+
+class Admin:
+    """One connection for questions and changes. For one thread at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._reach = Reach(connection.bootstrap)
+        try:
+            self._client = AdminClient(connection.settings(self._reach))
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, connection.bootstrap) from error
+
+    def topics(self) -> list[TopicSummary]:
+        """Return every topic, by name."""
+        # The smallest question that there is: a cluster that is away fails it within a second.
+        self.brokers()
+        metadata = self._read(
+            lambda deadline: self._call(lambda: self._client.list_topics(timeout=deadline.left()))
+        )
+        return [
+            TopicSummary(
+                name=name,
+                partitions=len(topic.partitions),
+                replication_factor=max(
+                    (len(partition.replicas) for partition in topic.partitions.values()), default=0
+                ),
+                is_internal=name.startswith(INTERNAL_PREFIX),
+            )
+            for name, topic in sorted(metadata.topics.items())
+        ]
+
+    def brokers(self) -> list[int]:
+        """Return the ids of all brokers that the cluster names."""
+
+        def ask(deadline: Deadline) -> DescribeClusterResult:
+            future = self._call(
+                lambda: self._client.describe_cluster(request_timeout=deadline.left())
+            )
+            # Typed as a future of anything.
+            answer: DescribeClusterResult = self._wait(future, deadline, self._connection.bootstrap)
+            return answer
+
+        return sorted(node.id for node in self._read(ask).nodes)
+
+    def describe(self, names: Iterable[str]) -> list[Topic]:
+        """Return topics in the order asked for; the first that is missing is the failure."""
+        wanted = list(names)
+
+        def ask(deadline: Deadline) -> list[TopicDescription]:
+            futures = self._call(
+                lambda: self._client.describe_topics(
+                    TopicCollection(wanted), request_timeout=deadline.left()
+                )
+            )
+            return self._all(futures, deadline, "topic")
+
+        return [_topic(found) for found in self._read(ask)]
+
+    def create(self, topics: Sequence[NewTopic], *, is_dry_run: bool = False) -> None:
+        asked = [
+            ConfluentTopic(
+                topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config=dict(topic.configs),
+            )
+            for topic in topics
+        ]
+        deadline = self._connection.deadline()
+        futures = self._call(
+            lambda: self._client.create_topics(
+                asked, request_timeout=deadline.left(), validate_only=is_dry_run
+            )
+        )
+        self._all(futures, deadline, "topic")
+
+    def delete(self, names: Sequence[str]) -> None:
+        deadline = self._connection.deadline()
+        futures = self._call(
+            lambda: self._client.delete_topics(list(names), request_timeout=deadline.left())
+        )
+        self._all(futures, deadline, "topic")
+
+    def add_partitions(self, name: str, total: int, *, is_dry_run: bool = False) -> None:
+        """Let a topic have so many partitions in all."""
+        asked = [NewPartitions(name, total)]
+        deadline = self._connection.deadline()
+        futures = self._call(
+            lambda: self._client.create_partitions(
+                asked, request_timeout=deadline.left(), validate_only=is_dry_run
+            )
+        )
+        self._all(futures, deadline, "topic")
+
+    def configs(self, kind: ResourceKind, name: str) -> list[Config]:
+        """Return every config of a resource, by key."""
+        if kind is ResourceKind.BROKER:
+            self._require_broker(name)
+        asked = [ConfigResource(RESOURCES[kind], name)]
+
+        def ask(deadline: Deadline) -> list[dict[str, ConfigEntry]]:
+            futures = self._call(
+                lambda: self._client.describe_configs(asked, request_timeout=deadline.left())
+            )
+            return self._all(futures, deadline, kind.value)
+
+        [entries] = self._read(ask)
+        return [_config(entries[key]) for key in sorted(entries)]
+
+    def alter_configs(
+        self,
+        kind: ResourceKind,
+        name: str,
+        edits: Sequence[ConfigEdit],
+        *,
+        is_dry_run: bool = False,
+    ) -> None:
+        """Change some configs and leave the others as they are."""
+        if kind is ResourceKind.BROKER and name:
+            self._require_broker(name)
+        entries = [
+            ConfigEntry(edit.key, edit.value, incremental_operation=EDITS[edit.kind])
+            for edit in edits
+        ]
+        resource = ConfigResource(RESOURCES[kind], name, incremental_configs=entries)
+        deadline = self._connection.deadline()
+        futures = self._call(
+            lambda: self._client.incremental_alter_configs(
+                [resource], request_timeout=deadline.left(), validate_only=is_dry_run
+            )
+        )
+        self._all(futures, deadline, kind.value)
+
+    def offsets(self, topic: str, partitions: Iterable[int], at: Position) -> dict[int, int]:
+        """Return the offset of a position for each partition; see `Position`.
+
+        A time after the last record is the end, as is every other place that is not there yet.
+        """
+        wanted = list(partitions)
+        match at.kind:
+            case PositionKind.OFFSET:
+                return dict.fromkeys(wanted, at.value)
+            case PositionKind.BEGINNING:
+                return self._list_offsets(topic, wanted, EARLIEST)
+            case PositionKind.END:
+                return self._list_offsets(topic, wanted, LATEST)
+            case PositionKind.TAIL:
+                first = self._list_offsets(topic, wanted, EARLIEST)
+                end = self._list_offsets(topic, wanted, LATEST)
+                return {index: max(first[index], end[index] - at.value) for index in wanted}
+            case PositionKind.TIME:
+                found = self._list_offsets(topic, wanted, OffsetSpec.for_timestamp(at.value))
+                later = [index for index in wanted if found[index] < 0]
+                return found | self._list_offsets(topic, later, LATEST)
+
+    def _list_offsets(self, topic: str, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
+        if not partitions:
+            return {}
+        asked = {TopicPartition(topic, index): spec for index in partitions}
+
+        def ask(deadline: Deadline) -> dict[int, int]:
+            futures = self._call(
+                lambda: self._client.list_offsets(asked, request_timeout=deadline.left())
+            )
+            return {
+                place.partition: self._wait(
+                    future, deadline, f"topic {topic}, partition {place.partition}"
+                ).offset
+                for place, future in futures.items()
+            }
+
+        return self._read(ask)
+
+    def _require_broker(self, name: str) -> None:
+        """Fail at once for a broker that does not exist; librdkafka would wait for it to come."""
+        known = self.brokers()
+        if name not in {str(broker) for broker in known}:
+            listed = ", ".join(map(str, known)) or "none"
+            raise failure(
+                "RESOURCE_NOT_FOUND", f"broker {name}", f"there is no such broker (known: {listed})"
+            )
+
+    def _read(self, ask: Callable[[Deadline], T]) -> T:
+        """Ask, and again where the connection broke on the way: a question does no harm twice."""
+        deadline = self._connection.deadline()
+        for _ in range(READ_ATTEMPTS - 1):
+            try:
+                return ask(deadline)
+            except KafkaFailure as failed:
+                if failed.name != "BROKER_NOT_AVAILABLE" or self._reach.is_down():
+                    raise
+        return ask(deadline)
+
+    def _call(self, send: Callable[[], T]) -> T:
+        """Send a request; what confluent-kafka refuses to send fails here."""
+        try:
+            return send()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, self._connection.bootstrap) from error
+
+    def _all(self, futures: "Mapping[Any, Future[T]]", deadline: Deadline, kind: str) -> list[T]:
+        """Return all answers, or the first failure; the keys name what of a kind each is about."""
+        return [
+            self._wait(future, deadline, f"{kind} {getattr(key, 'name', key)}")
+            for key, future in futures.items()
+        ]
+
+    def _wait(self, future: "Future[T]", deadline: Deadline, value: str) -> T:
+        return wait_for(
+            future, client=self._client, reach=self._reach, deadline=deadline, value=value
+        )
+
+
+def _topic(found: TopicDescription) -> Topic:
+    return Topic(
+        name=found.name,
+        # librdkafka writes the id in the other alphabet of base64 than Kafka's tools.
+        id=str(found.topic_id).replace("+", "-").replace("/", "_"),
+        is_internal=found.is_internal,
+        partitions=tuple(_partition(info) for info in found.partitions),
+    )
+
+
+def _partition(info: ConfluentPartition) -> Partition:
+    # Typed as if there always were one.
+    leader: Node | None = info.leader
+    return Partition(
+        index=info.id,
+        leader=None if leader is None else leader.id,
+        replicas=tuple(node.id for node in info.replicas),
+        isr=tuple(node.id for node in info.isr),
+    )
+
+
+def _config(entry: ConfigEntry) -> Config:
+    return Config(
+        key=entry.name,
+        value=entry.value,
+        source=ConfigSource(entry.source).name,
+        is_default=entry.is_default,
+        is_read_only=entry.is_read_only,
+        is_sensitive=entry.is_sensitive,
+    )

@@ -1,0 +1,169 @@
+"""Records out of one topic, from the partitions and offsets that the caller names.
+
+Joins no group and commits nothing. An offset that a
+partition does not hold is a failure rather than a silent jump to another one.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Final, Self, cast
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from gateway.kafka.connection import Connection, Reach
+from gateway.kafka.errors import from_exception, translated
+from gateway.kafka.values import Header, Record, Span, TimestampKind
+
+# Records handed on at once: enough to make the work per batch small.
+BATCH: Final = 5000
+# How long an empty read waits, which is how soon an interrupt is seen.
+TICK_S: Final = 0.1
+# How long a broker waits for records before it says that there are none. Short where that news is
+# what the reader waits for.
+FETCH_WAIT_MS: Final = 500
+LAST_FETCH_WAIT_MS: Final = 50
+# What is fetched ahead of the caller.
+MAX_AHEAD_KBYTES: Final = 16 * 1024
+# How soon a queue that was full is looked at again; librdkafka's own second is for slow readers.
+FULL_QUEUE_MS: Final = 10
+
+TIMESTAMP_KINDS: Final = {
+    TIMESTAMP_CREATE_TIME: TimestampKind.CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME: TimestampKind.LOG_APPEND_TIME,
+}
+
+
+class Reader:
+    """Reads spans of one topic. A context manager, for one thread."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        spans: Sequence[Span],
+        *,
+        stops_at_end: bool = False,
+    ) -> None:
+        self._topic = topic
+        self._timeout_s = connection.timeout_s
+        self._stops_at_end = stops_at_end
+        self._reach = Reach(connection.bootstrap)
+        # Spans that are not read to their end yet: partition → span.
+        self._open = {s.partition: s for s in spans if s.end is None or s.start < s.end}
+        # Where each partition's end was last seen.
+        self.ends: dict[int, int] = {}
+        settings = connection.settings(
+            self._reach,
+            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            group_id=connection.client_id,
+            enable_auto_commit=False,
+            enable_auto_offset_store=False,
+            auto_offset_reset="error",
+            enable_partition_eof=True,
+            check_crcs=True,
+            fetch_wait_max_ms=LAST_FETCH_WAIT_MS if stops_at_end else FETCH_WAIT_MS,
+            queued_max_messages_kbytes=MAX_AHEAD_KBYTES,
+            fetch_queue_backoff_ms=FULL_QUEUE_MS,
+        )
+        try:
+            self._client = Consumer(settings)
+            self._client.assign(
+                [TopicPartition(topic, s.partition, s.start) for s in self._open.values()]
+            )
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, connection.bootstrap) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._client.close()
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Yield records as they come, and an empty list whenever none did for a moment.
+
+        Ends when every span is read; a span without an end is, where the reader stops at the end,
+        when its partition has no more records.
+        """
+        while self._open:
+            messages = self._client.consume(BATCH, TICK_S)
+            if not messages:
+                self._check_reach()
+            yield [record for message in messages if (record := self._take(message)) is not None]
+
+    def _take(self, message: Message) -> Record | None:
+        """Return the record of a message, or none where it is news or lies beyond its span."""
+        partition = message.partition()
+        error = message.error()
+        if error is not None:
+            self._note(error, partition, message.offset() or 0)
+            return None
+        self._reach.heard()
+        assert partition is not None
+        span = self._open.get(partition)
+        offset = message.offset()
+        assert offset is not None
+        if span is None or (span.end is not None and offset >= span.end):
+            self._finish(partition)
+            return None
+        if span.end is not None and offset == span.end - 1:
+            self._finish(partition)
+        return _record(message, self._topic, partition, offset)
+
+    def _note(self, error: KafkaError, partition: int | None, offset: int) -> None:
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
+            place = self._topic if partition is None else f"{self._topic}, partition {partition}"
+            raise translated(error, f"topic {place}")
+        self._reach.heard()
+        assert partition is not None
+        self.ends[partition] = offset
+        span = self._open.get(partition)
+        is_read = span is not None and span.end is not None and offset >= span.end
+        if self._stops_at_end or is_read:
+            self._finish(partition)
+
+    def _finish(self, partition: int) -> None:
+        if self._open.pop(partition, None) is not None:
+            self._client.incremental_unassign([TopicPartition(self._topic, partition)])
+
+    def _check_reach(self) -> None:
+        """Give up on a cluster that is away for too long, after asking it once more.
+
+        Silence alone means nothing: a reader at the end hears nothing of a broker that is back.
+        """
+        if self._reach.down_seconds() < self._timeout_s:
+            return
+        try:
+            self._client.list_topics(timeout=1)
+        except KafkaException:
+            raise self._reach.failure() from None
+        self._reach.heard()
+
+
+def _record(message: Message, topic: str, partition: int, offset: int) -> Record:
+    kind, timestamp = message.timestamp()
+    timestamp_kind = TIMESTAMP_KINDS.get(kind)
+    return Record(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        key=message.key(),
+        value=message.value(),
+        # Typed as if a caller could get back any form that it may send.
+        headers=tuple(cast("list[Header]", message.headers() or [])),
+        timestamp_ms=timestamp if timestamp_kind else None,
+        timestamp_kind=timestamp_kind,
+    )

@@ -1,0 +1,231 @@
+"""Everything that can go wrong between us and a cluster, as one exception.
+
+A failure carries Kafka's own name of the error, which people search for, the value it is about, a
+sentence, and the next step. Rows of the table below say what kind of failure a name is; names
+without a row are ordinary failures, told in the broker's words.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+
+class Kind(Enum):
+    """What a caller can do about a failure; the command line makes exit codes of it."""
+
+    FAILED = "failed"
+    USAGE = "usage"  # we were asked for something that cannot be meant
+    NOT_FOUND = "not found"
+    CONFLICT = "conflict"  # something is in the way: it exists already, or has changed
+    TIMEOUT = "timeout"
+
+
+class KafkaFailure(Exception):
+    """See the module. The text of the exception is the sentence with the error's name."""
+
+    def __init__(self, *, name: str, message: str, value: str, kind: Kind, next_step: str) -> None:
+        super().__init__(f"{message} ({name})")
+        self.name = name
+        self.message = message
+        self.value = value
+        self.kind = kind
+        self.next_step = next_step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    kind: Kind = Kind.FAILED
+    # None: the broker's own words say more than we could.
+    sentence: str | None = None
+    next_step: str = ""
+
+
+# Kafka's names by their numbers, from 0 on; -1 is UNKNOWN_SERVER_ERROR.
+NAMES: Final = tuple(
+    """
+    NONE OFFSET_OUT_OF_RANGE CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PARTITION INVALID_FETCH_SIZE
+    LEADER_NOT_AVAILABLE NOT_LEADER_OR_FOLLOWER REQUEST_TIMED_OUT BROKER_NOT_AVAILABLE
+    REPLICA_NOT_AVAILABLE MESSAGE_TOO_LARGE STALE_CONTROLLER_EPOCH OFFSET_METADATA_TOO_LARGE
+    NETWORK_EXCEPTION COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR
+    INVALID_TOPIC_EXCEPTION RECORD_LIST_TOO_LARGE NOT_ENOUGH_REPLICAS
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND INVALID_REQUIRED_ACKS ILLEGAL_GENERATION
+    INCONSISTENT_GROUP_PROTOCOL INVALID_GROUP_ID UNKNOWN_MEMBER_ID INVALID_SESSION_TIMEOUT
+    REBALANCE_IN_PROGRESS INVALID_COMMIT_OFFSET_SIZE TOPIC_AUTHORIZATION_FAILED
+    GROUP_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED INVALID_TIMESTAMP
+    UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE UNSUPPORTED_VERSION TOPIC_ALREADY_EXISTS
+    INVALID_PARTITIONS INVALID_REPLICATION_FACTOR INVALID_REPLICA_ASSIGNMENT INVALID_CONFIG
+    NOT_CONTROLLER INVALID_REQUEST UNSUPPORTED_FOR_MESSAGE_FORMAT POLICY_VIOLATION
+    OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER INVALID_PRODUCER_EPOCH
+    INVALID_TXN_STATE INVALID_PRODUCER_ID_MAPPING INVALID_TRANSACTION_TIMEOUT
+    CONCURRENT_TRANSACTIONS TRANSACTION_COORDINATOR_FENCED TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    SECURITY_DISABLED OPERATION_NOT_ATTEMPTED KAFKA_STORAGE_ERROR LOG_DIR_NOT_FOUND
+    SASL_AUTHENTICATION_FAILED UNKNOWN_PRODUCER_ID REASSIGNMENT_IN_PROGRESS
+    DELEGATION_TOKEN_AUTH_DISABLED DELEGATION_TOKEN_NOT_FOUND DELEGATION_TOKEN_OWNER_MISMATCH
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    DELEGATION_TOKEN_EXPIRED INVALID_PRINCIPAL_TYPE NON_EMPTY_GROUP GROUP_ID_NOT_FOUND
+    FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH LISTENER_NOT_FOUND
+    TOPIC_DELETION_DISABLED FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH
+    UNSUPPORTED_COMPRESSION_TYPE STALE_BROKER_EPOCH OFFSET_NOT_AVAILABLE MEMBER_ID_REQUIRED
+    PREFERRED_LEADER_NOT_AVAILABLE GROUP_MAX_SIZE_REACHED FENCED_INSTANCE_ID
+    ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED NO_REASSIGNMENT_IN_PROGRESS
+    GROUP_SUBSCRIBED_TO_TOPIC INVALID_RECORD UNSTABLE_OFFSET_COMMIT THROTTLING_QUOTA_EXCEEDED
+    PRODUCER_FENCED RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL
+    INCONSISTENT_VOTER_SET INVALID_UPDATE_VERSION FEATURE_UPDATE_FAILED
+    PRINCIPAL_DESERIALIZATION_FAILURE SNAPSHOT_NOT_FOUND POSITION_OUT_OF_RANGE UNKNOWN_TOPIC_ID
+    DUPLICATE_BROKER_REGISTRATION BROKER_ID_NOT_REGISTERED INCONSISTENT_TOPIC_ID
+    INCONSISTENT_CLUSTER_ID TRANSACTIONAL_ID_NOT_FOUND FETCH_SESSION_TOPIC_ID_ERROR
+    INELIGIBLE_REPLICA NEW_LEADER_ELECTED OFFSET_MOVED_TO_TIERED_STORAGE FENCED_MEMBER_EPOCH
+    UNRELEASED_INSTANCE_ID UNSUPPORTED_ASSIGNOR STALE_MEMBER_EPOCH MISMATCHED_ENDPOINT_TYPE
+    UNSUPPORTED_ENDPOINT_TYPE UNKNOWN_CONTROLLER_ID UNKNOWN_SUBSCRIPTION_ID TELEMETRY_TOO_LARGE
+    INVALID_REGISTRATION TRANSACTION_ABORTABLE INVALID_RECORD_STATE SHARE_SESSION_NOT_FOUND
+    INVALID_SHARE_SESSION_EPOCH FENCED_STATE_EPOCH INVALID_VOTER_KEY DUPLICATE_VOTER
+    VOTER_NOT_FOUND INVALID_REGULAR_EXPRESSION REBOOTSTRAP_REQUIRED STREAMS_INVALID_TOPOLOGY
+    STREAMS_INVALID_TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED SHARE_SESSION_LIMIT_REACHED
+    """.split()  # noqa: SIM905 - a hundred quoted names would hide the order
+)
+UNKNOWN: Final = "UNKNOWN_SERVER_ERROR"
+
+# What librdkafka finds out by itself, as the name that Kafka has for it. Others keep librdkafka's
+# own name, which its documentation explains.
+LOCAL_NAMES: Final[dict[int, str]] = {
+    KafkaError._ALL_BROKERS_DOWN: "BROKER_NOT_AVAILABLE",  # noqa: SLF001 - a documented constant
+    KafkaError._TRANSPORT: "BROKER_NOT_AVAILABLE",  # noqa: SLF001 - as above
+    KafkaError._RESOLVE: "BROKER_NOT_AVAILABLE",  # noqa: SLF001 - as above
+    KafkaError._TIMED_OUT: "REQUEST_TIMED_OUT",  # noqa: SLF001 - as above
+    KafkaError._TIMED_OUT_QUEUE: "REQUEST_TIMED_OUT",  # noqa: SLF001 - as above
+    KafkaError._MSG_TIMED_OUT: "REQUEST_TIMED_OUT",  # noqa: SLF001 - as above
+    KafkaError._UNKNOWN_TOPIC: "UNKNOWN_TOPIC_OR_PARTITION",  # noqa: SLF001 - as above
+    KafkaError._NOENT: "UNKNOWN_TOPIC_OR_PARTITION",  # noqa: SLF001 - as above
+    KafkaError._UNKNOWN_PARTITION: "UNKNOWN_TOPIC_OR_PARTITION",  # noqa: SLF001 - as above
+    KafkaError._AUTO_OFFSET_RESET: "OFFSET_OUT_OF_RANGE",  # noqa: SLF001 - as above
+    KafkaError._AUTHENTICATION: "SASL_AUTHENTICATION_FAILED",  # noqa: SLF001 - as above
+    KafkaError._UNSUPPORTED_FEATURE: "UNSUPPORTED_VERSION",  # noqa: SLF001 - as above
+    KafkaError._INVALID_ARG: "INVALID_REQUEST",  # noqa: SLF001 - as above
+}
+
+ADVICE: Final[dict[str, Advice]] = {
+    "UNKNOWN_TOPIC_OR_PARTITION": Advice(
+        kind=Kind.NOT_FOUND,
+        sentence="the cluster does not know it",
+        next_step="check the name and the partition number; the list of topics shows what exists",
+    ),
+    "UNKNOWN_TOPIC_ID": Advice(
+        kind=Kind.NOT_FOUND,
+        sentence="it is gone",
+        next_step="it was deleted, or deleted and made again: look at the list of topics",
+    ),
+    "RESOURCE_NOT_FOUND": Advice(
+        kind=Kind.NOT_FOUND, next_step="check the name; a list shows what exists"
+    ),
+    "GROUP_ID_NOT_FOUND": Advice(
+        kind=Kind.NOT_FOUND, next_step="check the name; a list shows what exists"
+    ),
+    "TOPIC_ALREADY_EXISTS": Advice(
+        kind=Kind.CONFLICT,
+        sentence="it exists already",
+        next_step="take another name, or describe the topic that is there",
+    ),
+    "REASSIGNMENT_IN_PROGRESS": Advice(
+        kind=Kind.CONFLICT, next_step="wait until the reassignment is done"
+    ),
+    "OFFSET_OUT_OF_RANGE": Advice(
+        kind=Kind.NOT_FOUND,
+        sentence="the partition does not hold that offset",
+        next_step="describe the topic to see the first and the last offset of each partition",
+    ),
+    "REQUEST_TIMED_OUT": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="no answer came in time",
+        next_step="see whether the brokers are up, or allow more time",
+    ),
+    "BROKER_NOT_AVAILABLE": Advice(
+        sentence="no broker answers there",
+        next_step="start the cluster, or name another address of it",
+    ),
+    "LEADER_NOT_AVAILABLE": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="a partition has no leader at the moment",
+        next_step="see which brokers are up; the partition waits for one of its replicas",
+    ),
+    "MESSAGE_TOO_LARGE": Advice(
+        sentence="the record is larger than the topic allows",
+        next_step="raise max.message.bytes of the topic, compress, or send less at once",
+    ),
+    "INVALID_CONFIG": Advice(
+        next_step="describe the configs to see the keys that exist and what they mean"
+    ),
+    "INVALID_TOPIC_EXCEPTION": Advice(next_step="choose another name"),
+    "INVALID_REPLICATION_FACTOR": Advice(
+        next_step="ask for fewer replicas; no cluster keeps more of them than it has brokers"
+    ),
+    "INVALID_PARTITIONS": Advice(
+        next_step="name the number of partitions in all; it can grow and never shrinks"
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": Advice(
+        sentence="you may not do this with the topic",
+        next_step="ask whoever administers the cluster for the right",
+    ),
+    "CLUSTER_AUTHORIZATION_FAILED": Advice(
+        sentence="you may not do this with the cluster",
+        next_step="ask whoever administers the cluster for the right",
+    ),
+    "SASL_AUTHENTICATION_FAILED": Advice(
+        next_step="check the user name, the password and the SASL mechanism"
+    ),
+    "UNSUPPORTED_VERSION": Advice(
+        next_step="the brokers do not offer this: see which version they run"
+    ),
+    "INVALID_REQUEST": Advice(kind=Kind.USAGE, next_step="correct the value and try again"),
+    "NOT_ENOUGH_REPLICAS": Advice(
+        next_step="bring the missing brokers back, or lower min.insync.replicas"
+    ),
+    "KAFKA_STORAGE_ERROR": Advice(
+        next_step="look at the disk of the partition's leader: full, or gone read-only"
+    ),
+}
+
+
+def kafka_name(error: KafkaError) -> str:
+    """Return Kafka's name of an error, or librdkafka's where only that one knows it."""
+    number: int = error.code()
+    if 0 <= number < len(NAMES):
+        return NAMES[number]
+    if number == KafkaError.UNKNOWN:
+        return UNKNOWN
+    return LOCAL_NAMES.get(number) or error.name().lstrip("_")
+
+
+def failure(name: str, value: str, words: str = "") -> KafkaFailure:
+    """Make the failure of a name, about a value, with the broker's words where there are any."""
+    advice = ADVICE.get(name, Advice())
+    said = advice.sentence if advice.sentence and not words else words
+    return KafkaFailure(
+        name=name,
+        message=f"{value}: {said or name.lower().replace('_', ' ')}",
+        value=value,
+        kind=advice.kind,
+        next_step=advice.next_step,
+    )
+
+
+def translated(error: KafkaError, value: str) -> KafkaFailure:
+    """Turn librdkafka's error into ours."""
+    name = kafka_name(error)
+    words = (error.str() or "").strip().rstrip(".")
+    # "Broker: …" and "Local: …" are librdkafka's own texts, which say less than the table.
+    is_generic = words.startswith(("Broker: ", "Local: "))
+    has_sentence = bool(ADVICE.get(name, Advice()).sentence)
+    if is_generic:
+        words = "" if has_sentence else words.partition(": ")[2].lower()
+    elif has_sentence and error.code() < 0:
+        words = ""
+    return failure(name, value, words)
+
+
+def from_exception(error: KafkaException | ValueError | TypeError, value: str) -> KafkaFailure:
+    """Turn whatever confluent-kafka raised into ours; bad arguments come as Python's errors."""
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        return translated(error.args[0], value)
+    return failure("INVALID_REQUEST", value, str(error))

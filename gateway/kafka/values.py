@@ -1,0 +1,148 @@
+"""What goes into the client and comes out of it: topics, partitions, configs, records.
+
+Frozen values without a client behind them, so that whoever shows or stores them needs no Kafka.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+Header: TypeAlias = tuple[str, bytes | None]
+
+# What a client says where the cluster's own setting is meant.
+CLUSTER_DEFAULT: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSummary:
+    """A topic as a list shows it."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    is_internal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    index: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    name: str
+    id: str  # as Kafka's tools write it
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    name: str
+    partitions: int = CLUSTER_DEFAULT
+    replication_factor: int = CLUSTER_DEFAULT
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class ResourceKind(Enum):
+    """What a config belongs to."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One config in effect. `value` is None where the broker keeps it to itself."""
+
+    key: str
+    value: str | None
+    source: str  # Kafka's word: DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …
+    is_default: bool
+    is_read_only: bool
+    is_sensitive: bool
+
+
+class EditKind(Enum):
+    SET = "set"
+    DELETE = "delete"
+    APPEND = "append"
+    SUBTRACT = "subtract"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEdit:
+    key: str
+    kind: EditKind = EditKind.SET
+    value: str | None = None
+
+
+class TimestampKind(Enum):
+    CREATE_TIME = "create"
+    LOG_APPEND_TIME = "logappend"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record as it was read. A null key or value is None, which an empty one is not."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    timestamp_ms: int | None = None
+    timestamp_kind: TimestampKind | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecord:
+    """A record to be written. Without a partition the key decides, as in Java's client."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """Where the cluster has put a record that it acknowledged."""
+
+    partition: int
+    offset: int
+
+
+class PositionKind(Enum):
+    BEGINNING = "beginning"
+    END = "end"
+    OFFSET = "offset"
+    TAIL = "tail"  # so many before the end
+    TIME = "time"  # the first record at or after a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A place in a partition; `value` is an offset, a number of records or milliseconds."""
+
+    kind: PositionKind
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What to read of one partition: from an offset up to, without, another one."""
+
+    partition: int
+    start: int
+    end: int | None = None

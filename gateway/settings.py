@@ -1,0 +1,152 @@
+"""Everything Django is told, read from the environment once.
+
+The only reader of the environment on Django's side: other modules ask `django.conf.settings`. One
+variable, SAMSA_HOME, names the folder that holds all that a run writes; the rest have defaults
+that suit a single machine.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+import environ
+
+from gateway.secret_files import random_text, read_or_make
+
+env = environ.Env()
+
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+SAMSA_HOME: Final = Path(env.str("SAMSA_HOME", default=".samsa")).absolute()
+# The socket on which this host's agent speaks with its brokers.
+SAMSA_AGENT_SOCKET: Final = Path(
+    env.str("SAMSA_AGENT_SOCKET", default=str(SAMSA_HOME / "run" / "agent.sock"))
+)
+# A pipe that waits for one line when a process serves; none where nobody waits.
+SAMSA_READY_FD: Final = env.int("SAMSA_READY_FD", default=-1)
+SAMSA_SECRETS: Final = SAMSA_HOME / "secrets"
+
+# Tools that only look at the code name no home, and must not make one.
+SECRET_KEY = (
+    read_or_make(SAMSA_SECRETS / "secret-key")
+    if env.str("SAMSA_HOME", default="")
+    else random_text()
+)
+DEBUG = False
+# The console is reached by whatever name its host has; a reverse proxy narrows this down.
+ALLOWED_HOSTS = env.list("SAMSA_ALLOWED_HOSTS", default=["*"])
+CSRF_TRUSTED_ORIGINS = env.list("SAMSA_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "brokers.controlplane.apps.ControlplaneConfig",
+    "console",
+]
+
+MIDDLEWARE = [
+    # First, so that no answer goes without its headers, static files and errors included.
+    "gateway.middleware.SecurityHeaders",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "gateway.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# How long a writer waits for another one; transactions here are a few milliseconds.
+SQLITE_TIMEOUT_S: Final = 20
+# Connections of one process: its threads, and one to spare.
+POSTGRES_POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 3}
+POSTGRES_CONNECT_TIMEOUT_S: Final = 5
+
+IS_ONE_DATABASE: Final = bool(env.str("DATABASE_URL", default=""))
+
+
+def sqlite(name: str) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": SAMSA_HOME / name,
+        "OPTIONS": {
+            # A transaction that reads first and writes later fails at once, whatever the timeout,
+            # where it did not ask for the writer's place at its beginning.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": SQLITE_TIMEOUT_S,
+            # FULL: a power cut must not take back a change that brokers have acted on.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        },
+    }
+
+
+def server(url: str) -> dict[str, Any]:
+    """Return one database by its URL; PostgreSQL gets a pool, which saves a login per request."""
+    found: dict[str, Any] = dict(env.db_url_config(url))
+    if found["ENGINE"] == "django.db.backends.postgresql":
+        # A connection that died with its server is found out before it is used.
+        found["CONN_HEALTH_CHECKS"] = True
+        found["OPTIONS"] = {
+            "pool": POSTGRES_POOL,
+            "connect_timeout": POSTGRES_CONNECT_TIMEOUT_S,
+            **found.get("OPTIONS", {}),
+        }
+    return found
+
+
+DATABASES: dict[str, dict[str, Any]] = (
+    {name: server(env.str("DATABASE_URL")) for name in ("default", "cluster")}
+    if IS_ONE_DATABASE
+    else {"default": sqlite("web.db"), "cluster": sqlite("cluster.db")}
+)
+DATABASE_ROUTERS = ["gateway.database_router.DatabaseRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "console.pages.errors.csrf_failed"
+X_FRAME_OPTIONS = "DENY"
+
+STATIC_URL = "/static/"
+# Static files are served from the checkout, so a start collects nothing.
+WHITENOISE_USE_FINDERS = True
+# No other site has a use for them.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+# 1,284 partitions, wherever a page shows a number.
+USE_THOUSAND_SEPARATOR = True
+# Every process sets up its own structured log; Django's messages go the way of the standard one.
+LOGGING_CONFIG = None

@@ -1,0 +1,116 @@
+"""What pages are told of the clusters, from the database alone."""
+
+import pytest
+
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import CreatePartitions, CreateTopic
+from tests.brokers.controlplane.host import NOW_MS, new_cluster
+from tests.brokers.controlplane.test_services import asking, propose, register, serving
+
+from brokers.controlplane import selectors, services  # isort: skip
+from django.db import connections  # isort: skip
+from django.test.utils import CaptureQueriesContext  # isort: skip
+
+
+def test_an_empty_console_has_no_clusters(database: str) -> None:
+    assert selectors.clusters() == []
+    assert selectors.cluster(cluster_id="unknown") is None
+
+
+def test_a_cluster_is_summed_up(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    register(cluster_id)
+    propose(cluster_id, asking(CreateTopic(name="orders", partitions=3), broker))
+
+    (summary,) = selectors.clusters()
+
+    assert (summary.brokers, summary.serving_brokers) == (2, 1)
+    assert (summary.topics, summary.partitions) == (1, 3)
+    assert selectors.cluster(cluster_id=cluster_id) == summary
+
+
+def test_topics_come_by_name_with_what_was_set(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    configured = CreateTopic(name="b", partitions=2, configs=(("retention.ms", "5"),))
+    propose(
+        cluster_id,
+        asking(configured, broker),
+        asking(CreateTopic(name="a", partitions=1), broker),
+        asking(CreatePartitions(name="a", count=4), broker),
+    )
+
+    topics = selectors.topics(cluster_id=cluster_id)
+
+    assert [(t.name, t.partitions, t.replication_factor) for t in topics] == [
+        ("a", 4, 1),
+        ("b", 2, 1),
+    ]
+    assert [dict(t.configs) for t in topics] == [{}, {"retention.ms": "5"}]
+    assert selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name="b") == {
+        "retention.ms": "5"
+    }
+
+
+def test_a_page_of_topics_is_a_fixed_number_of_queries(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    propose(cluster_id, *(asking(CreateTopic(name=f"t{n}"), broker) for n in range(30)))
+
+    def queries(limit: int) -> int:
+        with CaptureQueriesContext(connections["cluster"]) as captured:
+            topics = selectors.topics(cluster_id=cluster_id, contains="T", limit=limit, offset=1)
+        assert len(topics) == limit
+        return len(captured)
+
+    assert queries(2) == queries(20)
+    assert selectors.topic_count(cluster_id=cluster_id, contains="t2") == 11
+
+
+def test_partitions_of_a_fenced_broker_count_as_leaderless(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    propose(cluster_id, asking(CreateTopic(name="orders", partitions=3), broker))
+    services.fence_broker(
+        cluster_id=cluster_id,
+        broker_id=broker.broker_id,
+        broker_epoch=broker.broker_epoch,
+        now_ms=NOW_MS,
+    )
+
+    (topic,) = selectors.topics(cluster_id=cluster_id)
+
+    assert topic.leaderless == 3
+    assert [b.is_fenced for b in selectors.brokers(cluster_id=cluster_id)] == [True]
+
+
+def test_one_topic_comes_with_its_partitions(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    propose(cluster_id, asking(CreateTopic(name="orders", partitions=3), broker))
+
+    topic = selectors.topic(cluster_id=cluster_id, name="orders")
+
+    assert topic is not None
+    assert [state.leader for state in topic.partitions] == [broker.broker_id] * 3
+    assert selectors.topic(cluster_id=cluster_id, name="unknown") is None
+
+
+def test_the_newest_changes_come_first(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    propose(cluster_id, asking(CreateTopic(name="orders"), broker))
+
+    changes = selectors.recent_changes(cluster_id=cluster_id, limit=2)
+
+    assert [(change.version, change.actor) for change in changes] == [
+        (3, "User:alice"),
+        (2, "agent"),
+    ]
+    assert changes[0].summary == "topic created: orders"
+
+
+def test_more_than_a_page_is_a_bug(database: str) -> None:
+    with pytest.raises(AssertionError):
+        selectors.topics(cluster_id="any", limit=selectors.MAX_ROWS + 1)

@@ -1,0 +1,256 @@
+"""The ORM store: what it yields, from where, and what it does without its database."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError
+
+from brokers.cluster.changes import Change
+from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.proposals import CreateTopic, Proposal
+from brokers.cluster.store import MetadataRegressed
+from tests.brokers.controlplane.host import (
+    NOW_MS,
+    SOON_S,
+    Host,
+    LocalBroker,
+    is_serving,
+    new_cluster,
+    running_host,
+    serving_broker,
+)
+from tests.database import sqlite_databases
+from tests.extras import requires
+from tests.postgres import PostgresServer
+
+from brokers.controlplane import models, services  # isort: skip
+from brokers.controlplane.feed import Feed, make_feed  # isort: skip
+from brokers.controlplane.history import Entry  # isort: skip
+
+
+def topic(name: str) -> CreateTopic:
+    return CreateTopic(name=name, partitions=1, replication_factor=1)
+
+
+async def take(
+    updates: AsyncIterator[ClusterImage | Change], count: int
+) -> list[ClusterImage | Change]:
+    async with asyncio.timeout(SOON_S):
+        return [await anext(updates) for _ in range(count)]
+
+
+def positions(updates: Sequence[ClusterImage | Change]) -> list[int]:
+    return [update.position.version for update in updates]
+
+
+def test_a_reader_that_has_seen_nothing_gets_the_image_and_then_changes(database: str) -> None:
+    async def story() -> None:
+        async with (
+            running_host(cluster_id) as host,
+            serving_broker(host) as broker,
+            aclosing(broker.attachment.follow(Position())) as updates,
+        ):
+            begun = await take(updates, 1)
+            await broker.propose(topic("one"))
+            await broker.propose(topic("two"))
+            changed = await take(updates, 2)
+
+        assert isinstance(begun[0], ClusterImage)
+        assert positions(changed) == [begun[0].version + 1, begun[0].version + 2]
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_reader_that_returns_gets_what_it_missed(database: str) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            seen = host.store.image.position
+            await broker.propose(topic("one"))
+            await broker.propose(topic("two"))
+            async with aclosing(broker.attachment.follow(seen)) as updates:
+                missed = await take(updates, 2)
+
+        assert positions(missed) == [seen.version + 1, seen.version + 2]
+        assert all(isinstance(update, Change) for update in missed)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_new_agent_still_knows_the_changes_before_it(database: str) -> None:
+    async def before() -> Position:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            seen = host.store.image.position
+            await broker.propose(topic("one"))
+            return seen
+
+    async def after(seen: Position) -> None:
+        async with running_host(cluster_id) as host:
+            broker = LocalBroker(host)
+            async with aclosing(broker.attachment.follow(seen)) as updates:
+                (missed,) = await take(updates, 1)
+        assert isinstance(missed, Change)
+
+    cluster_id = new_cluster()
+    asyncio.run(after(asyncio.run(before())))
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_position_that_the_store_never_had_is_refused(database: str, ahead: int) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            unknown = Position(version=host.store.image.version + ahead, id=secrets.token_bytes(16))
+            with pytest.raises(MetadataRegressed, match="METADATA_REGRESSED"):
+                await anext(aiter(broker.attachment.follow(unknown)))
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_position_older_than_what_is_kept_gets_the_image(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.reading.KEPT_CHANGES", 2)
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            seen = host.store.image.position
+            for number in range(4):
+                await broker.propose(topic(f"t{number}"))
+            async with aclosing(broker.attachment.follow(seen)) as updates:
+                (update,) = await take(updates, 1)
+        assert isinstance(update, ClusterImage)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_what_another_process_writes_arrives(database: str) -> None:
+    """The console's commits come over another connection, without a word to the agent."""
+
+    def write_elsewhere() -> None:
+        services.propose(
+            cluster_id=cluster_id,
+            proposals=[Proposal(id=bytes(16), action=topic("from-elsewhere"), actor="User:bob")],
+            now_ms=NOW_MS,
+        )
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host):
+            await host.run_elsewhere(write_elsewhere)
+            await host.until(lambda: "from-elsewhere" in host.store.image.topics)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_change_is_encoded_once_for_all_who_follow(database: str) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            seen = host.store.image.position
+            await broker.propose(topic("one"))
+            entries = []
+            for _ in range(2):
+                async with aclosing(host.store.updates(seen)) as updates:
+                    entries.append(await anext(updates))
+
+        first, second = entries
+        assert isinstance(first, Entry)
+        assert isinstance(second, Entry)
+        assert first.encoded is second.encoded
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_database_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
+    async def story(host: Host) -> None:
+        async with serving_broker(host) as broker:
+            await broker.propose(topic("kept"))
+            await broker.propose(topic("also-kept"))
+            await host.run_elsewhere(restore)
+            async with asyncio.timeout(SOON_S):
+                await host.following
+            with pytest.raises(MetadataRegressed, match="METADATA_REGRESSED"):
+                await broker.propose(topic("refused"))
+        assert set(host.store.image.topics) == {"kept", "also-kept"}
+
+    def restore() -> None:
+        # As a restored backup looks to a reader: rows of the past, over another connection.
+        models.Change.objects.filter(version__gt=2).delete()
+        models.Cluster.objects.update(version=2)
+
+    async def run() -> None:
+        async with running_host(cluster_id) as host:
+            await story(host)
+
+    with sqlite_databases(tmp_path):
+        cluster_id = new_cluster()
+        asyncio.run(run())
+
+
+@pytest.mark.slow
+@requires("postgresql")
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+def test_brokers_are_served_while_the_database_is_away(
+    database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.5)
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            await asyncio.to_thread(postgres.stop)
+            with pytest.raises(ConnectionError):
+                await broker.propose(topic("not-now"))
+            reader = LocalBroker(host)
+            async with aclosing(reader.attachment.follow(Position())) as updates:
+                assert isinstance((await take(updates, 1))[0], ClusterImage)
+            await asyncio.to_thread(postgres.start)
+            monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", SOON_S)
+            (outcome,) = await broker.propose(topic("later"))
+            await host.until(lambda: "later" in host.store.image.topics)
+            assert not outcome.error
+            assert is_serving(host)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_feed_that_could_not_be_opened_is_opened_later(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            feed = type(make_feed())
+            attempts: list[bool] = []
+            opened, has_news = feed.open, feed.has_news
+
+            def fail_once_more(self: Feed) -> None:
+                attempts.append(True)
+                if len(attempts) < 3:
+                    self.close()
+                    raise OperationalError("the database is away")
+                opened(self)
+
+            def fail_first(self: Feed) -> bool:
+                if not attempts:
+                    raise OperationalError("the database is away")
+                return has_news(self)
+
+            monkeypatch.setattr(feed, "open", fail_once_more)
+            monkeypatch.setattr(feed, "has_news", fail_first)
+            async with asyncio.timeout(SOON_S):
+                while len(attempts) < 3 and not host.following.done():
+                    await asyncio.wait([host.following], timeout=0.01)
+            await broker.propose(topic("after"))
+
+            assert not host.following.done()
+            await host.until(lambda: "after" in host.store.image.topics)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())

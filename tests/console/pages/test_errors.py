@@ -1,0 +1,54 @@
+"""The pages for what went wrong."""
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.test import Client
+
+from console.queries import overview
+
+
+def test_django_finds_no_fault_with_the_project() -> None:
+    call_command("check", fail_level="WARNING")
+
+
+def test_a_page_that_does_not_exist_says_so_in_the_look(client: Client) -> None:
+    answer = client.get("/no/such/page")
+
+    assert answer.status_code == 404
+    assert "There is no such page" in answer.content.decode()
+    assert "look.css" in answer.content.decode()
+
+
+def test_a_host_name_with_nonsense_in_it_is_a_bad_request(client: Client) -> None:
+    answer = client.get("/login", headers={"host": "a b"})
+
+    assert answer.status_code == 400
+    assert "makes no sense" in answer.content.decode()
+
+
+def test_what_nobody_expected_is_a_page_without_details(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_cluster_id: str | None) -> None:
+        raise ZeroDivisionError("a secret of ours")
+
+    monkeypatch.setattr(overview, "overview", fail)
+    alice.raise_request_exception = False
+
+    answer = alice.get("/")
+
+    assert answer.status_code == 500
+    assert "Something failed here" in answer.content.decode()
+    assert "a secret of ours" not in answer.content.decode()
+
+
+def test_a_database_without_sessions_is_told_by_its_name(alice: Client) -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("ALTER TABLE django_session RENAME TO elsewhere")
+    alice.raise_request_exception = False
+
+    answer = alice.get("/")
+
+    assert answer.status_code == 503
+    assert "The database does not answer" in answer.content.decode()

@@ -1,0 +1,102 @@
+"""Signing in and out."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from console.login_limits import MAX_PER_ADDRESS
+from tests.console.conftest import PASSWORD
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def account() -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def sign_in(client: Client, password: str, **more: str) -> int:
+    return client.post("/login", {"username": "alice", "password": password, **more}).status_code
+
+
+def test_the_right_password_leads_to_the_overview(client: Client, account: User) -> None:
+    answer = client.post("/login", {"username": "alice", "password": PASSWORD})
+
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    assert client.get("/").status_code == 200
+
+
+def test_after_signing_in_one_is_where_one_wanted_to_be(client: Client, account: User) -> None:
+    sent_away = client.get("/topics?q=a")
+    answer = client.post(
+        sent_away["Location"],
+        {"username": "alice", "password": PASSWORD, "next": "/topics?q=a"},
+    )
+
+    assert answer["Location"] == "/topics?q=a"
+
+
+def test_nobody_is_led_to_another_site(client: Client, account: User) -> None:
+    answer = client.post(
+        "/login?next=//evil.example/",
+        {"username": "alice", "password": PASSWORD, "next": "//evil.example/"},
+    )
+
+    assert answer["Location"] == "/"
+
+
+def test_a_wrong_password_says_no_more_than_that(client: Client, account: User) -> None:
+    wrong = client.post("/login", {"username": "alice", "password": "wrong"})
+    unknown = client.post("/login", {"username": "mallory", "password": "wrong"})
+
+    assert wrong.status_code == unknown.status_code == 200
+    assert "do not fit together" in wrong.content.decode()
+    assert "do not fit together" in unknown.content.decode()
+
+
+def test_guessing_ends_with_a_wait_that_is_named(client: Client, account: User) -> None:
+    codes = [sign_in(client, "wrong") for _ in range(MAX_PER_ADDRESS)]
+    limited = client.post("/login", {"username": "alice", "password": PASSWORD})
+
+    assert set(codes) == {200}
+    assert limited.status_code == 429
+    assert 0 < int(limited["Retry-After"]) <= 15 * 60 + 1
+    assert "Try again in 15 minutes" in limited.content.decode()
+
+
+def test_somebody_who_is_signed_in_stays_so(client: Client, account: User) -> None:
+    other = Client()
+    sign_in(client, PASSWORD)
+
+    for _ in range(MAX_PER_ADDRESS + 1):
+        sign_in(other, "wrong")
+
+    assert client.get("/").status_code == 200
+
+
+def test_success_forgives_the_attempts_before_it(client: Client, account: User) -> None:
+    for _ in range(MAX_PER_ADDRESS - 1):
+        sign_in(client, "wrong")
+    sign_in(client, PASSWORD)
+
+    assert sign_in(Client(), "wrong") == 200
+
+
+def test_signing_out_ends_the_session_and_needs_a_form(client: Client, account: User) -> None:
+    sign_in(client, PASSWORD)
+
+    by_link = client.get("/logout")
+    by_form = client.post("/logout")
+
+    assert by_link.status_code == 405
+    assert (by_form.status_code, by_form["Location"]) == (302, "/login")
+    assert client.get("/").status_code == 302
+
+
+def test_a_form_of_another_site_is_refused(account: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+
+    answer = strict.post("/login", {"username": "alice", "password": PASSWORD})
+
+    assert answer.status_code == 403
+    assert "This is not allowed" in answer.content.decode()

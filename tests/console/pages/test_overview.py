@@ -1,0 +1,105 @@
+"""The first page, as a browser gets it."""
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.console import cluster_rows
+
+
+def lose_the_control_plane() -> None:
+    """Take its tables away, as a database that is not there does."""
+    with connections["cluster"].cursor() as cursor:
+        cursor.execute("ALTER TABLE controlplane_cluster RENAME TO elsewhere")
+
+
+def test_nobody_sees_it_without_signing_in(client: Client) -> None:
+    answer = client.get("/")
+
+    assert (answer.status_code, answer["Location"]) == (302, "/login?next=/")
+
+
+def test_it_shows_the_cluster_and_its_brokers(alice: Client) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1, rack="rack-a")
+    cluster_rows.topic(shown, "orders", partitions=1)
+
+    page = alice.get("/").content.decode()
+
+    for text in ("orders-prod", cluster_rows.CLUSTER_ID, "127.0.0.1:9092", "rack-a", "Serving"):
+        assert text in page
+    assert "1 broker · 1 topic · 1 partition · all brokers serving" in page
+    assert "Nothing needs attention" in page
+
+
+def test_a_console_without_a_cluster_says_how_to_get_one(alice: Client) -> None:
+    answer = alice.get("/")
+
+    assert answer.status_code == 200
+    assert "No cluster yet" in answer.content.decode()
+    assert "./samsa up" in answer.content.decode()
+
+
+def test_a_cluster_without_brokers_says_how_to_get_some(alice: Client) -> None:
+    cluster_rows.cluster()
+
+    assert "No broker has registered" in alice.get("/").content.decode()
+
+
+def test_a_database_that_is_away_is_a_failure_and_never_an_empty_page(alice: Client) -> None:
+    lose_the_control_plane()
+
+    answer = alice.get("/")
+
+    assert answer.status_code == 503
+    assert "The database does not answer" in answer.content.decode()
+    assert "No cluster yet" not in answer.content.decode()
+
+
+def test_what_was_read_before_is_shown_as_stale(alice: Client) -> None:
+    cluster_rows.cluster(name="remembered")
+    alice.get("/")
+    lose_the_control_plane()
+
+    answer = alice.get("/")
+
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert "remembered" in page
+    assert 'class="st stale"' in page
+    assert 'class="old"' in page
+
+
+def test_what_a_cluster_holds_stays_text(alice: Client) -> None:
+    shown = cluster_rows.cluster(name="<script>alert(1)</script>")
+    cluster_rows.change(shown, 8, "<img src=x onerror=alert(1)>")
+
+    page = alice.get("/").content.decode()
+
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+
+
+@pytest.mark.slow
+def test_the_number_of_queries_does_not_grow_with_the_cluster(alice: Client) -> None:
+    shown = cluster_rows.cluster()
+
+    def queries() -> int:
+        with CaptureQueriesContext(connections["cluster"]) as captured:
+            assert alice.get("/").status_code == 200
+        return len(captured)
+
+    cluster_rows.broker(shown, 1)
+    cluster_rows.topic(shown, "first")
+    few = queries()
+    for number in range(2, 12):
+        cluster_rows.broker(shown, number)
+        cluster_rows.topic(shown, f"topic-{number}", partitions=3)
+        cluster_rows.change(shown, number, "a change")
+
+    assert queries() == few
+
+
+def test_only_reading_is_allowed(alice: Client) -> None:
+    assert alice.post("/").status_code == 405

@@ -1,0 +1,92 @@
+"""What the overview says of a cluster."""
+
+from console.queries.overview import MAX_NEEDS, overview
+from console.queries.reading import State
+from tests.console import cluster_rows
+
+
+def test_a_console_without_a_cluster_is_empty() -> None:
+    assert overview(None).state is State.EMPTY
+
+
+def test_brokers_are_told_with_shape_and_word() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1, rack="a")
+    cluster_rows.broker(shown, 2, is_fenced=True)
+
+    data = overview(None).data
+
+    assert data is not None
+    assert [(b.id, b.address, b.state, b.word, b.epoch, b.rack) for b in data.brokers] == [
+        (1, "127.0.0.1:9092", "ok", "Serving", 101, "a"),
+        (2, "127.0.0.1:9093", "bad", "Fenced", 102, None),
+    ]
+    assert data.bootstrap == "127.0.0.1:9092,127.0.0.1:9093"
+
+
+def test_a_healthy_cluster_needs_nothing() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    cluster_rows.topic(shown, "orders", partitions=3)
+
+    data = overview(None).data
+
+    assert data is not None
+    assert data.needs == ()
+
+
+def test_a_broker_that_is_away_and_what_it_led_are_told_once_each() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    cluster_rows.broker(shown, 2, is_fenced=True)
+    for number in range(6):
+        cluster_rows.topic(shown, f"topic-{number}", partitions=2, leader=2)
+
+    data = overview(None).data
+
+    assert data is not None
+    assert [need.sentence for need in data.needs] == [
+        "Broker 2 is not serving",
+        "12 partitions have no leader",
+    ]
+    assert "topic-3 and 2 more topics" in data.needs[1].cause
+
+
+def test_a_list_of_needs_ends_with_a_number() -> None:
+    shown = cluster_rows.cluster()
+    for broker_id in range(1, MAX_NEEDS + 4):
+        cluster_rows.broker(shown, broker_id, is_fenced=True)
+
+    data = overview(None).data
+
+    assert data is not None
+    assert (len(data.needs), data.more_needs) == (MAX_NEEDS, 3)
+
+
+def test_the_newest_change_comes_first_and_an_old_one_shows_its_date() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.change(shown, 6, "long ago", at_ms=1_000_000)
+    cluster_rows.change(shown, 7, "just now")
+
+    data = overview(None).data
+
+    assert data is not None
+    assert [(event.text, event.is_today) for event in data.events] == [
+        ("just now", True),
+        ("long ago", False),
+    ]
+
+
+def test_the_cluster_that_is_asked_for_is_shown() -> None:
+    cluster_rows.cluster(cluster_id="a" * 22, name="first")
+    cluster_rows.cluster(cluster_id="b" * 22, name="second")
+
+    def name(cluster_id: str | None) -> str:
+        data = overview(cluster_id).data
+        assert data is not None
+        assert data.frame.shown is not None
+        assert len(data.frame.others) == 1
+        return data.frame.shown.name
+
+    assert name("b" * 22) == "second"
+    assert name("nonsense") == name(None) == "first"

@@ -1,0 +1,122 @@
+"""Failed logins, counted per address and per account, in a bounded table."""
+
+import pytest
+
+from console import login_limits
+from console.login_limits import (
+    MAX_PER_ACCOUNT,
+    MAX_PER_ADDRESS,
+    WINDOW,
+    Sources,
+    attempt,
+    forget,
+    network_of,
+)
+from console.models import FailedLogin
+
+NOON = 1_700_000_000.0
+WINDOW_S = WINDOW.total_seconds()
+
+
+def at(seconds: float, *, address: str = "10.0.0.1", account: str = "alice") -> int:
+    """Try at a time after noon; return the seconds to wait."""
+    return attempt(Sources(address=address, account=account), now=lambda: NOON + seconds)
+
+
+def test_an_address_gets_so_many_attempts_and_then_has_to_wait() -> None:
+    first = [at(number, account=f"user-{number}") for number in range(MAX_PER_ADDRESS)]
+
+    assert first == [0] * MAX_PER_ADDRESS
+    assert at(60, account="another") == WINDOW_S - 60 + 1
+
+
+def test_another_address_is_not_held_up() -> None:
+    for number in range(MAX_PER_ADDRESS):
+        at(number)
+
+    assert at(60, address="10.0.0.2", account="bob") == 0
+
+
+@pytest.mark.slow
+def test_an_account_is_protected_from_many_addresses() -> None:
+    tried = [at(0, address=f"10.0.{number}.1") for number in range(MAX_PER_ACCOUNT)]
+
+    assert set(tried) == {0}
+    assert at(1, address="10.9.9.9") > 0
+    assert at(1, address="10.9.9.9", account="bob") == 0
+
+
+def test_an_account_is_the_same_however_its_name_is_typed() -> None:
+    assert Sources(address="", account=" Alice ").limits() == (
+        Sources(address="", account="alice").limits()
+    )
+
+
+def test_waiting_helps() -> None:
+    for _ in range(MAX_PER_ADDRESS):
+        at(0)
+    wait_s = at(10)
+
+    assert at(10 + wait_s) == 0
+
+
+def test_an_attempt_while_waiting_makes_the_wait_no_longer() -> None:
+    for _ in range(MAX_PER_ADDRESS):
+        at(0)
+
+    waits = [at(10) for _ in range(5)]
+
+    assert len(set(waits)) == 1
+
+
+def test_whoever_has_logged_in_starts_anew() -> None:
+    sources = Sources(address="10.0.0.1", account="alice")
+    for _ in range(MAX_PER_ADDRESS):
+        at(0)
+
+    forget(sources)
+
+    assert at(1) == 0
+
+
+def test_the_table_holds_no_name_that_anybody_typed() -> None:
+    at(0, account="hunter2-typed-into-the-wrong-field")
+
+    kept = " ".join(row.source for row in FailedLogin.objects.all())
+
+    assert "hunter2" not in kept
+    assert "10.0.0.1" not in kept
+
+
+def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_limits, "MAX_SOURCES", 10)
+
+    for number in range(30):
+        at(number, address=f"10.0.0.{number}", account=f"user-{number}")
+
+    assert FailedLogin.objects.count() <= 10
+
+
+def test_an_address_that_has_to_wait_adds_no_rows() -> None:
+    for number in range(MAX_PER_ADDRESS):
+        at(number, account=f"user-{number}")
+    rows = FailedLogin.objects.count()
+
+    for number in range(20):
+        at(60, account=f"made-up-{number}")
+
+    assert FailedLogin.objects.count() == rows
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("10.0.0.1", "10.0.0.1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("2001:db8::1", "2001:db8::ffff", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("", "no address", True),
+    ],
+)
+def test_an_ipv6_subscriber_is_one_source(one: str, other: str, *, is_same: bool) -> None:
+    assert (network_of(one) == network_of(other)) is is_same

@@ -1,0 +1,114 @@
+"""Django in tests: the project set up once per process, and fresh databases for each test.
+
+Tables are made once and copied, so that a test pays for a file copy and not for migrations. What
+runs on PostgreSQL takes a database of its own on a server that `tests/postgres.py` starts.
+"""
+
+import atexit
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.postgres import PostgresServer
+
+FILES = {"default": "web.db", "cluster": "cluster.db"}
+
+
+@cache
+def project_home() -> Path:
+    """Set up Django, once per process, with a home that the process owns; return it."""
+    home = Path(tempfile.mkdtemp(prefix="samsa-django-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    os.environ["SAMSA_HOME"] = str(home)
+    os.environ["DJANGO_SETTINGS_MODULE"] = "gateway.settings"
+    os.environ.pop("DATABASE_URL", None)
+    # Imported late: Django reads its settings when it is first asked for one.
+    import django  # noqa: PLC0415
+
+    django.setup()
+    return home
+
+
+@cache
+def migrated() -> Path:
+    """Return a folder with the two SQLite files, their tables made and nothing in them."""
+    home = project_home()
+    from django.core.management import call_command  # noqa: PLC0415
+    from django.db import connections  # noqa: PLC0415
+
+    for alias in FILES:
+        call_command("migrate", database=alias, verbosity=0, interactive=False, skip_checks=True)
+        with connections[alias].cursor() as cursor:
+            # Out of the log and into the file, which is copied alone.
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connections[alias].close()
+    return home
+
+
+@contextmanager
+def sqlite_databases(folder: Path) -> Iterator[None]:
+    """Point Django at fresh, empty databases in a folder."""
+    source = migrated()
+    for name in FILES.values():
+        shutil.copyfile(source / name, folder / name)
+    with pointed_at({alias: {"NAME": folder / name} for alias, name in FILES.items()}):
+        yield
+
+
+@contextmanager
+def pointed_at(places: dict[str, dict[str, Any]], *, is_one: bool = False) -> Iterator[None]:
+    """Change the settings of Django's databases for a while, in every thread to come."""
+    from django.conf import settings  # noqa: PLC0415
+    from django.db import connections  # noqa: PLC0415
+    from django.test.utils import override_settings  # noqa: PLC0415
+
+    assert settings.configured, "the project is set up"
+    before = {alias: dict(connections.settings[alias]) for alias in places}
+    connections.close_all()
+    for alias, place in places.items():
+        _forget(alias)
+        connections.settings[alias] = {**before[alias], **place}
+    try:
+        with override_settings(IS_ONE_DATABASE=is_one):
+            yield
+    finally:
+        for alias, place in before.items():
+            connections[alias].close()
+            _forget(alias)
+            connections.settings[alias] = place
+
+
+def _forget(alias: str) -> None:
+    """Drop this thread's connection object, which has the settings it was made with."""
+    from django.db import connections  # noqa: PLC0415
+
+    with suppress(AttributeError):
+        del connections[alias]
+
+
+@contextmanager
+def postgres_database(server: PostgresServer) -> Iterator[str]:
+    """Point Django at a fresh database of a server, its tables made; return its URL."""
+    project_home()
+    from django.core.management import call_command  # noqa: PLC0415
+    from django.db import connections  # noqa: PLC0415
+
+    from gateway.settings import server as place_of  # noqa: PLC0415
+
+    url = server.make_database(f"test_{secrets.token_hex(8)}")
+    with pointed_at(dict.fromkeys(FILES, place_of(url)), is_one=True):
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        try:
+            yield url
+        finally:
+            # Pools are kept by alias, whatever server they lead to.
+            for alias in FILES:
+                connection: Any = connections[alias]
+                connection.close()
+                connection.close_pool()

@@ -1,0 +1,131 @@
+"""A PostgreSQL server of Debian's, started for tests and gone with them.
+
+The server refuses to run as root, so root starts it as nobody. It listens on a unix socket in its
+own folder and on a free port of the loopback address; nothing but loopback reaches it, and nobody
+needs a password. `restart` and `stop` are there for tests of what happens while it is away.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from cli.extras import postgres_programs
+
+START_SECONDS = 60
+STOP_SECONDS = 20
+# Durability is not what these tests are about, and a shared disk is slow.
+FAST = ("-c", "fsync=off", "-c", "max_connections=60", "-c", "shared_buffers=16MB")
+
+
+@dataclass(slots=True, kw_only=True)
+class PostgresServer:
+    """One server. `url` names its first database."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        return f"postgres://samsa@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start, and return when it takes connections."""
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    _program("postgres"),
+                    *("-D", str(self.folder / "data"), "-k", str(self.folder)),
+                    *("-h", "127.0.0.1", "-p", str(self.port), *FAST),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                user=_user(),
+            )
+        deadline = monotonic() + START_SECONDS
+        # pg_isready waits on its own while the server answers that it is starting.
+        while self._ask("pg_isready", "-t", "1").returncode != 0:
+            said = (self.folder / "server.log").read_text(errors="replace")[-2000:]
+            assert self.process.poll() is None, f"PostgreSQL ended:\n{said}"
+            assert monotonic() < deadline, f"PostgreSQL did not start:\n{said}"
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop; SIGINT throws clients out, SIGQUIT is a crash."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(STOP_SECONDS)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def make_database(self, name: str) -> str:
+        """Make an empty database; return its URL."""
+        made = self._ask("createdb", "-U", "samsa", name)
+        assert made.returncode == 0, made.stderr
+        return self.url_of(name)
+
+    def _ask(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        place = ("-h", "127.0.0.1", "-p", str(self.port))
+        return subprocess.run(
+            [_program(program), *place, *arguments], capture_output=True, text=True, check=False
+        )
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Make and start a server; stop it and remove what it wrote at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="samsa-postgres-"))
+    server = PostgresServer(folder=folder, port=_free_port())
+    try:
+        if os.geteuid() == 0:
+            folder.chmod(0o755)
+            shutil.chown(folder, "nobody")
+        done = subprocess.run(
+            [
+                _program("initdb"),
+                *("-D", str(folder / "data"), "-U", "samsa", "--auth=trust", "--no-sync"),
+                *("--encoding=UTF8", "--locale=C"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            user=_user(),
+        )
+        assert done.returncode == 0, done.stderr
+        server.start()
+        yield server
+    finally:
+        server.stop(signal.SIGQUIT)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _program(name: str) -> str:
+    folder = postgres_programs()
+    assert folder is not None, "tests that use the server say requires('postgresql')"
+    return str(folder / name)
+
+
+def _user() -> str | None:
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
