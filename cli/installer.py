@@ -64,7 +64,7 @@ def install(
         if with_uv.run([*command, *arguments], {**os.environ, **uv_settings(settings)}):
             return
         sys.stderr.write("uv could not install them; trying pip.\n")
-    command = [str(python), "-m", "pip", "install", "--progress-bar", "off"]
+    command = [*pip_of(python), "install", "--progress-bar", "off"]
     with_pip = Progress(f"{label} pip")
     if not with_pip.run([*command, *arguments], os.environ):
         raise InstallError(
@@ -78,16 +78,24 @@ def find_uv(python: Path, uv_requirements: Path) -> str | None:
     if found := shutil.which("uv"):
         return found
     if not own.exists():
-        command = [str(python), "-m", "pip", "install", "--progress-bar", "off", "--no-deps"]
+        command = [*pip_of(python), "install", "--progress-bar", "off", "--no-deps"]
         fetch = Progress("uv, the installer")
         fetch.run([*command, "--require-hashes", "-r", str(uv_requirements)], os.environ)
     return str(own) if own.exists() else None
 
 
+def pip_of(python: Path) -> list[str]:
+    """Return the pip for an environment: its own, or else that of the Python it was made with."""
+    if any(python.parents[1].glob("lib/python*/site-packages/pip")):
+        return [str(python), "-m", "pip"]
+    base = getattr(sys, "_base_executable", sys.executable)
+    return [base, "-m", "pip", "--python", str(python)]
+
+
 def pip_settings(python: Path) -> dict[str, str]:
     """Return what `pip install` would use, from its files and its variables."""
     listed = subprocess.run(
-        [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+        [*pip_of(python), "config", "list"], capture_output=True, text=True, check=False
     )
     settings: dict[str, str] = {}
     for level in PIP_LEVELS:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.installer import Progress, find_links, pip_settings, uv_settings
+from cli.installer import Progress, find_links, pip_of, pip_settings, uv_settings
 
 
 def test_settings_of_pip_are_translated_for_uv(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,3 +71,19 @@ def test_a_failure_shows_the_last_words_of_the_installer(
     assert not succeeded
     assert "two packages: failed" in shown
     assert "hashes differ" in shown
+
+
+def test_an_environment_with_pip_uses_its_own(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    (tmp_path / "lib" / "python3.11" / "site-packages" / "pip").mkdir(parents=True)
+
+    assert pip_of(python) == [str(python), "-m", "pip"]
+
+
+def test_an_environment_without_pip_is_filled_from_outside(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+
+    base, *arguments = pip_of(python)
+
+    assert base != str(python)
+    assert arguments == ["-m", "pip", "--python", str(python)]

@@ -1,0 +1,161 @@
+"""What runs in a home: one row per process, with its command, its readiness and its limits.
+
+Valkey and a task worker will be rows of this table; nothing that is not used is started.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from brokers.supervisor import leftovers
+from brokers.supervisor.home import AGENT_SOCKET, Home
+from brokers.supervisor.options import Options
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+# glibc would otherwise adapt both by itself, and keep the memory of large batches for ever.
+BROKER_MEMORY: Final[Mapping[str, str]] = {
+    "MALLOC_MMAP_THRESHOLD_": "33554432",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+}
+# How long the web server waits for answers that are under way when it is told to stop; less than
+# its own deadline below, so that it goes by itself.
+WEB_GRACE_SECONDS: Final = 3
+
+
+class Kind(Enum):
+    AGENT = "agent"
+    BROKER = "broker"
+    WEB = "web"
+
+
+class Gate(Enum):
+    """How a process says that it serves."""
+
+    LINE = "a line of JSON on the pipe that it inherits"
+    HTTP = "GET /health answers 200"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long a kind of process may take; seconds."""
+
+    ready: float
+    # A process that is late is restarted only where starting anew can help: never one that recovers
+    # logs or migrates a database, which would begin from the start again.
+    restarts_when_late: bool
+    stop: float
+
+
+# The three stops follow each other and fit, with what killing takes, into the 30 s of `down`.
+LIMITS: Final[Mapping[Kind, Limits]] = {
+    # The first start makes the tables in two seconds; after this somebody should know that the
+    # database is what it waits for.
+    Kind.AGENT: Limits(ready=15, restarts_when_late=False, stop=5),
+    # After a crash it reads back what its logs did not flush.
+    Kind.BROKER: Limits(ready=30, restarts_when_late=False, stop=15),
+    Kind.WEB: Limits(ready=30, restarts_when_late=True, stop=5),
+}
+# The web server first, because it asks the others; the agent last, because brokers tell it that
+# they go.
+STOP_ORDER: Final = (Kind.WEB, Kind.BROKER, Kind.AGENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One process to keep running."""
+
+    name: str
+    kind: Kind
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    gate: Gate
+    limits: Limits
+    host: str = ""
+    port: int = 0  # 0: it picks one, and tells it when it is ready
+    slot: int = 0  # of a broker, from 1
+    inherited: tuple[int, ...] = ()
+
+
+def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -> list[Component]:
+    """All components of a home. `web_socket` is the listening descriptor and its port."""
+    shared = {
+        "SAMSA_HOME": str(home.folder),
+        "SAMSA_AGENT_SOCKET": str(home.socket_folder() / AGENT_SOCKET),
+        "SAMSA_SECRET_FILE": str(home.secret_file),
+        **leftovers.mark(home.folder),
+    }
+    brokers = [
+        broker(options, home, shared, slot=slot, port=port)
+        for slot, port in enumerate(options.ports(), start=1)
+    ]
+    rows = [agent(shared), *brokers]
+    if web_socket is not None:
+        descriptor, port = web_socket
+        rows.append(web(options, shared, descriptor=descriptor, port=port))
+    return rows
+
+
+def environment_of(component: Component, *, port: int, inspection_port: int) -> dict[str, str]:
+    """What a process is told at one start: a broker also the ports that it had before."""
+    if component.kind is not Kind.BROKER:
+        return dict(component.environment)
+    ports = {"SAMSA_PORT": str(port), "SAMSA_INSPECTION_PORT": str(inspection_port)}
+    return {**component.environment, **ports}
+
+
+def agent(shared: Mapping[str, str]) -> Component:
+    return Component(
+        name="agent",
+        kind=Kind.AGENT,
+        command=(sys.executable, "manage.py", "agent"),
+        environment=shared,
+        gate=Gate.LINE,
+        limits=LIMITS[Kind.AGENT],
+    )
+
+
+def broker(
+    options: Options, home: Home, shared: Mapping[str, str], *, slot: int, port: int
+) -> Component:
+    own = {
+        "SAMSA_LOG_DIR": str(home.log_dir(slot)),
+        "SAMSA_BIND": options.bind,
+        "SAMSA_ADVERTISE": options.advertised_host,
+    }
+    return Component(
+        name=f"broker-{slot}",
+        kind=Kind.BROKER,
+        command=(sys.executable, "-m", "brokers.server"),
+        environment={**shared, **BROKER_MEMORY, **own},
+        gate=Gate.LINE,
+        limits=LIMITS[Kind.BROKER],
+        host=options.bind,
+        port=port,
+        slot=slot,
+    )
+
+
+def web(options: Options, shared: Mapping[str, str], *, descriptor: int, port: int) -> Component:
+    # The socket is the supervisor's: it is there before the web server, and while it restarts.
+    command = (
+        *(sys.executable, "-m", "uvicorn", "gateway.asgi:application"),
+        *("--fd", str(descriptor), "--no-access-log", "--lifespan", "off"),
+        # Nobody stands in front of it: who says whom a request comes from would be believed.
+        "--no-proxy-headers",
+        *("--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)),
+    )
+    return Component(
+        name="web",
+        kind=Kind.WEB,
+        command=command,
+        environment=dict(shared),
+        gate=Gate.HTTP,
+        limits=LIMITS[Kind.WEB],
+        host=options.bind,
+        port=port,
+        inherited=(descriptor,),
+    )

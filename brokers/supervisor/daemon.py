@@ -1,0 +1,272 @@
+"""One home's supervisor: owns it, starts its components, tells about them, stops them in order."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from brokers.clock import Clock
+from brokers.config import environment
+from brokers.supervisor import control, leftovers, picture, ports
+from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, table
+from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.front import Front, Journal
+from brokers.supervisor.home import Home
+from brokers.supervisor.options import Options, check, endpoint, is_loopback
+from brokers.supervisor.output import LogFile
+from brokers.supervisor.ownership import owned
+from brokers.supervisor.watcher import News, State, Watcher
+
+# What a killed supervisor left behind has been told to stop by the kernel; a broker that flushes
+# gets the time that a stop would give it.
+LEFTOVER_SECONDS: Final = 15.0
+LEFTOVER_INTERVAL: Final = 0.1
+# A second signal within this time is the same finger still on the keys, or a copy of the first.
+IMPATIENT_AFTER: Final = 0.5
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# The state of a process that is there and does not answer.
+UNRESPONSIVE: Final = "unresponsive"
+# Events that are kept as warnings; the others are information.
+WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
+
+Table = Callable[[Options, Home, tuple[int, int] | None], Sequence[Component]]
+
+
+def product_table(
+    options: Options, home: Home, web_socket: tuple[int, int] | None
+) -> Sequence[Component]:
+    return table(options, home, web_socket=web_socket)
+
+
+class Supervisor:
+    """Runs once. Belongs to one event loop, whose thread must be the one that outlives all."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        clock: Clock,
+        front: Front,
+        home: Home,
+        components: Table = product_table,
+        folder: Path = ROOT,
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._front = front
+        self._home = home
+        self._table = components
+        self._folder = folder
+        self._journal = Journal(LogFile(home.log_file("supervisor")), clock)
+        self._watchers: list[Watcher] = []
+        self._stopping = asyncio.Event()
+        self._stop_asked_at = 0.0
+        self._was_healthy = False
+        self._web_port: int | None = None
+        # Why a detached start was given up; empty while it was not.
+        self._failure = ""
+
+    async def run(self) -> None:
+        """Start everything and return when it has been stopped; StartRefused when it cannot."""
+        check(self._options)
+        self._home.prepare()
+        async with owned(self._home):
+            with self._signals():
+                await self._run_owned()
+        if self._failure:
+            raise StartRefused(self._failure)
+
+    async def _run_owned(self) -> None:
+        await self._clear_leftovers()
+        self._require_ports()
+        with self._web_socket() as web_socket:
+            await self._supervise(web_socket)
+        self._home.remove_sockets()
+        self._journal.note("supervisor.stopped", "info")
+        self._journal.close()
+
+    def stop(self) -> None:
+        """Begin to stop everything in order; `run` returns when it is done."""
+        self._stopping.set()
+
+    # --- start ---------------------------------------------------------------------------------
+
+    async def _clear_leftovers(self) -> None:
+        folder = self._home.folder
+        if not leftovers.send(folder, signal.SIGTERM):
+            return
+        self._front.say("waiting for processes that an earlier run left behind")
+        end = self._clock.monotonic() + LEFTOVER_SECONDS
+        # Nothing tells when somebody else's children end.
+        while (  # noqa: ASYNC110
+            any(leftovers.marked(folder)) and self._clock.monotonic() < end
+        ):
+            await asyncio.sleep(LEFTOVER_INTERVAL)
+        leftovers.send(folder, signal.SIGKILL)
+
+    def _require_ports(self) -> None:
+        for slot, port in enumerate(self._options.ports(), start=1):
+            ports.require_free(self._options.bind, port, f"broker-{slot}", "--port")
+
+    @contextmanager
+    def _web_socket(self) -> Iterator[tuple[int, int] | None]:
+        if self._options.web_port is None:
+            yield None
+            return
+        bind, port = self._options.bind, self._options.web_port
+        listener: socket.socket = ports.listen(bind, port, "the web server", "--web-port")
+        with listener:
+            self._web_port = listener.getsockname()[1]
+            yield listener.fileno(), self._web_port
+
+    async def _supervise(self, web_socket: tuple[int, int] | None) -> None:
+        components = self._table(self._options, self._home, web_socket)
+        inherited = environment()
+        self._watchers = [
+            Watcher(
+                component,
+                clock=self._clock,
+                environment=inherited,
+                folder=self._folder,
+                log=LogFile(self._home.log_file(component.name)),
+                tell=self._on_news,
+                show=lambda component, line: self._front.say(f"  {component.name:<9} | {line}"),
+            )
+            for component in components
+        ]
+        self._home.write_settings(self._reach().settings())
+        self._journal.note("supervisor.started", "info", pid=os.getpid())
+        self._greet()
+        commands = {"status": self.status, "stop": self._on_stop_command}
+        async with control.serve(self._home, commands), asyncio.TaskGroup() as group:
+            lives = [group.create_task(watcher.run()) for watcher in self._watchers]
+            await self._stopping.wait()
+            await self._stop_in_order()
+            # What even a kill did not end hangs in the kernel; nobody should wait for it.
+            for life in lives:
+                life.cancel()
+
+    def _greet(self) -> None:
+        self._front.say(f"Samsa is starting in {self._home.folder}")
+        if not is_loopback(self._options.bind):
+            self._front.say(
+                f"  --insecure: whoever reaches {self._options.bind} may read, write and delete"
+                f" everything; nobody is asked for a password, nothing is encrypted"
+            )
+        kept = [path.name for path in self._home.data.glob("broker-*")]
+        more = sorted(set(kept) - {watcher.component.name for watcher in self._watchers})
+        if more:
+            self._front.say(
+                f"  the home also has logs of {', '.join(more)}: those partitions stay offline"
+                f" until it is started with more --brokers"
+            )
+
+    # --- while it runs -------------------------------------------------------------------------
+
+    def _on_news(self, news: News) -> None:
+        level = "warning" if news.event in WARNINGS else "info"
+        self._journal.note(news.event, level, component=news.component.name, detail=news.text)
+        watcher = self._watcher(news.component)
+        where = ""
+        if news.event == "component.ready" and watcher.port:
+            where = f", {endpoint(self._options.advertised_host, watcher.port)}"
+        self._front.say(f"  {news.component.name:<9} {news.text}{where}")
+        if news.event == "component.ready":
+            self._renew_settings()
+            if not self._was_healthy and all(w.state is State.HEALTHY for w in self._watchers):
+                self._was_healthy = True
+                self._front.finish(self._addresses())
+        elif news.state is State.CRASH_LOOP:
+            self._on_crash_loop(watcher)
+
+    def _renew_settings(self) -> None:
+        try:
+            self._home.write_settings(self._reach().settings())
+        except StartRefused as error:
+            # A disk that is full now must not end what runs.
+            self._journal.note("settings.not_written", "warning", detail=str(error))
+
+    def _on_crash_loop(self, watcher: Watcher) -> None:
+        if self._options.is_detached and not self._was_healthy:
+            # Nobody will look after it: better nothing than half of it.
+            self._failure = (
+                f"{watcher.component.name} cannot start ({watcher.reason}); everything was"
+                f" stopped again, {self._home.log_file(watcher.component.name)} has more"
+            )
+            self.stop()
+
+    def _watcher(self, component: Component) -> Watcher:
+        return next(watcher for watcher in self._watchers if watcher.component is component)
+
+    async def status(self) -> Mapping[str, Any]:
+        """Answer what runs, and how well; where a process is there, it is asked."""
+        good = [watcher for watcher in self._watchers if watcher.state is State.HEALTHY]
+        answers = await asyncio.gather(*(watcher.answers() for watcher in good))
+        mute = [
+            watcher for watcher, has_answered in zip(good, answers, strict=True) if not has_answered
+        ]
+        states = {
+            watcher.component.name: UNRESPONSIVE if watcher in mute else watcher.state.value
+            for watcher in self._watchers
+        }
+        own = (State.STOPPING if self._stopping.is_set() else State.HEALTHY).value
+        return picture.status(self._reach(), self._watchers, states, own_state=own)
+
+    def _of(self, kind: Kind) -> list[Watcher]:
+        return [watcher for watcher in self._watchers if watcher.component.kind is kind]
+
+    def _reach(self) -> picture.Reach:
+        return picture.Reach(
+            home=self._home.folder,
+            options=self._options,
+            ports=tuple(watcher.port for watcher in self._of(Kind.BROKER)),
+            web_port=self._web_port,
+        )
+
+    def _addresses(self) -> list[str]:
+        reach = self._reach()
+        lines = [f"Kafka     {reach.bootstrap}"]
+        if reach.console is not None:
+            lines.append(f"Console   {reach.console}")
+            lines.append(f"Login     admin, with the password in {self._home.password_file}")
+        stop = "./samsa down" if self._options.is_detached else "Ctrl-C"
+        return [*lines, f"Stop      {stop}"]
+
+    # --- stop ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        # Under nohup a terminal that closes is none of our business.
+        is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        heard = [n for n in STOP_SIGNALS if not (is_deaf and n is signal.SIGHUP)]
+        for number in heard:
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in heard:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        now = self._clock.monotonic()
+        if not self._stopping.is_set():
+            self._stop_asked_at = now
+            self._front.say("stopping; once more to end everything at once")
+            self.stop()
+        elif now - self._stop_asked_at > IMPATIENT_AFTER:
+            for watcher in self._watchers:
+                watcher.kill()
+
+    async def _on_stop_command(self) -> Mapping[str, Any]:
+        self.stop()
+        return {"stopping": True}
+
+    async def _stop_in_order(self) -> None:
+        for kind in STOP_ORDER:
+            await asyncio.gather(*(watcher.stop() for watcher in self._of(kind)))

@@ -1,0 +1,97 @@
+"""What the person who typed `./samsa up` sees, and what is kept of it in the supervisor's own log.
+
+In the foreground lines go to the terminal; a detached start tells the same lines as JSON to the
+command that waits for it, and only until all is healthy.
+"""
+
+import json
+import os
+import select
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from brokers.clock import Clock
+from brokers.supervisor.output import LogFile
+
+STDOUT: Final = 1
+# A pipe that says it is writable takes this much without blocking (PIPE_BUF).
+MAX_WRITE_BYTES: Final = 4096
+
+
+class Front(Protocol):
+    def say(self, line: str) -> None:
+        """Show one line."""
+        ...
+
+    def finish(self, lines: Sequence[str]) -> None:
+        """Show that the start is over and all is healthy."""
+        ...
+
+
+def write_if_ready(text: str) -> None:
+    """Write to the terminal unless that would block.
+
+    A terminal that somebody has paused must not stop the loop: the pipes of all processes would
+    fill up, and they would wait for us.
+    """
+    poll = select.poll()
+    poll.register(STDOUT, select.POLLOUT)
+    block = text.encode("utf-8", "replace")[:MAX_WRITE_BYTES]
+    # Nobody may be reading any more; the processes go on.
+    with suppress(OSError):
+        if any(event & select.POLLOUT for _, event in poll.poll(0)):
+            os.write(STDOUT, block)
+
+
+class Terminal:
+    """The foreground: everything is shown as it happens, for as long as it runs."""
+
+    def say(self, line: str) -> None:
+        write_if_ready(f"{line}\n")
+
+    def finish(self, lines: Sequence[str]) -> None:
+        write_if_ready("".join(f"{line}\n" for line in ("", *lines, "")))
+
+
+class Waiting:
+    """A detached start: lines of JSON for the command that waits, then silence."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._is_over = False
+
+    def say(self, line: str) -> None:
+        self._tell({"say": line})
+
+    def finish(self, lines: Sequence[str]) -> None:
+        self._tell({"healthy": list(lines)})
+        self._is_over = True
+        # From here on only a crash of the supervisor itself writes here: its traceback belongs
+        # into its log. Replacing the descriptors closes the pipe, for which the command waits.
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            log = os.open(self._log, flags, 0o640)
+            os.dup2(log, STDOUT)
+            os.dup2(log, 2)
+            os.close(log)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if not self._is_over:
+            write_if_ready(f"{json.dumps(message)}\n")
+
+
+class Journal:
+    """The supervisor's own log: one line of JSON per event, like everybody's."""
+
+    def __init__(self, log: LogFile, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+
+    def note(self, event: str, level: str, **keys: object) -> None:
+        entry = {"event": event, "level": level, "timestamp_ms": self._clock.now_ms(), **keys}
+        self._log.write(f"{json.dumps(entry, default=str)}\n".encode())
+
+    def close(self) -> None:
+        self._log.close()

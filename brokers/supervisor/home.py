@@ -1,0 +1,171 @@
+"""The folder that holds everything a run writes, and the lock that gives it one owner.
+
+Layout: supervisor.lock, data/ (log dirs), logs/, run/ (sockets, settings.json), secrets/ (0700);
+the agent adds its databases and its own lock.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from brokers.supervisor.errors import NotRunning, StartRefused
+
+# The kernel's limit for the path of a unix socket, without the zero at its end.
+MAX_SOCKET_PATH_BYTES: Final = 107
+CONTROL_SOCKET: Final = "control.sock"
+AGENT_SOCKET: Final = "agent.sock"
+SECRET_BYTES: Final = 32
+
+
+class Home:
+    """Paths of one home. Nothing is written before `prepare`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.logs = folder / "logs"
+        self.run = folder / "run"
+        self.secrets = folder / "secrets"
+        self.settings_file = self.run / "settings.json"
+        self.secret_file = self.secrets / "inspection"
+        self.password_file = self.secrets / "admin-password"
+        self.lock_file = folder / "supervisor.lock"
+        # Names the short folder where sockets lie when run/ is too deep for them.
+        self._short_record = self.run / "sockets"
+
+    def prepare(self) -> None:
+        """Make the folders; refuse a home that cannot be written."""
+        try:
+            # Records, password hashes and sessions lie here: nobody else looks in, unless the
+            # folder was there before and its owner wants it otherwise.
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.data, self.logs):
+                folder.mkdir(exist_ok=True)
+            for private in (self.run, self.secrets):
+                private.mkdir(mode=0o700, exist_ok=True)
+            self._make_secret()
+        except OSError as error:
+            raise self.unwritable(error) from error
+
+    def is_owned(self) -> bool:
+        """Tell whether a supervisor holds the lock now."""
+        try:
+            lock = os.open(self.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return not flocked(lock, fcntl.LOCK_SH)
+        finally:
+            os.close(lock)
+
+    def owner(self) -> int:
+        """The process that owns the home, or owned it last; 0 where none ever did."""
+        try:
+            return int(self.lock_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return 0
+
+    def log_file(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+    def log_dir(self, slot: int) -> Path:
+        return self.data / f"broker-{slot}"
+
+    def write_settings(self, settings: Mapping[str, Any]) -> None:
+        """Record ports and options, whole or not at all; readers may come at any time."""
+        temporary = self.settings_file.with_suffix(".tmp")
+        try:
+            temporary.write_text(f"{json.dumps(settings, indent=2)}\n", encoding="utf-8")
+            temporary.replace(self.settings_file)
+        except OSError as error:
+            raise self.unwritable(error) from error
+
+    # --- sockets -------------------------------------------------------------------------------
+
+    def socket_folder(self) -> Path:
+        """Where sockets lie; made for the owner of the home where run/ is too deep."""
+        if fits(self.run):
+            return self.run
+        known = self._short_folder()
+        if known is None:
+            known = Path(tempfile.mkdtemp(prefix="samsa-", dir=short_place()))
+            self._short_record.write_text(str(known), encoding="utf-8")
+        return known
+
+    def control_socket(self) -> Path:
+        """The socket of a running home."""
+        if fits(self.run):
+            return self.run / CONTROL_SOCKET
+        known = self._short_folder()
+        if known is None:
+            raise NotRunning(f"{self.folder} is not running")
+        return known / CONTROL_SOCKET
+
+    def remove_sockets(self) -> None:
+        for name in (CONTROL_SOCKET, AGENT_SOCKET):
+            (self.run / name).unlink(missing_ok=True)
+        known = self._short_folder()
+        if known is not None:
+            shutil.rmtree(known, ignore_errors=True)
+        self._short_record.unlink(missing_ok=True)
+
+    def _short_folder(self) -> Path | None:
+        """The recorded folder, if it is still there and nobody else's."""
+        with suppress(OSError):
+            folder = Path(self._short_record.read_text(encoding="utf-8"))
+            found = folder.lstat()
+            is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+            if is_private and found.st_uid == os.geteuid():
+                return folder
+        return None
+
+    # --- within --------------------------------------------------------------------------------
+
+    def _make_secret(self) -> None:
+        """Make what opens the inspection ports of the brokers; it never changes."""
+        if self.secret_file.exists():
+            return
+        # Under its name only once it is whole: a full disk must not leave an empty secret behind.
+        draft = self.secret_file.with_name(f"{self.secret_file.name}.{os.getpid()}")
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, f"{os.urandom(SECRET_BYTES).hex()}\n".encode())
+            with suppress(FileExistsError):
+                os.link(draft, self.secret_file)
+        finally:
+            os.close(file)
+            draft.unlink(missing_ok=True)
+
+    def unwritable(self, error: OSError) -> StartRefused:
+        return StartRefused(
+            f"the home {self.folder} cannot be written ({error.strerror}: {error.filename}):"
+            f" make it writable for this user or give another --home"
+        )
+
+
+def flocked(lock: int, kind: int) -> bool:
+    """Lock a file if that needs no waiting."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def fits(folder: Path) -> bool:
+    """Tell whether every socket of a home may lie in a folder."""
+    longest = max(CONTROL_SOCKET, AGENT_SOCKET, key=len)
+    return len(os.fsencode(folder / longest)) <= MAX_SOCKET_PATH_BYTES
+
+
+def short_place() -> str:
+    """The user's own runtime folder where there is one, else the machine's temporary one."""
+    own = f"/run/user/{os.geteuid()}"
+    return own if os.access(own, os.W_OK) else tempfile.gettempdir()

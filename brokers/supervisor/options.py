@@ -1,0 +1,143 @@
+"""What a home is started with, and what is refused before anything starts.
+
+Values only: nothing here touches the disk or the network.
+"""
+
+import argparse
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from brokers.supervisor.errors import StartRefused
+
+DEFAULT_BROKERS: Final = 3
+DEFAULT_PORT: Final = 9092
+DEFAULT_WEB_PORT: Final = 8000
+DEFAULT_BIND: Final = "127.0.0.1"
+# A broker is one core and 45 MB; far more than this on one host is a slip of the finger.
+MAX_BROKERS: Final = 100
+MAX_PORT: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How `up` and `node` were called."""
+
+    home: Path
+    brokers: int = DEFAULT_BROKERS
+    port: int = DEFAULT_PORT  # of the first broker; the others follow; 0: any free ones
+    web_port: int | None = DEFAULT_WEB_PORT  # None: no web server, as a node has none
+    bind: str = DEFAULT_BIND
+    advertise: str = ""  # what clients are told; empty: the bind address
+    is_insecure: bool = False
+    is_detached: bool = False
+
+    @property
+    def advertised_host(self) -> str:
+        return self.advertise or self.bind
+
+    def ports(self) -> list[int]:
+        """The port of each broker, 0 where it may choose."""
+        return [self.port + slot if self.port else 0 for slot in range(self.brokers)]
+
+    def arguments(self) -> list[str]:
+        """The same as arguments of `python -m brokers.supervisor`."""
+        web = "none" if self.web_port is None else str(self.web_port)
+        flags = ["--insecure"] * self.is_insecure + ["--detached"] * self.is_detached
+        return [
+            *("--home", str(self.home), "--brokers", str(self.brokers)),
+            *("--port", str(self.port), "--web-port", web),
+            *("--bind", self.bind, "--advertise", self.advertise),
+            *flags,
+        ]
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Read what `Options.arguments` wrote."""
+    parser = argparse.ArgumentParser(
+        prog="python -m brokers.supervisor",
+        description="Start, watch and stop the processes of one home. `./samsa up` calls this.",
+    )
+    parser.add_argument("--home", required=True, type=Path)
+    parser.add_argument("--brokers", type=int, default=DEFAULT_BROKERS)
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    parser.add_argument(
+        "--web-port",
+        type=lambda text: None if text == "none" else int(text),
+        default=DEFAULT_WEB_PORT,
+        help="a number, or none",
+    )
+    parser.add_argument("--bind", default=DEFAULT_BIND)
+    parser.add_argument("--advertise", default="")
+    parser.add_argument("--insecure", action="store_true")
+    parser.add_argument(
+        "--detached",
+        action="store_true",
+        help="tell the start as lines of JSON, then write to the home's log only",
+    )
+    given = parser.parse_args(arguments)
+    return Options(
+        home=Path(os.path.abspath(given.home)),  # noqa: PTH100 (resolve() would follow links)
+        brokers=given.brokers,
+        port=given.port,
+        web_port=given.web_port,
+        bind=given.bind,
+        advertise=given.advertise,
+        is_insecure=given.insecure,
+        is_detached=given.detached,
+    )
+
+
+def check(options: Options) -> None:
+    """Refuse what cannot work or would not be safe."""
+    if not 1 <= options.brokers <= MAX_BROKERS:
+        raise StartRefused(f"--brokers is {options.brokers}; between 1 and {MAX_BROKERS} work")
+    last = max(options.ports())
+    if options.port < 0 or last > MAX_PORT:
+        raise StartRefused(
+            f"--port {options.port} gives {options.brokers} brokers the ports up to {last};"
+            f" ports lie between 1 and {MAX_PORT}, and 0 picks free ones"
+        )
+    web = options.web_port or 0
+    if not 0 <= web <= MAX_PORT:
+        raise StartRefused(f"--web-port is {web}; ports lie between 1 and {MAX_PORT}, 0 is any")
+    if web and web in options.ports():
+        raise StartRefused(
+            f"--web-port {web} is also the port of broker-{options.ports().index(web) + 1};"
+            f" give another --web-port or --port"
+        )
+    if is_wildcard(options.advertised_host):
+        raise StartRefused(
+            f"clients cannot connect to {options.advertised_host}:"
+            f" say with --advertise HOST under which name or address they reach this machine"
+        )
+    if not is_loopback(options.bind) and not options.is_insecure:
+        raise StartRefused(
+            f"--bind {options.bind} would open brokers to the network that ask nobody for a"
+            f" password: leave it out, or add --insecure if that network is trusted"
+        )
+
+
+def is_wildcard(host: str) -> bool:
+    address = as_address(host)
+    return address is not None and address.is_unspecified
+
+
+def is_loopback(host: str) -> bool:
+    address = as_address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def endpoint(host: str, port: int) -> str:
+    """`host:port` as clients write it, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

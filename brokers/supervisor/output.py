@@ -1,0 +1,157 @@
+"""What processes write: into files of bounded size, and the telling lines to the terminal.
+
+Nothing here may stop a process: a full disk loses log lines, and nothing else.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+# Four files of this size for each component: what an operator can still search, and far more than
+# a quiet month writes.
+MAX_LOG_BYTES: Final = 8 * 2**20
+OLD_LOGS: Final = 3
+READ_BYTES: Final = 65_536
+# What is shown of a process that cannot start.
+LAST_LINES: Final = 10
+# A line longer than this is cut for people; the file has all of it.
+SHOWN_CHARACTERS: Final = 500
+
+QUIET_LEVELS: Final = frozenset({"debug", "info"})
+# Keys of an entry that have their own place in what is shown.
+PLACED: Final = frozenset({"event", "level", "timestamp", "timestamp_ms"})
+TEXT_LEVEL: Final = re.compile(r"(DEBUG|INFO)\b")
+
+
+class LogFile:
+    """A file that makes room by moving older text to `<name>.1` and on; one thread only."""
+
+    def __init__(
+        self, path: Path, *, max_bytes: int = MAX_LOG_BYTES, old_files: int = OLD_LOGS
+    ) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._old_files = old_files
+        self._file = -1
+        self._size = 0
+
+    def write(self, block: bytes) -> None:
+        # A full disk or a folder that is gone: the processes go on, their words are lost.
+        with suppress(OSError):
+            if self._file < 0:
+                self._open()
+            elif self._size and self._size + len(block) > self._max_bytes:
+                self._rotate()
+            self._size += len(block)
+            while block:
+                block = block[os.write(self._file, block) :]
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(self.path, flags, 0o640)
+        self._size = os.fstat(self._file).st_size
+
+    def _rotate(self) -> None:
+        self.close()
+        for number in range(self._old_files, 0, -1):
+            newer = self._numbered(number - 1)
+            if newer.exists():
+                newer.replace(self._numbered(number))
+        self._open()
+
+    def _numbered(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}") if number else self.path
+
+
+class Pump:
+    """Moves one process's output into its log file, and shows lines to whoever listens."""
+
+    def __init__(self, pipe: int, log: LogFile, show: Callable[[str], None]) -> None:
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        self._loop = asyncio.get_running_loop()
+        self._pipe = pipe
+        self._log = log
+        self._show = show
+        self._rest = b""
+        # Resolved when every holder of the pipe's other end has closed it.
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        os.set_blocking(pipe, False)
+        self._loop.add_reader(pipe, self._read)
+
+    def close(self) -> None:
+        """Stop, whether or not somebody still holds the other end."""
+        if self._pipe < 0:
+            return
+        self._loop.remove_reader(self._pipe)
+        os.close(self._pipe)
+        self._pipe = -1
+        if self._rest:
+            self._line(self._rest)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _read(self) -> None:
+        try:
+            block = os.read(self._pipe, READ_BYTES)
+        except BlockingIOError:
+            return
+        if not block:
+            self.close()
+            return
+        self._log.write(block)
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        # An endless line is not kept: the file has it.
+        self._rest = self._rest[: 8 * SHOWN_CHARACTERS]
+        for line in lines:
+            self._line(line)
+
+    def _line(self, line: bytes) -> None:
+        text = printable(line.decode("utf-8", "replace"))
+        if text:
+            self.last_lines.append(text)
+            self._show(text)
+
+
+def printable(text: str) -> str:
+    """Cut to what fits, without bytes that would steer a terminal."""
+    clean = "".join(sign if sign.isprintable() else " " for sign in text[:SHOWN_CHARACTERS])
+    return clean.rstrip()
+
+
+def structured(line: str) -> Mapping[str, Any] | None:
+    """The entry that a line of a structured log holds; None for any other line."""
+    if line.startswith("{"):
+        with suppress(ValueError):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and "event" in entry:
+                return entry
+    return None
+
+
+def is_telling(line: str) -> bool:
+    """Tell whether somebody who watches wants to see a line: all but information and debugging."""
+    entry = structured(line)
+    if entry is not None:
+        return str(entry.get("level", "")).lower() not in QUIET_LEVELS
+    return TEXT_LEVEL.match(line) is None
+
+
+def readable(entry: Mapping[str, Any]) -> str:
+    """An entry for people: level, event, and what belongs to it."""
+    keys = " ".join(
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in entry.items()
+        if key not in PLACED
+    )
+    return f"{entry.get('level', 'info'):<7} {entry['event']} {keys}".rstrip()

@@ -1,0 +1,84 @@
+"""What a running home tells others: run/settings.json, and the answer to `status --json`.
+
+Their keys are a contract that scripts depend on; keys are added, never changed.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokers.supervisor.components import Kind
+from brokers.supervisor.options import Options, endpoint
+from brokers.supervisor.watcher import Watcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Where a home is reached, as far as it is known."""
+
+    home: Path
+    options: Options
+    ports: tuple[int, ...]  # of its brokers, 0 where one has not told it yet
+    web_port: int | None
+
+    @property
+    def bootstrap(self) -> str:
+        host = self.options.advertised_host
+        return ",".join(endpoint(host, port) for port in self.ports if port)
+
+    @property
+    def console(self) -> str | None:
+        if self.web_port is None:
+            return None
+        return f"http://{endpoint(self.options.advertised_host, self.web_port)}"
+
+    def settings(self) -> dict[str, Any]:
+        """What lies in run/settings.json while the home runs."""
+        return {
+            "bootstrap": self.bootstrap,
+            "console": self.console,
+            "bind": self.options.bind,
+            "advertise": self.options.advertised_host,
+            "brokers": self.options.brokers,
+            "ports": list(self.ports),
+            "web_port": self.web_port,
+        }
+
+
+def status(
+    reach: Reach, watchers: Sequence[Watcher], states: Mapping[str, str], *, own_state: str
+) -> dict[str, Any]:
+    """The answer to `status`; `states` by component name."""
+    return {
+        "bootstrap": reach.bootstrap,
+        "console": reach.console,
+        "brokers": [
+            {
+                "id": watcher.broker_id,
+                "host": reach.options.advertised_host,
+                "port": watcher.port or None,
+                "state": states[watcher.component.name],
+                "pid": watcher.pid,
+            }
+            for watcher in watchers
+            if watcher.component.kind is Kind.BROKER
+        ],
+        "components": [
+            {"name": "supervisor", "state": own_state, "pid": os.getpid()},
+            *(component(watcher, states[watcher.component.name]) for watcher in watchers),
+        ],
+        "home": str(reach.home),
+    }
+
+
+def component(watcher: Watcher, state: str) -> dict[str, Any]:
+    return {
+        "name": watcher.component.name,
+        "state": state,
+        "pid": watcher.pid,
+        "restarts": watcher.restarts.total,
+        "reason": watcher.reason,
+        "last_lines": watcher.last_lines,
+    }

@@ -1,0 +1,50 @@
+"""The pipe on which a process says, in one line of JSON, that it serves and where."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+# A line has a few numbers; whatever is longer was not meant for us.
+MAX_LINE_BYTES: Final = 4096
+
+
+class ReadyLine:
+    """Reads one line. `said` stays open when the process closes the pipe without a word."""
+
+    def __init__(self, pipe: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.said: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
+        self._pipe = pipe
+        self._read_so_far = b""
+        os.set_blocking(pipe, False)
+        self._loop.add_reader(pipe, self._read)
+
+    def close(self) -> None:
+        if self._pipe >= 0:
+            self._loop.remove_reader(self._pipe)
+            os.close(self._pipe)
+            self._pipe = -1
+
+    def _read(self) -> None:
+        try:
+            block = os.read(self._pipe, MAX_LINE_BYTES)
+        except BlockingIOError:
+            return
+        self._read_so_far += block
+        line, newline, _ = self._read_so_far.partition(b"\n")
+        if not block or newline or len(self._read_so_far) > MAX_LINE_BYTES:
+            self.close()
+        if newline and not self.said.done():
+            self.said.set_result(parse(line))
+
+
+def parse(line: bytes) -> Mapping[str, Any]:
+    """Read what the process tells of itself; a line that is no object still says that it serves."""
+    with suppress(ValueError):
+        said = json.loads(line)
+        if isinstance(said, dict):
+            return said
+    return {}

@@ -1,0 +1,252 @@
+"""The life of one component: start, wait until it serves, see it end, start it again.
+
+It decides nothing about its neighbours: components that need each other retry by themselves, so
+all of them may start at once and any of them may go.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from brokers.clock import Clock
+from brokers.supervisor.child import Child, how_it_ended
+from brokers.supervisor.components import Component, Gate, Kind, environment_of
+from brokers.supervisor.output import LogFile, Pump, is_telling, readable, structured
+from brokers.supervisor.ports import is_taken
+from brokers.supervisor.probe import is_healthy
+from brokers.supervisor.ready import ReadyLine
+from brokers.supervisor.restarts import Restarts
+
+# Between two questions to a process that is asked whether it serves: the second start of all that
+# is counted in tenths of seconds.
+PROBE_INTERVAL: Final = 0.05
+# A process that has been killed is gone at once, unless the kernel holds it in a disk that hangs.
+KILL_SECONDS: Final = 2
+# What a process wrote last is still in its pipe when it ends; a stranger that holds the pipe open
+# does not keep us longer than this.
+DRAIN_SECONDS: Final = 1
+
+
+class State(Enum):
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    RESTARTING = "restarting"  # waits before the next start
+    CRASH_LOOP = "crash-loop"  # the same, after it never served several times
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """Something happened to a component that an operator wants to know."""
+
+    component: Component
+    event: str
+    text: str
+    state: State
+
+
+class Watcher:
+    """Keeps one component running until it is told to stop. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        component: Component,
+        *,
+        clock: Clock,
+        environment: Mapping[str, str],
+        folder: Path,
+        log: LogFile,
+        tell: Callable[[News], None],
+        show: Callable[[Component, str], None],
+    ) -> None:
+        self.component = component
+        self.state = State.STOPPED
+        # Why it is not healthy, in words; empty when there is nothing to say.
+        self.reason = ""
+        self.restarts = Restarts()
+        self.broker_id: int | None = None
+        self.port = component.port
+        self.last_lines: list[str] = []
+        self._inspection_port = 0
+        self._clock = clock
+        self._environment = environment
+        self._folder = folder
+        self._log = log
+        self._tell = tell
+        self._show = show
+        self._child: Child | None = None
+        self._stopping = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._started_at = 0.0
+        self._ready_at: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._child is None else self._child.pid
+
+    async def run(self) -> None:
+        """Start the component, and again whenever it ends, until `stop`."""
+        try:
+            while not self._stopping.is_set():
+                await self._live_once()
+        finally:
+            self._log.close()
+            self.state = State.STOPPED
+            self._finished.set()
+
+    async def answers(self) -> bool:
+        """Ask the process whether it serves; one without a port for that is believed."""
+        port = self.port if self.component.gate is Gate.HTTP else self._inspection_port
+        return not port or await is_healthy(self.component.host, port)
+
+    async def stop(self) -> None:
+        """End the component: politely, and by force when its time is over."""
+        self._stopping.set()
+        if self._child is not None:
+            self.state = State.STOPPING
+            self._child.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.component.limits.stop):
+                await self._finished.wait()
+            return
+        self._news("component.killed", f"did not stop within {self.component.limits.stop:g} s")
+        self.kill()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KILL_SECONDS):
+                await self._finished.wait()
+
+    def kill(self) -> None:
+        """End the component and all that it started, now."""
+        self._stopping.set()
+        if self._child is not None:
+            self._child.kill_group()
+
+    # --- one life ------------------------------------------------------------------------------
+
+    async def _live_once(self) -> None:
+        self.state = State.STARTING
+        self._started_at = self._clock.monotonic()
+        self._ready_at = None
+        environment = environment_of(
+            self.component, port=self.port, inspection_port=self._inspection_port
+        )
+        try:
+            child = Child(
+                self.component.command,
+                {**self._environment, **environment},
+                folder=self._folder,
+                inherited=self.component.inherited,
+            )
+        except OSError as error:
+            await self._after_exit(f"could not be started: {error}")
+            return
+        self._child = child
+        pump = Pump(child.output, self._log, self._on_line)
+        ready = ReadyLine(child.ready_pipe)
+        try:
+            async with asyncio.TaskGroup() as life:
+                gate = life.create_task(self._wait_until_ready(child, ready, pump))
+                status = await child.exited
+                gate.cancel()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        await pump.ended
+        finally:
+            child.kill_group()
+            ready.close()
+            pump.close()
+            self._child = None
+        self.last_lines = list(pump.last_lines)
+        if not self._stopping.is_set():
+            await self._after_exit(how_it_ended(status))
+
+    async def _wait_until_ready(self, child: Child, ready: ReadyLine, pump: Pump) -> None:
+        """Follow the component's gate; what happens when it is late is its limits' business."""
+        limits = self.component.limits
+        waiting = asyncio.ensure_future(self._gate(ready))
+        try:
+            done, _ = await asyncio.wait({waiting}, timeout=limits.ready)
+            if not done:
+                self._on_late(pump)
+                if limits.restarts_when_late:
+                    child.kill_group()
+            self._on_ready(await waiting)
+        finally:
+            waiting.cancel()
+
+    def _on_late(self, pump: Pump) -> None:
+        self.reason = f"is not ready after {self.component.limits.ready:g} s"
+        self._news("component.late", self.reason)
+        self.last_lines = [line for line in pump.last_lines if is_telling(line)]
+        # What it waits for, it has said over and over.
+        for words in self.last_lines[-1:]:
+            self._show_telling(words)
+
+    async def _gate(self, ready: ReadyLine) -> Mapping[str, Any]:
+        if self.component.gate is Gate.LINE:
+            return await ready.said
+        # A web server tells nobody that it serves: it is asked.
+        while not await is_healthy(self.component.host, self.port):  # noqa: ASYNC110
+            await asyncio.sleep(PROBE_INTERVAL)
+        return {}
+
+    def _on_ready(self, said: Mapping[str, Any]) -> None:
+        if self._stopping.is_set():
+            return
+        self._ready_at = self._clock.monotonic()
+        if self.component.kind is Kind.BROKER:
+            # The ports are its own from now on, whoever chose them: clients know them.
+            self.broker_id = number(said, "id", self.broker_id)
+            self.port = number(said, "port", self.port) or 0
+            self._inspection_port = number(said, "inspection_port", 0) or 0
+        self.state = State.HEALTHY
+        self.reason = ""
+        self.last_lines = []
+        self._news("component.ready", f"ready in {self._ready_at - self._started_at:.1f} s")
+
+    async def _after_exit(self, how: str) -> None:
+        now = self._clock.monotonic()
+        served = None if self._ready_at is None else now - self._ready_at
+        self.restarts = self.restarts.after_exit(served)
+        self.reason = how
+        if served is None:
+            # Said once, not at every attempt.
+            for line in self.last_lines if self.restarts.never_served == 1 else ():
+                self._show_telling(line)
+            # It may have been this port that kept it from serving: let it take another.
+            self._inspection_port = 0
+            opens_port = self.component.kind is Kind.BROKER and self.port
+            if opens_port and is_taken(self.component.host, self.port):
+                self.reason += f", because another program has taken port {self.port}"
+        is_loop = self.restarts.is_crash_loop
+        self.state = State.CRASH_LOOP if is_loop else State.RESTARTING
+        delay = self.restarts.delay
+        self._news("component.exited", f"{self.reason}; starting it again in {delay:.1f} s")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._stopping.wait()
+
+    def _on_line(self, line: str) -> None:
+        # Until it serves, a process complains of neighbours that are not there yet. Should it end
+        # before, its last words are shown.
+        if self._ready_at is not None:
+            self._show_telling(line)
+
+    def _show_telling(self, line: str) -> None:
+        if is_telling(line):
+            entry = structured(line)
+            self._show(self.component, line if entry is None else readable(entry))
+
+    def _news(self, event: str, text: str) -> None:
+        self._tell(News(component=self.component, event=event, text=text, state=self.state))
+
+
+def number(said: Mapping[str, Any], key: str, default: int | None) -> int | None:
+    """A number that a process told, or what is known without it."""
+    value = said.get(key)
+    return value if type(value) is int else default

@@ -1,0 +1,110 @@
+"""Changes of configs on the command line: --set, --delete, --append, --subtract, and their plan.
+
+A plan is what --dry-run shows and what a change reports: each key before and after. The cluster
+checks it first, so a plan that is shown is one that would be accepted.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from cli.bootstrap import split_pair
+from cli.output import Column, say, show_table
+from gateway.kafka.admin import Admin
+from gateway.kafka.values import ConfigEdit, EditKind, ResourceKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One config as it is and as it will be; `after` is None where the default comes back."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+    def json(self) -> dict[str, Any]:
+        return {"key": self.key, "before": self.before, "after": self.after}
+
+
+def edit_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that change configs, as `edits`."""
+
+    @click.option("--set", "to_set", multiple=True, metavar="KEY=VALUE", help="Set a config.")
+    @click.option(
+        "--delete", "to_delete", multiple=True, metavar="KEY", help="Back to the default."
+    )
+    @click.option(
+        "--append", "to_append", multiple=True, metavar="KEY=VALUE", help="Add to a list."
+    )
+    @click.option(
+        "--subtract", "to_subtract", multiple=True, metavar="KEY=VALUE", help="Take from a list."
+    )
+    @functools.wraps(function)
+    def command(
+        *,
+        to_set: Sequence[str],
+        to_delete: Sequence[str],
+        to_append: Sequence[str],
+        to_subtract: Sequence[str],
+        **options: object,
+    ) -> None:
+        pairs = {
+            EditKind.SET: to_set,
+            EditKind.APPEND: to_append,
+            EditKind.SUBTRACT: to_subtract,
+        }
+        edits = [
+            ConfigEdit(kind=kind, key=key, value=value)
+            for kind, texts in pairs.items()
+            for key, value in (split_pair(text, "a config") for text in texts)
+        ]
+        edits += [ConfigEdit(kind=EditKind.DELETE, key=key) for key in to_delete]
+        twice = {edit.key for edit in edits if [e.key for e in edits].count(edit.key) > 1}
+        if twice:
+            raise click.UsageError(f"{', '.join(sorted(twice))}: change a config once at a time")
+        function(edits=edits, **options)
+
+    return command
+
+
+def checked_edits(
+    admin: Admin, kind: ResourceKind, name: str, edits: Sequence[ConfigEdit]
+) -> list[Step]:
+    """Let the cluster check changes without making them, and return what they would do."""
+    current = {config.key: config for config in admin.configs(kind, name)}
+    admin.alter_configs(kind, name, edits, is_dry_run=True)
+    return [
+        Step(
+            key=edit.key,
+            before=current[edit.key].value if edit.key in current else None,
+            after=after_edit(current[edit.key].value if edit.key in current else None, edit),
+        )
+        for edit in edits
+    ]
+
+
+def after_edit(before: str | None, edit: ConfigEdit) -> str | None:
+    """Return a config's value after a change, by Kafka's rules for lists."""
+    if edit.kind is EditKind.SET:
+        return edit.value
+    if edit.kind is EditKind.DELETE:
+        return None
+    items = [item for item in (before or "").split(",") if item]
+    named = (edit.value or "").split(",")
+    if edit.kind is EditKind.APPEND:
+        return ",".join([*items, *(item for item in named if item not in items)])
+    return ",".join(item for item in items if item not in named)
+
+
+def show_plan(plan: Sequence[Step], *, is_dry_run: bool) -> None:
+    say("Would change:" if is_dry_run else "Changed:")
+    show_table(
+        [Column(title="KEY"), Column(title="BEFORE"), Column(title="AFTER")],
+        [
+            (step.key, step.before, "(default)" if step.after is None else step.after)
+            for step in plan
+        ],
+    )

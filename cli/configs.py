@@ -1,0 +1,106 @@
+"""`./samsa configs`: what topics and brokers are told, and telling them something else."""
+
+from typing import Any
+
+import click
+
+from cli.bootstrap import reaches_cluster
+from cli.config_edits import checked_edits, edit_options, show_plan
+from cli.output import Column, Form, output_option, say, show_json, show_table
+from cli.topics import dry_run_option
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import failure
+from gateway.kafka.values import Config, ConfigEdit, ResourceKind
+
+kind_argument = click.argument("kind", type=click.Choice([kind.value for kind in ResourceKind]))
+
+
+@click.group(no_args_is_help=True)
+def configs() -> None:
+    """Describe and alter the configs of topics and brokers."""
+
+
+@configs.command("describe")
+@kind_argument
+@click.argument("name")
+@click.argument("keys", nargs=-1, metavar="[KEY]...")
+@click.option("-a", "--all", "shows_all", is_flag=True, help="Defaults too.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_cluster
+def describe(
+    *,
+    connection: Connection,
+    kind: str,
+    name: str,
+    keys: tuple[str, ...],
+    shows_all: bool,
+    form: Form,
+) -> None:
+    """Show what is set for a topic or a broker: all of it, or the KEYs named."""
+    everything = Admin(connection).configs(ResourceKind(kind), name)
+    for key in keys:
+        if key not in {config.key for config in everything}:
+            words = f"a {kind} has no such config"
+            raise failure("RESOURCE_NOT_FOUND", f"config {key}", words)
+    found = [
+        config
+        for config in everything
+        if config.key in keys or (not keys and (shows_all or not config.is_default))
+    ]
+    if form is Form.JSON:
+        show_json([config_json(config) for config in found])
+    elif found:
+        show_table(
+            [
+                *(Column(title="KEY"), Column(title="VALUE")),
+                *(Column(title="SOURCE"), Column(title="READ-ONLY")),
+            ],
+            [
+                (c.key, "(secret)" if c.is_sensitive else c.value, c.source, c.is_read_only)
+                for c in found
+            ],
+        )
+    else:
+        say(f"Nothing is set for {kind} {name}; --all shows the defaults.")
+
+
+@configs.command("alter")
+@kind_argument
+@click.argument("name")
+@edit_options
+@dry_run_option
+@output_option(Form.TABLE, Form.JSON)
+@reaches_cluster
+def alter(
+    *,
+    connection: Connection,
+    kind: str,
+    name: str,
+    edits: list[ConfigEdit],
+    is_dry_run: bool,
+    form: Form,
+) -> None:
+    """Change configs of a topic or a broker; what is not named stays."""
+    if not edits:
+        raise click.UsageError("nothing to change: name --set, --delete, --append or --subtract")
+    admin, resource = Admin(connection), ResourceKind(kind)
+    plan = checked_edits(admin, resource, name, edits)
+    if not is_dry_run:
+        admin.alter_configs(resource, name, edits)
+    if form is Form.JSON:
+        steps = [step.json() for step in plan]
+        show_json({"kind": kind, "name": name, "configs": steps, "dry_run": is_dry_run})
+    else:
+        show_plan(plan, is_dry_run=is_dry_run)
+
+
+def config_json(config: Config) -> dict[str, Any]:
+    return {
+        "key": config.key,
+        "value": config.value,
+        "source": config.source,
+        "is_default": config.is_default,
+        "is_read_only": config.is_read_only,
+        "is_sensitive": config.is_sensitive,
+    }

@@ -1,0 +1,71 @@
+"""`./samsa down`: stop a home, and leave no process behind."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import click
+
+from brokers.supervisor import client, leftovers
+from brokers.supervisor.errors import NotRunning
+from brokers.supervisor.home import Home
+from cli.home import HOME_OPTION
+
+# The supervisor's own stop ends within this; whoever is there afterwards is killed.
+STOP_SECONDS: Final = 27
+# What is left to processes whose supervisor is gone, before they are killed.
+LEFTOVER_SECONDS: Final = 10
+POLL_SECONDS: Final = 0.05
+# What a supervisor's command line says.
+SUPERVISOR: Final = b"brokers.supervisor"
+
+
+@click.command()
+@HOME_OPTION
+def down(*, home: Path) -> None:
+    """Stop everything that runs in the home."""
+    place = Home(home)
+    if not place.is_owned() and not any(leftovers.marked(home)):
+        click.echo(f"{home} is not running")
+        return
+    started = time.monotonic()
+    if place.is_owned():
+        stop_supervisor(place)
+    stop_leftovers(home)
+    click.echo(f"{home} stopped in {time.monotonic() - started:.1f} s")
+
+
+def stop_supervisor(place: Home) -> None:
+    """Ask the supervisor to stop, and kill it when it does not."""
+    end = time.monotonic() + STOP_SECONDS
+    try:
+        client.ask(place, "stop")
+    except NotRunning as error:
+        click.echo(str(error), err=True)
+        end = time.monotonic()
+    while place.is_owned():
+        if time.monotonic() > end:
+            kill(place.owner())
+        time.sleep(POLL_SECONDS)
+
+
+def kill(process: int) -> None:
+    """Kill a supervisor; a number that the lock's owner has not written yet is nobody's to kill."""
+    # It may have gone by itself since the lock was looked at.
+    with suppress(ProcessLookupError, FileNotFoundError):
+        if process > 0 and SUPERVISOR in Path(f"/proc/{process}/cmdline").read_bytes():
+            os.kill(process, signal.SIGKILL)
+
+
+def stop_leftovers(home: Path) -> None:
+    """End processes whose supervisor is gone: the kernel has told them to stop already."""
+    end = time.monotonic() + LEFTOVER_SECONDS
+    told = leftovers.send(home, signal.SIGTERM)
+    while told and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+        told = list(leftovers.marked(home))
+    while leftovers.send(home, signal.SIGKILL):
+        time.sleep(POLL_SECONDS)

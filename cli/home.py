@@ -1,0 +1,22 @@
+"""The `--home` that all lifecycle commands take."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+HOME_OPTION: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--home",
+    default=".samsa",
+    envvar="SAMSA_HOME",
+    show_default=True,
+    metavar="DIR",
+    callback=lambda _context, _option, value: absolute(value),
+    help="The folder that holds everything a run writes.",
+)
+
+
+def absolute(folder: str) -> Path:
+    # Not resolved: the owner may know the home by a link, and its messages should say that name.
+    return Path(folder).expanduser().absolute()

@@ -1,0 +1,71 @@
+"""`./samsa status`: what runs in a home, for people and, with `--json`, for scripts."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from brokers.supervisor import client
+from brokers.supervisor.errors import NotRunning
+from brokers.supervisor.home import Home
+from cli.home import HOME_OPTION
+
+# What a stopped home answers: the same keys, so that a script need not ask twice.
+STOPPED: Final[Mapping[str, Any]] = {
+    "bootstrap": None,
+    "console": None,
+    "brokers": [],
+    "components": [],
+}
+HEALTHY: Final = "healthy"
+# state: its shape; colour is added where there is some.
+SHAPES: Final[Mapping[str, tuple[str, str]]] = {
+    HEALTHY: ("●", "green"),
+    "starting": ("◌", "yellow"),
+    "restarting": ("▲", "yellow"),
+    "stopping": ("◌", "yellow"),
+    "stopped": ("◌", "yellow"),
+    "unresponsive": ("▲", "yellow"),
+    "crash-loop": ("■", "red"),
+}
+
+
+@click.command()
+@HOME_OPTION
+@click.option("--json", "is_json", is_flag=True, help="For scripts.")
+def status(*, home: Path, is_json: bool) -> None:
+    """Show what runs in the home; exit 0 only when all of it is healthy."""
+    try:
+        told = client.ask(Home(home), "status")
+    except NotRunning as error:
+        if is_json:
+            click.echo(json.dumps({**STOPPED, "home": str(home)}))
+        click.echo(f"{error}", err=True)
+        sys.exit(1)
+    click.echo(json.dumps(told, indent=2) if is_json else shown(told))
+    sys.exit(0 if all(entry["state"] == HEALTHY for entry in told["components"]) else 1)
+
+
+def shown(told: Mapping[str, Any]) -> str:
+    """The same for people."""
+    ports = {entry["pid"]: entry for entry in told["brokers"] if entry["pid"] and entry["port"]}
+    lines = [
+        f"Home      {told['home']}",
+        f"Kafka     {told['bootstrap']}",
+        *([f"Console   {told['console']}"] if told["console"] else []),
+        "",
+    ]
+    for entry in told["components"]:
+        shape, colour = SHAPES.get(entry["state"], ("?", "yellow"))
+        state = click.style(f"{shape} {entry['state']}", fg=colour)
+        padding = " " * max(1, 14 - len(entry["state"]))
+        broker = ports.get(entry["pid"])
+        where = f"  id {broker['id']}, {broker['host']}:{broker['port']}" if broker else ""
+        reason = f"  {entry['reason']}" if entry.get("reason") else ""
+        process = f"process {entry['pid']}" if entry["pid"] else ""
+        lines.append(f"{entry['name']:<10}  {state}{padding}{process:<16}{where}{reason}".rstrip())
+        lines += [f"    | {line}" for line in entry.get("last_lines", [])]
+    return "\n".join(lines)

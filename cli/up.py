@@ -1,0 +1,228 @@
+"""`./samsa up` and `./samsa node`: start a home, in the foreground or in the background.
+
+The checks and the work are the supervisor's. This starts it, and for `--detach` shows what it
+tells until all is healthy.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import click
+
+from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.options import (
+    DEFAULT_BIND,
+    DEFAULT_BROKERS,
+    DEFAULT_PORT,
+    DEFAULT_WEB_PORT,
+    Options,
+    check,
+    endpoint,
+)
+from brokers.supervisor.ports import answers
+from cli.environment import ROOT
+from cli.home import HOME_OPTION
+
+# All components have their own limits; this is for the command that waits for them, on a slow
+# machine whose brokers read back what a crash left unflushed.
+HEALTHY_SECONDS: Final = 120
+POSTGRES_SCHEMES: Final = frozenset({"postgres", "postgresql", "psql", "pgsql"})
+POSTGRES_PORT: Final = 5432
+HOW_TO_NAME_A_DATABASE: Final = (
+    "write postgres://USER:PASSWORD@HOST/NAME, or unset it to use the home's own SQLite files"
+)
+
+
+def start_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that `up` and `node` share."""
+    for option in (
+        click.option("--detach", is_flag=True, help="Return when all is healthy."),
+        click.option(
+            "--insecure", is_flag=True, help="Let --bind open the brokers to a network, unguarded."
+        ),
+        click.option(
+            "--advertise", default="", metavar="HOST", help="The name that clients are told."
+        ),
+        click.option(
+            "--bind",
+            default=DEFAULT_BIND,
+            metavar="ADDR",
+            show_default=True,
+            help="The address to listen on.",
+        ),
+        click.option(
+            "--port",
+            default=DEFAULT_PORT,
+            show_default=True,
+            help="Of the first broker, the others take the next ones; 0 picks free ones.",
+        ),
+        click.option("--brokers", default=DEFAULT_BROKERS, show_default=True, metavar="N"),
+        HOME_OPTION,
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@start_options
+@click.option(
+    "--web-port", default=DEFAULT_WEB_PORT, show_default=True, help="Of the console; 0: any."
+)
+def up(**given: Any) -> None:  # noqa: ANN401 (click's own values, named in `start`)
+    """Start brokers, their agent and the console."""
+    start(**given)
+
+
+@click.command()
+@start_options
+def node(**given: Any) -> None:  # noqa: ANN401
+    """Start agent and brokers only, joining the cluster of DATABASE_URL."""
+    if not os.environ.get("DATABASE_URL"):
+        raise click.ClickException(
+            "DATABASE_URL is not set: set it to the database of the cluster that this node joins,"
+            " as postgres://USER:PASSWORD@HOST/NAME (`up` needs none)"
+        )
+    start(web_port=None, **given)
+
+
+def start(
+    *,
+    home: Path,
+    brokers: int,
+    port: int,
+    web_port: int | None,
+    bind: str,
+    advertise: str,
+    insecure: bool,
+    detach: bool,
+) -> None:
+    options = Options(
+        home=home,
+        brokers=brokers,
+        port=port,
+        web_port=web_port,
+        bind=bind,
+        advertise=advertise,
+        is_insecure=insecure,
+        is_detached=detach,
+    )
+    try:
+        check(options)
+        check_database(os.environ.get("DATABASE_URL", ""))
+    except StartRefused as refused:
+        raise click.ClickException(str(refused)) from refused
+    command = [sys.executable, "-m", "brokers.supervisor", *options.arguments()]
+    # The components are found from the checkout, and nothing keeps the user's folder busy.
+    os.chdir(ROOT)
+    if detach:
+        sys.exit(start_detached(command))
+    sys.stdout.flush()
+    # In place of this process: what is interrupted by Ctrl-C is the supervisor itself.
+    os.execv(command[0], command)
+
+
+def check_database(url: str) -> None:
+    """Refuse a database that nobody could reach; never show the URL, it may hold a password."""
+    if not url:
+        return
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or POSTGRES_PORT
+    except ValueError as error:
+        raise StartRefused(f"DATABASE_URL is no URL ({error}): {HOW_TO_NAME_A_DATABASE}") from error
+    if parts.scheme not in POSTGRES_SCHEMES:
+        raise StartRefused(
+            f"DATABASE_URL begins with {parts.scheme + ':' if parts.scheme else 'no scheme'},"
+            f" and only PostgreSQL can be named by it: {HOW_TO_NAME_A_DATABASE}"
+        )
+    # A host of escaped slashes, or one among the parameters, is the folder of a unix socket.
+    is_socket = not host or "%" in host or "host" in parse_qs(parts.query)
+    if not is_socket and not answers(host, port):
+        raise StartRefused(
+            f"nothing answers on {endpoint(host, port)}, which DATABASE_URL names:"
+            f" start PostgreSQL there, or correct the variable"
+        )
+
+
+def start_detached(command: list[str]) -> int:
+    """Start the supervisor in a session of its own and show its start; return the exit code."""
+    supervisor = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert supervisor.stdout is not None
+    with supervisor.stdout as pipe:
+        try:
+            return follow(supervisor, pipe.fileno())
+        except KeyboardInterrupt:
+            supervisor.terminate()
+            show("stopping again")
+            return supervisor.wait() or 130
+
+
+def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
+    deadline = time.monotonic() + HEALTHY_SECONDS
+    for line in lines_until(pipe, deadline):
+        message = parse(line)
+        if message is None:
+            # A traceback, or the sentence with which the supervisor refuses to start.
+            show(line, is_error=True)
+        elif "healthy" in message:
+            show("\n".join(("", *message["healthy"])))
+            # It lives on in its own session, and nobody waits for it.
+            supervisor.returncode = 0
+            return 0
+        else:
+            show(message.get("say", ""))
+    if time.monotonic() < deadline:
+        return supervisor.wait() or 1
+    supervisor.returncode = 1
+    show(
+        f"samsa: not all is healthy after {HEALTHY_SECONDS} s; what runs goes on starting:"
+        " see `status` and `logs`, or stop it with `down`",
+        is_error=True,
+    )
+    return 1
+
+
+def show(line: str, *, is_error: bool = False) -> None:
+    try:
+        click.echo(line, err=is_error)
+    except BrokenPipeError:
+        # Whoever read it has gone, as `head` does; the start goes on, and so must its exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if is_error else 1)
+
+
+def lines_until(pipe: int, deadline: float) -> Iterator[str]:
+    """Lines from the supervisor until it hangs up or the time is over."""
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0:
+            if not selector.select(left):
+                return
+            block = os.read(pipe, 65_536)
+            if not block:
+                return
+            *lines, rest = (rest + block).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in lines)
+
+
+def parse(line: str) -> dict[str, Any] | None:
+    """A message of the supervisor; None for any other line."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None

@@ -1,0 +1,88 @@
+"""`./samsa configs` against a broker of ours."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cli.configs import configs
+from cli.topics import topics
+from tests.cli.data_commands import Shell, shell
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def sh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("broker"), orders=1) as running:
+        yield running
+
+
+def test_only_what_was_set_is_shown_unless_all_is_asked_for(sh: Shell) -> None:
+    assert sh.run(configs, "describe", "topic", "orders").stdout == (
+        "Nothing is set for topic orders; --all shows the defaults.\n"
+    )
+    everything = sh.json(configs, "describe", "topic", "orders", "--all")
+    assert len(everything) > 25
+    assert [config["key"] for config in everything] == sorted(c["key"] for c in everything)
+
+
+def test_a_key_that_is_named_is_shown_with_its_source(sh: Shell) -> None:
+    [told] = sh.json(configs, "describe", "topic", "orders", "retention.ms")
+
+    assert told == {
+        "key": "retention.ms",
+        "value": "604800000",
+        "source": "DEFAULT_CONFIG",
+        "is_default": True,
+        "is_read_only": False,
+        "is_sensitive": False,
+    }
+
+
+def test_a_key_that_does_not_exist_is_not_found(sh: Shell) -> None:
+    ran = sh.run(configs, "describe", "topic", "orders", "no.such", code=3)
+
+    assert "config no.such: a topic has no such config" in ran.stderr
+
+
+def test_a_change_is_planned_then_made(sh: Shell) -> None:
+    sh.run(topics, "create", "told")
+    change = ["alter", "topic", "told", "--set", "retention.ms=5"]
+
+    planned = sh.json(configs, *change, "--dry-run")
+    assert planned["configs"] == [{"key": "retention.ms", "before": "604800000", "after": "5"}]
+    assert sh.json(configs, "describe", "topic", "told") == []
+
+    made = sh.run(configs, *change).stdout
+    assert made.splitlines()[0] == "Changed:"
+    [told] = sh.json(configs, "describe", "topic", "told")
+    assert (told["value"], told["source"]) == ("5", "DYNAMIC_TOPIC_CONFIG")
+
+
+def test_a_value_that_is_refused_is_told_in_the_brokers_words(sh: Shell) -> None:
+    ran = sh.run(configs, "alter", "topic", "orders", "--set", "retention.ms=x", code=1)
+
+    assert "INVALID_CONFIG" in ran.stderr
+    assert "retention.ms" in ran.stderr
+
+
+def test_a_broker_is_asked_by_its_id(sh: Shell) -> None:
+    told = {c["key"]: c["value"] for c in sh.json(configs, "describe", "broker", "1")}
+
+    assert told["node.id"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["describe", "topic", "nobody"], 3),
+        (["describe", "broker", "77"], 3),
+        (["describe", "planet", "x"], 2),
+        (["alter", "topic", "orders"], 2),
+        (["alter", "topic", "nobody", "--set", "retention.ms=1"], 3),
+    ],
+)
+def test_what_is_missing_or_wrong_has_its_exit_code(
+    sh: Shell, arguments: list[str], code: int
+) -> None:
+    sh.run(configs, *arguments, code=code)

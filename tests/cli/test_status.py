@@ -1,0 +1,60 @@
+"""`status` says the same to people and to scripts, and its exit code says whether all is well."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.lifecycle import fake_home, samsa, told
+
+
+@pytest.mark.slow
+def test_a_healthy_home_is_told_as_the_contract_says(tmp_path: Path) -> None:
+    with fake_home(tmp_path):
+        result = samsa("status", "--json", "--home", tmp_path)
+
+    assert result.exit_code == 0
+    status = told(result)
+    (broker,) = status["brokers"]
+    assert set(broker) == {"id", "host", "port", "state", "pid"}
+    assert status["bootstrap"] == f"127.0.0.1:{broker['port']}"
+    assert status["console"].startswith("http://127.0.0.1:")
+    assert [entry["name"] for entry in status["components"]] == [
+        *("supervisor", "agent", "broker-1", "web")
+    ]
+
+
+@pytest.mark.slow
+def test_people_see_addresses_and_states(tmp_path: Path) -> None:
+    with fake_home(tmp_path):
+        result = samsa("status", "--home", tmp_path)
+
+    assert result.exit_code == 0
+    assert "Kafka     127.0.0.1:" in result.stdout
+    assert result.stdout.count("● healthy") == 4
+
+
+@pytest.mark.slow
+def test_a_home_with_a_failing_component_exits_1_and_shows_its_words(tmp_path: Path) -> None:
+    with fake_home(tmp_path, "broker-1=crash"):
+        result = samsa("status", "--home", tmp_path)
+
+    assert result.exit_code == 1
+    assert "ended with exit code 3" in result.stdout
+
+
+def test_a_stopped_home_exits_1_with_the_same_keys(tmp_path: Path) -> None:
+    result = samsa("status", "--json", "--home", tmp_path)
+
+    assert result.exit_code == 1
+    assert told(result) == {
+        "bootstrap": None,
+        "console": None,
+        "brokers": [],
+        "components": [],
+        "home": str(tmp_path),
+    }
+    assert result.stderr == f"{tmp_path} is not running\n"
+
+
+def test_the_home_may_come_from_the_environment(tmp_path: Path) -> None:
+    assert str(tmp_path) in samsa("status", SAMSA_HOME=str(tmp_path)).stderr

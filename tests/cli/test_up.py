@@ -1,0 +1,210 @@
+"""One command starts all of it, mends what is killed, and stops without a trace."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from brokers.supervisor import leftovers
+from brokers.supervisor.errors import StartRefused
+from cli import up
+from tests.cli.lifecycle import fake_command, samsa, told
+from tests.cluster import ROOT, START_SECONDS, wait_until_gone
+
+# What a killed component may cost.
+BACK_WITHIN = 5
+# The processes of a home with two brokers, the supervisor aside.
+COMPONENTS = ("agent", "broker-1", "broker-2", "web")
+
+
+def samsa_process(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Run `./samsa` as a process of its own, as `--detach` needs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+
+
+@contextmanager
+def stopped_after(*homes: Path) -> Iterator[None]:
+    """See to it that nothing of these homes survives the test."""
+    try:
+        yield
+    finally:
+        for home in homes:
+            samsa("down", "--home", home)
+
+
+def start(home: Path) -> "subprocess.CompletedProcess[str]":
+    ports = ("--brokers", "2", "--port", "0", "--web-port", "0")
+    return samsa_process("up", "--detach", "--home", home, *ports)
+
+
+@pytest.mark.slow
+def test_an_empty_home_becomes_healthy_and_stops_without_a_trace_twice(tmp_path: Path) -> None:
+    with stopped_after(tmp_path):
+        for _ in range(2):
+            started = start(tmp_path)
+            assert started.returncode == 0, started.stdout + started.stderr
+
+            result = samsa("status", "--json", "--home", tmp_path)
+            assert result.exit_code == 0
+            status = told(result)
+            assert [broker["id"] for broker in status["brokers"]] == [1, 2]
+            assert status["bootstrap"] in started.stdout
+            password = tmp_path / "secrets" / "admin-password"
+            assert password.stat().st_mode & 0o777 == 0o600
+
+            assert samsa("down", "--home", tmp_path).exit_code == 0
+            assert list(leftovers.marked(tmp_path)) == []
+            assert samsa("status", "--home", tmp_path).exit_code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_every_killed_component_is_back_in_time(tmp_path: Path) -> None:
+    with stopped_after(tmp_path):
+        assert start(tmp_path).returncode == 0
+        before = told(samsa("status", "--json", "--home", tmp_path))
+
+        for name in COMPONENTS:
+            entries = told(samsa("status", "--json", "--home", tmp_path))["components"]
+            killed = next(entry["pid"] for entry in entries if entry["name"] == name)
+            os.kill(killed, signal.SIGKILL)
+            assert is_healthy_again(tmp_path, name, killed), f"{name} is not back in time"
+
+        after = told(samsa("status", "--json", "--home", tmp_path))
+        assert after["bootstrap"] == before["bootstrap"]
+        assert after["console"] == before["console"]
+        assert [broker["id"] for broker in after["brokers"]] == [1, 2]
+
+
+def is_healthy_again(home: Path, name: str, killed: int) -> bool:
+    end = time.monotonic() + BACK_WITHIN
+    while time.monotonic() < end:
+        result = samsa("status", "--json", "--home", home)
+        entries = told(result)["components"]
+        pid = next(entry["pid"] for entry in entries if entry["name"] == name)
+        if result.exit_code == 0 and pid != killed:
+            return True
+    return False
+
+
+@pytest.mark.slow
+def test_the_death_of_the_supervisor_stops_brokers_cleanly(tmp_path: Path) -> None:
+    with stopped_after(tmp_path):
+        assert start(tmp_path).returncode == 0
+        supervisor = told(samsa("status", "--json", "--home", tmp_path))["components"][0]
+
+        os.kill(supervisor["pid"], signal.SIGKILL)
+        wait_until_gone(tmp_path)
+
+        marks = sorted(path.parent.name for path in tmp_path.glob("data/*/.kafka_cleanshutdown"))
+        assert marks == ["broker-1", "broker-2"]
+        assert list(leftovers.marked(tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_two_homes_run_side_by_side(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    with stopped_after(one, two):
+        assert start(one).returncode == 0
+        assert start(two).returncode == 0
+
+        first, second = (told(samsa("status", "--json", "--home", home)) for home in (one, two))
+        samsa("down", "--home", one)
+
+        assert first["bootstrap"] != second["bootstrap"]
+        assert samsa("status", "--home", two).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_taken_port_is_named_and_nothing_runs(tmp_path: Path) -> None:
+    with stopped_after(tmp_path), socket.create_server(("127.0.0.1", 0)) as squatter:
+        port = squatter.getsockname()[1]
+
+        refused = samsa_process(
+            *("up", "--detach", "--home", tmp_path, "--brokers", "1", "--port", str(port))
+        )
+
+        assert refused.returncode == 1
+        assert f"port {port}, meant for broker-1, is taken by another program" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+        assert list(leftovers.marked(tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_a_start_that_cannot_succeed_ends_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stopped_after(tmp_path):
+        command = fake_command(tmp_path, "broker-1=crash", flags=("--detached",))
+
+        assert up.start_detached(command) == 1
+
+    shown = capsys.readouterr()
+    assert "the disk is made of cheese" in shown.out
+    assert "broker-1 cannot start (ended with exit code 3)" in shown.err
+    assert list(leftovers.marked(tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_a_start_that_takes_too_long_is_left_running_and_said_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up, "HEALTHY_SECONDS", 1)
+    with stopped_after(tmp_path):
+        assert up.start_detached(fake_command(tmp_path, "agent=silent", flags=("--detached",))) == 1
+
+        assert "not all is healthy after 1 s" in capsys.readouterr().err
+        assert samsa("status", "--home", tmp_path).exit_code == 1
+        assert len(list(leftovers.marked(tmp_path))) == 3
+
+
+def test_an_address_of_the_network_needs_to_be_wanted(tmp_path: Path) -> None:
+    result = samsa("up", "--home", tmp_path, "--bind", "10.1.2.3")
+
+    assert result.exit_code == 1
+    assert "add --insecure if that network is trusted" in result.stderr
+
+
+def test_a_node_needs_a_database(tmp_path: Path) -> None:
+    result = samsa("node", "--home", tmp_path, DATABASE_URL="")
+
+    assert result.exit_code == 1
+    assert "DATABASE_URL is not set: set it to the database of the cluster" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mysql://here/x", "begins with mysql:, and only PostgreSQL"),
+        ("just words", "begins with no scheme"),
+        ("postgres://user:secret@127.0.0.1:1/x", r"nothing answers on 127\.0\.0\.1:1, which"),
+        ("postgres://user:secret@[::1/x", "DATABASE_URL is no URL"),
+        ("postgres://user:secret@host:port/x", "DATABASE_URL is no URL"),
+    ],
+)
+def test_a_database_that_cannot_be_is_refused_without_its_password(url: str, words: str) -> None:
+    with pytest.raises(StartRefused, match=words) as refused:
+        up.check_database(url)
+
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "postgres:///x", "postgres://%2Frun%2Fpg/x", "postgresql:///x?host=/run/pg"]
+)
+def test_a_database_that_may_be_there_is_left_to_the_agent(url: str) -> None:
+    up.check_database(url)
