@@ -15,8 +15,11 @@ from bench.suites import SUITES, load
 @click.command(epilog="Suites: " + "; ".join(f"{name} ({what})" for name, what in SUITES.items()))
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
-def main(suite: str | None, json_file: Path | None) -> None:
+@click.option("--peer", metavar="HOST:PORT", help="Run the suite broker against this one, too.")
+def main(suite: str | None, json_file: Path | None, peer: str | None) -> None:
     """Run one SUITE, or all of them."""
+    if peer is not None and suite != "broker":
+        raise click.UsageError("--peer belongs to the suite broker: ./samsa bench broker --peer …")
     # A file or a pipe has no width of its own: give the widest table room.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     started = datetime.now(UTC)
@@ -24,7 +27,7 @@ def main(suite: str | None, json_file: Path | None) -> None:
     results: dict[str, list[Table]] = {}
     for name in [suite] if suite else list(SUITES):
         results[name] = []
-        for table in load(name).run():
+        for table in load(name).run(**({} if peer is None else {"peer": peer})):
             results[name].append(table)
             console.print(drawn(table))
             console.print("".join(f"  {note}\n" for note in table.notes), style="dim", end="")

@@ -15,11 +15,14 @@ SUITES = {
     "codec": "messages encoded and decoded, next to kio and kafka-python",
     "records": "record batches checked, read, built and compressed",
     "log": "append, read, lookup and recovery of the log, next to bare system calls",
+    "broker": "a whole broker over its socket, next to the kernel alone and, if given, a peer",
 }
 
 
 class Suite(Protocol):
-    def run(self) -> Iterable[Table]: ...
+    def run(self, **options: str) -> Iterable[Table]:
+        """The only option so far is the `peer` of the suite of brokers: another's HOST:PORT."""
+        ...
 
 
 def load(name: str) -> Suite:

@@ -45,6 +45,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock", "fcntl"),
     "brokers.cluster": ("brokers.protocol.errors brokers.clock", ""),
+    # The keeper in memory keeps the contract of the others, which may make a caller wait.
+    "brokers.cluster.twin": ("brokers.cluster brokers.protocol.errors brokers.clock", "asyncio"),
     "brokers.security": ("brokers.protocol brokers.cluster", "ssl"),
     "brokers.replication": (PURE + "brokers.storage", "asyncio threading"),
     "brokers.coordination.shard": (PURE, ""),
@@ -65,16 +67,31 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "asyncio socket select ssl h11 signal",
     ),
     "brokers.controlplane": (CONTROLPLANE, "django"),
+    # What brokers wait for; rows are read in one thread of its own.
+    "brokers.controlplane.store": (
+        CONTROLPLANE + "brokers.controlplane",
+        "django asyncio concurrent",
+    ),
+    "brokers.controlplane.feed": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
+    "brokers.controlplane.membership": (CONTROLPLANE + "brokers.controlplane", "asyncio"),
     # The two endless loops of the control plane; one agent holds the lock of its home.
-    "brokers.controlplane.agent": (CONTROLPLANE + "brokers.controlplane", "django asyncio fcntl"),
+    "brokers.controlplane.agent": (
+        CONTROLPLANE + "brokers.controlplane",
+        "django asyncio fcntl signal socket",
+    ),
+    "brokers.controlplane.management": (CONTROLPLANE + "brokers.controlplane.agent", "django"),
     "brokers.controlplane.controller": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
-    "brokers.supervisor": ("brokers.config brokers.clock", "asyncio subprocess signal"),
+    "brokers.supervisor": (
+        "brokers.config brokers.clock",
+        "asyncio subprocess signal socket select fcntl",
+    ),
     "brokers.inspection": ("", "http.client"),
     "cli": (
         "gateway.kafka brokers.supervisor brokers.inspection",
-        "click rich subprocess selectors fcntl",
+        "click rich subprocess signal selectors fcntl",
     ),
-    "gateway.kafka": ("", "confluent_kafka"),
+    # Its answers come as futures.
+    "gateway.kafka": ("", "confluent_kafka concurrent"),
     "gateway": (
         CONNECTORS_DOORS + "gateway.kafka console.monitoring.selectors",
         "web",
@@ -85,7 +102,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),
     "connectors": ("connectors.runtime connectors.sdk connectors.plugins", "django celery"),
     "console": (
-        CONTROLPLANE_DOORS + CONNECTORS_DOORS + "gateway.kafka brokers.inspection",
+        CONTROLPLANE_DOORS
+        + CONNECTORS_DOORS
+        + "gateway.kafka brokers.inspection brokers.cluster.image",
         "django celery channels",
     ),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),
@@ -111,7 +130,9 @@ DOORS: dict[str, frozenset[str]] = {
     # Imports by name pass this map unseen; who opens the door has a table of names.
     **dict.fromkeys(
         ("importlib", "pkgutil", "runpy"),
-        frozenset({"brokers.protocol.apis", "brokers.protocol.handbook", "cli.extras"}),
+        frozenset(
+            {"brokers.protocol.apis", "brokers.protocol.handbook", "cli.commands", "cli.extras"}
+        ),
     ),
 }
 # A checksum is no codec, and data files of a package are no code.

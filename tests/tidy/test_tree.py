@@ -12,20 +12,20 @@ from tests.tidy.project import NOT_PYTHON_PRODUCT, PRODUCT, ROOT, Source, produc
 # Imported by name from a table when they are first needed.
 FROM_TABLES = {f"brokers.protocol.messages.{api.module}" for api in API_TABLE}
 FROM_TABLES |= {f"bench.{suite}" for suite in SUITES}
+# Found by frameworks: an app's module by Django, the application by the web server, a command by
+# its name on the command line.
+FROM_TABLES |= {"console.apps", "gateway.asgi", "brokers.controlplane.management.commands.agent"}
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
-    "brokers.clock": "the broker's composition root, which hands the time down",
-    "brokers.protocol.codec": "brokers.server.dispatch, for every request and answer",
-    "brokers.protocol.connection": "brokers.server.listener, one for each client",
-    "brokers.storage.log_dir": "the broker's composition root, one for each broker",
-    "brokers.storage.meta_properties": "the broker's composition root, before it opens the log dir",
+    "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
+    "brokers.inspection.client": "the console's collector, which reads the brokers' feeds",
 }
 
 # Folders of tests that mirror no folder of the code.
 TEST_FOLDERS = {"builders", "fakes", "contracts", "scenarios", "interop", "oracles", "sim"}
-TEST_FOLDERS |= {"chaos", "fuzz", "perf", "tidy", "data"}
+TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data"}
 
 
 def used_names() -> set[str]:

@@ -1,0 +1,273 @@
+"""A raw client that replays requests made beforehand, in a process of its own.
+
+Knows frames, and nothing of what is in the answers: whatever it computed beside the broker would be
+measured, too. That the requests had an effect is checked afterwards by who gave the job. Each
+connection has one request in flight, like a producer that waits for its acknowledgement.
+
+`python -m bench.blaster` takes a job as JSON on its standard input and prints what it saw.
+"""
+
+import json
+import select
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from struct import Struct
+
+from brokers.protocol.apis import APIS
+from brokers.protocol.codec import codec
+from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from brokers.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from brokers.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from brokers.protocol.records.batch import CHECKED_POSITION, CRC, CRC_POSITION
+from brokers.protocol.records.builder import BatchBuilder
+from brokers.protocol.records.crc32c import crc32c
+
+# Kafka's table of positions in a batch's header; a replayed batch gets its own sequence there.
+_SEQUENCE_POSITION = 53
+_SEQUENCE = Struct(">i")
+_HEAD = Struct(">ihhih")  # size, key, version, correlation id, length of the client id
+_CLIENT = b"blaster"
+PRODUCE_VERSION, FETCH_VERSION, INIT_VERSION = 9, 12, 4
+PRODUCE, FETCH, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 18, 22
+RECEIVE_BYTES = 4 * 2**20
+# A blaster that hears nothing for so long reports that, instead of hanging a benchmark.
+SILENCE_SECONDS = 20.0
+# Requests made beforehand for each connection that numbers them; then it starts over, which an
+# idempotent producer may not, so it stops.
+NUMBERED = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    host: str
+    port: int
+    kind: str  # produce, fetch, versions
+    connections: int
+    seconds: float
+    topic: str = ""
+    partitions: int = 1
+    bytes_each: int = 100  # the value of the one record of a batch, or what a fetch asks for
+    acks: int = 1
+    is_idempotent: bool = False
+    # At most so many requests a second over all connections; 0: as fast as answers come.
+    rate: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    requests: int
+    seconds: float
+    sent_bytes: int
+    received_bytes: int
+    p50_us: float
+    p99_us: float
+
+
+def framed(key: int, version: int, body: Sequence[bytes | bytearray | memoryview]) -> bytearray:
+    """One whole request, its size in front."""
+    is_flexible = APIS[key].is_flexible(version)
+    joined = b"".join(body)
+    head = _HEAD.size + len(_CLIENT) + is_flexible
+    frame = bytearray(_HEAD.pack(head - 4 + len(joined), key, version, 7, len(_CLIENT)))
+    frame += _CLIENT
+    if is_flexible:
+        frame += b"\0"
+    return frame + joined
+
+
+def produce_requests(job: Job, index: int) -> Iterator[bytes]:
+    """The produce requests of one connection: one for ever, or numbered ones that end."""
+    partition = index % job.partitions
+    producer_id = _producer_id(job) if job.is_idempotent else -1
+    number = 0 if job.is_idempotent else -1
+    builder = BatchBuilder(producer_id=producer_id, producer_epoch=number, base_sequence=number)
+    now_ms = time.time_ns() // 1_000_000
+    builder.append(None, b"x" * job.bytes_each, timestamp=now_ms)
+    records = memoryview(builder.build())
+    request = ProduceRequest(
+        acks=job.acks,
+        timeout_ms=30_000,
+        topic_data=[
+            TopicProduceData(
+                name=job.topic,
+                partition_data=[PartitionProduceData(index=partition, records=records)],
+            )
+        ],
+    )
+    frame = framed(PRODUCE, PRODUCE_VERSION, codec(ProduceRequest, PRODUCE_VERSION).encode(request))
+    if not job.is_idempotent:
+        whole = bytes(frame)
+        while True:
+            yield whole
+    start = frame.index(bytes(records))
+    view = memoryview(frame)[start : start + len(records)]
+    for sequence in range(NUMBERED):
+        _SEQUENCE.pack_into(view, _SEQUENCE_POSITION, sequence)
+        CRC.pack_into(view, CRC_POSITION, crc32c(view[CHECKED_POSITION:]))
+        yield bytes(frame)
+
+
+def fetch_requests(job: Job, index: int) -> Iterator[bytes]:
+    """The same fetch from the beginning of a partition, for ever."""
+    request = FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=job.bytes_each,
+        session_epoch=-1,
+        topics=[
+            FetchTopic(
+                topic=job.topic,
+                partitions=[
+                    FetchPartition(
+                        partition=index % job.partitions,
+                        fetch_offset=0,
+                        partition_max_bytes=job.bytes_each,
+                    )
+                ],
+            )
+        ],
+    )
+    whole = bytes(framed(FETCH, FETCH_VERSION, codec(FetchRequest, FETCH_VERSION).encode(request)))
+    while True:
+        yield whole
+
+
+def version_requests(_job: Job, _index: int) -> Iterator[bytes]:
+    """The cheapest request there is: what a connection costs without any log."""
+    whole = bytes(framed(API_VERSIONS, 0, []))
+    while True:
+        yield whole
+
+
+KINDS: dict[str, Callable[[Job, int], Iterator[bytes]]] = {
+    "produce": produce_requests,
+    "fetch": fetch_requests,
+    "versions": version_requests,
+}
+
+
+class Link:
+    """One connection with one request in flight."""
+
+    __slots__ = ("answer_left", "is_head", "requests", "sent_ns", "socket")
+
+    def __init__(self, job: Job, index: int) -> None:
+        self.requests = KINDS[job.kind](job, index)
+        self.socket = socket.create_connection((job.host, job.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.answer_left = 0
+        self.is_head = True
+        self.sent_ns = 0
+
+    def send(self) -> int:
+        """Sends the next request; 0 when there is none left."""
+        request = next(self.requests, b"")
+        if request:
+            self.sent_ns = time.perf_counter_ns()
+            self.socket.sendall(request)
+        return len(request)
+
+    def receive(self, buffer: memoryview) -> tuple[int, bool]:
+        """How many bytes came, and whether they end an answer."""
+        count = self.socket.recv_into(buffer)
+        if count == 0:
+            raise ConnectionError("the broker closed the connection: see its log")
+        if self.is_head:
+            self.answer_left = int.from_bytes(buffer[:4], "big") + 4
+            self.is_head = False
+        self.answer_left -= count
+        self.is_head = self.answer_left == 0
+        return count, self.is_head
+
+
+def blast(job: Job) -> Seen:
+    """Keeps one request in flight on each connection until the time is over."""
+    buffer = memoryview(bytearray(RECEIVE_BYTES))
+    links = {link.socket.fileno(): link for link in (Link(job, i) for i in range(job.connections))}
+    poll = select.epoll()
+    for fd in links:
+        poll.register(fd, select.EPOLLIN)
+    sent = received = requests = 0
+    times: list[int] = []
+    start = time.perf_counter_ns()
+    stop = start + int(job.seconds * 1e9)
+    for link in links.values():
+        sent += link.send()
+    waiting = len(links)
+    gap_ns = int(1e9 / job.rate) if job.rate else 0
+    due = start
+    while waiting:
+        events = poll.poll(SILENCE_SECONDS)
+        if not events:
+            raise TimeoutError(f"no answer for {SILENCE_SECONDS} s")
+        for fd, _event in events:
+            link = links[fd]
+            count, is_whole = link.receive(buffer)
+            received += count
+            if not is_whole:
+                continue
+            now = time.perf_counter_ns()
+            times.append(now - link.sent_ns)
+            requests += 1
+            waiting -= 1
+            if gap_ns:
+                due += gap_ns
+                while now < due:
+                    now = time.perf_counter_ns()
+            if now < stop:
+                size = link.send()
+                sent += size
+                waiting += size > 0
+    seconds = (time.perf_counter_ns() - start) / 1e9
+    poll.close()
+    for link in links.values():
+        link.socket.close()
+    times.sort()
+    return Seen(
+        requests=requests,
+        seconds=seconds,
+        sent_bytes=sent,
+        received_bytes=received,
+        p50_us=times[len(times) // 2] / 1e3,
+        p99_us=times[len(times) * 99 // 100] / 1e3,
+    )
+
+
+def ask(job: Job, key: int, version: int, body: Sequence[bytes | bytearray | memoryview]) -> bytes:
+    """One request, and the body of its answer."""
+    with socket.create_connection((job.host, job.port)) as link:
+        link.sendall(framed(key, version, body))
+        with link.makefile("rb") as stream:
+            size = int.from_bytes(stream.read(4), "big")
+            answer = stream.read(size)
+    # Behind the correlation id, flexible answers have tagged fields, of which there are none.
+    return answer[4 + (APIS[key].is_flexible(version) and key != API_VERSIONS) :]
+
+
+def _producer_id(job: Job) -> int:
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+    body = codec(InitProducerIdRequest, INIT_VERSION).encode(request)
+    answer = codec(InitProducerIdResponse, INIT_VERSION).decode(
+        ask(job, INIT_PRODUCER_ID, INIT_VERSION, body)
+    )
+    assert answer.error_code == 0, f"InitProducerId failed with {answer.error_code}"
+    return answer.producer_id
+
+
+def main() -> None:
+    job = Job(**json.load(sys.stdin))
+    sys.stdout.write(json.dumps(asdict(blast(job))))
+
+
+if __name__ == "__main__":
+    main()

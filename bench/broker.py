@@ -1,0 +1,389 @@
+"""A whole broker over its socket: produce, fetch, latency, connections; next to the kernel alone.
+
+The figure that counts is the broker's CPU time, since clients share the machine; rates are told
+beside it. Rows named `replicated` acknowledge from the page cache, as Kafka does by default, and
+their `synced` twins only once the disk has confirmed. With a peer, the same work runs against it,
+and the ratio is printed.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench import rdkafka
+from bench.blaster import Job, Seen
+from bench.broker_targets import ROOT, Target, floor, other_broker, own_broker
+from bench.measure import Cell, Table
+
+SECONDS = 4.0
+ROUNDS = 3
+WARM_SECONDS = 1.0
+KIB = 1024
+REPLICATED, SYNCED = "replicated", "synced"
+LATENCY_RATE = 1_000
+CHILD_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One row: what is asked, how, and of how many connections."""
+
+    name: str
+    kind: str
+    connections: int
+    bytes_each: int
+    partitions: int
+    durability: str = REPLICATED
+    is_idempotent: bool = False
+    rate: int = 0
+    target: str = ""
+    has_floor: bool = False
+
+
+PRODUCE = (
+    Work(
+        name="100 B, idempotent, 16 connections",
+        kind="produce",
+        connections=16,
+        bytes_each=100,
+        partitions=16,
+        is_idempotent=True,
+        target="15 µs",
+        has_floor=True,
+    ),
+    Work(
+        name="100 B, 1 connection",
+        kind="produce",
+        connections=1,
+        bytes_each=100,
+        partitions=1,
+        has_floor=True,
+    ),
+    Work(
+        name="100 B, 64 connections",
+        kind="produce",
+        connections=64,
+        bytes_each=100,
+        partitions=16,
+        has_floor=True,
+    ),
+    Work(
+        name="16 KB, 16 connections",
+        kind="produce",
+        connections=16,
+        bytes_each=16 * KIB,
+        partitions=16,
+        target="30 µs",
+        has_floor=True,
+    ),
+    Work(
+        name="16 KB, 16 connections, synced",
+        kind="produce",
+        connections=16,
+        bytes_each=16 * KIB,
+        partitions=16,
+        durability=SYNCED,
+    ),
+    Work(
+        name="16 KB, 16 connections, one partition",
+        kind="produce",
+        connections=16,
+        bytes_each=16 * KIB,
+        partitions=1,
+    ),
+    Work(
+        name="16 KB, 16 connections, one partition, synced",
+        kind="produce",
+        connections=16,
+        bytes_each=16 * KIB,
+        partitions=1,
+        durability=SYNCED,
+    ),
+    Work(
+        name="1 MB, 4 connections",
+        kind="produce",
+        connections=4,
+        bytes_each=1_000_000,
+        partitions=4,
+        target="350 µs",
+        has_floor=True,
+    ),
+)
+FETCH = (
+    Work(
+        name="16 KB, 4 connections",
+        kind="fetch",
+        connections=4,
+        bytes_each=16 * KIB,
+        partitions=4,
+        target="20 µs",
+    ),
+    Work(
+        name="1 MB, 4 connections",
+        kind="fetch",
+        connections=4,
+        bytes_each=1_000_000,
+        partitions=4,
+        target="220 µs",
+    ),
+)
+LATENCY = tuple(
+    Work(
+        name=f"1,000 a second, 100 B, {durability}",
+        kind="produce",
+        connections=1,
+        bytes_each=100,
+        partitions=1,
+        durability=durability,
+        rate=LATENCY_RATE,
+        target=target,
+    )
+    for durability, target in ((REPLICATED, "200 / 500"), (SYNCED, "400 / 1,000"))
+)
+VERSIONS = (
+    Work(
+        name="ApiVersions, 16 connections",
+        kind="versions",
+        connections=16,
+        bytes_each=0,
+        partitions=1,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientWork:
+    """What a user of librdkafka does with one partition."""
+
+    name: str
+    bytes_each: int
+    records: int
+    target: str
+
+
+# Few enough for the page cache to keep, long enough for a second or more.
+LIBRDKAFKA = (
+    ClientWork(name="100 B", bytes_each=100, records=4_000_000, target="2 M records/s"),
+    ClientWork(name="1 KB", bytes_each=1_000, records=1_500_000, target="1 GB/s"),
+)
+PRODUCER_SETTINGS = {
+    "acks": "1",
+    "linger.ms": "5",
+    "queue.buffering.max.messages": "1000000",
+    "queue.buffering.max.kbytes": "1048576",
+}
+CONSUMER_SETTINGS = {"queued.min.messages": "1000000", "fetch.message.max.bytes": "1048576"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a round showed; CPU in seconds of the broker alone."""
+
+    seen: Seen
+    cpu: float
+
+    @property
+    def cpu_us(self) -> float:
+        return self.cpu / self.seen.requests * 1e6
+
+    @property
+    def rate(self) -> float:
+        return self.seen.requests / self.seen.seconds
+
+    @property
+    def gb_per_second(self) -> float:
+        return max(self.seen.sent_bytes, self.seen.received_bytes) / self.seen.seconds / 1e9
+
+
+def run(peer: str | None = None) -> Iterator[Table]:
+    with ExitStack() as stack:
+        ours, start_seconds = stack.enter_context(own_broker())
+        rest_mib = ours.rss_mib()
+        targets = [ours] + ([other_broker(peer)] if peer else [])
+        kernel = stack.enter_context(floor())
+        yield _table("requests without a log", VERSIONS, targets, None)
+        yield _table("produce", PRODUCE, targets, kernel)
+        yield _table("fetch from the page cache", FETCH, targets, None)
+        yield _latency(targets)
+        yield _librdkafka(targets)
+        yield Table(
+            title="one broker",
+            columns=("what", "figure", "target"),
+            rows=(
+                ("`up` until healthy, s", start_seconds, "3"),
+                ("resident at rest, MiB", rest_mib, "45"),
+                ("resident after this load, MiB", ours.rss_mib(), "90"),
+            ),
+        )
+
+
+def _table(
+    title: str, works: tuple[Work, ...], targets: list[Target], kernel: Target | None
+) -> Table:
+    names = [target.name for target in targets]
+    columns = ["work", "target"]
+    for name in names:
+        columns += [f"{name}: CPU µs", "requests/s", "GB/s", "p99 µs"]
+    if kernel is not None:
+        columns += ["kernel alone: CPU µs", "requests/s"]
+    if len(targets) > 1:
+        columns.append(f"CPU, share of {names[1]}")
+    rows = []
+    for work in works:
+        found = [_measure(target, work) for target in targets]
+        row: list[Cell] = [work.name, work.target]
+        for figures in found:
+            row += [figures.cpu_us, figures.rate, figures.gb_per_second, figures.seen.p99_us]
+        if kernel is not None:
+            bare = _best(kernel, _job(kernel, work, "floor")) if work.has_floor else None
+            row += [bare.cpu_us, bare.rate] if bare else [None, None]
+        if len(found) > 1:
+            row.append(found[0].cpu_us / found[1].cpu_us)
+        rows.append(row)
+    return Table(title=title, columns=tuple(columns), rows=rows)
+
+
+def _latency(targets: list[Target]) -> Table:
+    rows = []
+    for work in LATENCY:
+        for target in targets:
+            seen = _measure(target, work).seen
+            rows.append((work.name, target.name, seen.p50_us, seen.p99_us, work.target))
+    return Table(
+        title="latency of a produce request",
+        columns=("work", "broker", "p50 µs", "p99 µs", "target p50 / p99"),
+        rows=rows,
+    )
+
+
+def _librdkafka(targets: list[Target]) -> Table:
+    rows: list[list[Cell]] = []
+    for work in LIBRDKAFKA:
+        for target in targets:
+            topic = target.make_topic(f"bench-c-{work.bytes_each}", 1, durability=REPLICATED)
+            try:
+                rows += [
+                    _client_row(target, work, topic, is_producer=is_producer)
+                    for is_producer in (True, False)
+                ]
+            finally:
+                target.delete_topic(topic)
+    return Table(
+        title="librdkafka, one client and one partition",
+        columns=("work", "broker", "M records/s", "GB/s", "CPU s/M records", "CPU s/GB", "target"),
+        rows=rows,
+    )
+
+
+def _client_row(target: Target, work: ClientWork, topic: str, *, is_producer: bool) -> list[Cell]:
+    job = rdkafka.Job(
+        bootstrap=target.bootstrap,
+        topic=topic,
+        is_producer=is_producer,
+        bytes_each=work.bytes_each,
+        records=work.records,
+        settings=PRODUCER_SETTINGS if is_producer else CONSUMER_SETTINGS,
+    )
+    before, had = target.cpu_seconds(), target.records_in(topic, 1)
+    seen = rdkafka.Seen(**_child("bench.rdkafka", asdict(job)))
+    cpu = target.cpu_seconds() - before
+    if is_producer:
+        written = target.records_in(topic, 1) - had
+        assert written == work.records, f"{work.records} records produced, {written} written"
+    millions, gigabytes = work.records / 1e6, work.records * work.bytes_each / 1e9
+    name = f"{'produce' if is_producer else 'consume'} {work.name}"
+    return [
+        name,
+        target.name,
+        millions / seen.seconds,
+        gigabytes / seen.seconds,
+        cpu / millions,
+        cpu / gigabytes,
+        work.target if is_producer else "",
+    ]
+
+
+def _measure(target: Target, work: Work) -> Figures:
+    """The best of some rounds on a topic of its own, on warm pages."""
+    topic = f"bench-{work.kind}-{work.bytes_each}-{work.partitions}-{work.connections}"
+    target.make_topic(topic, work.partitions, durability=work.durability)
+    job = _job(target, work, topic)
+    try:
+        if work.kind == "fetch":
+            _blast(_replaced(job, kind="produce", seconds=WARM_SECONDS))
+        before = target.records_in(topic, work.partitions)
+        figures, requests = _best_of(target, job)
+        if work.kind == "produce":
+            # A producer that is answered with errors looks very fast.
+            written = target.records_in(topic, work.partitions) - before
+            assert written == requests, f"{requests} requests wrote {written} records"
+        if work.kind == "fetch":
+            least = 0.5 * work.bytes_each * figures.seen.requests
+            assert figures.seen.received_bytes > least, f"{work.name}: answers were empty"
+        return figures
+    finally:
+        target.delete_topic(topic)
+
+
+def _best(target: Target, job: Job) -> Figures:
+    return _best_of(target, job)[0]
+
+
+def _best_of(target: Target, job: Job) -> tuple[Figures, int]:
+    """The round with the least CPU for a request, and the requests of all rounds."""
+    rounds = [_round(target, job) for _ in range(ROUNDS)]
+    return min(rounds, key=_cost), sum(figures.seen.requests for figures in rounds)
+
+
+def _cost(figures: Figures) -> float:
+    return figures.cpu_us
+
+
+def _round(target: Target, job: Job) -> Figures:
+    before = target.cpu_seconds()
+    seen = _blast(job)
+    return Figures(seen=seen, cpu=target.cpu_seconds() - before)
+
+
+def _job(target: Target, work: Work, topic: str) -> Job:
+    return Job(
+        host=target.host,
+        port=target.port,
+        kind=work.kind,
+        connections=work.connections,
+        seconds=SECONDS,
+        topic=topic,
+        partitions=work.partitions,
+        bytes_each=work.bytes_each,
+        # The floor gives out no producer ids.
+        is_idempotent=work.is_idempotent and topic != "floor",
+        rate=work.rate,
+    )
+
+
+def _replaced(job: Job, **changes: object) -> Job:
+    return Job(**{**asdict(job), **changes})
+
+
+def _blast(job: Job) -> Seen:
+    return Seen(**_child("bench.blaster", asdict(job)))
+
+
+def _child(module: str, job: dict[str, Any]) -> dict[str, Any]:
+    """Does a job in a process of its own, and returns what it saw."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", module],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        timeout=CHILD_SECONDS,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    return seen

@@ -1,0 +1,67 @@
+"""What the kernel alone takes: a loopback socket and a write to the page cache, and no broker.
+
+Speaks only as much of the protocol as to know where a request ends; each one is written to a file
+as it came and answered by a few bytes. No broker on this machine can do a request for less, so its
+figures stand beside the broker's. `python -m bench.floor FOLDER` prints its port.
+"""
+
+import os
+import select
+import socket
+import sys
+from pathlib import Path
+
+RECEIVE_BYTES = 256 * 1024
+ANSWER = (60).to_bytes(4, "big") + bytes(60)
+# The file begins anew here, so that warm pages are written again and not fresh ones.
+FILE_BYTES = 256 * 2**20
+BACKLOG = 128
+
+
+class Sink:
+    """One connection: bytes still missing of the request that is under way."""
+
+    __slots__ = ("left", "socket")
+
+    def __init__(self, accepted: socket.socket) -> None:
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = accepted
+        self.left = 0
+
+
+def serve(folder: Path) -> None:
+    """Answers until the parent ends it."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
+    poll = select.epoll()
+    poll.register(listener, select.EPOLLIN)
+    buffer = memoryview(bytearray(RECEIVE_BYTES))
+    file = os.open(folder / "floor", os.O_RDWR | os.O_CREAT)
+    os.ftruncate(file, 0)
+    sinks: dict[int, Sink] = {}
+    position = 0
+    while True:
+        for fd, _event in poll.poll():
+            if fd == listener.fileno():
+                sink = Sink(listener.accept()[0])
+                sinks[sink.socket.fileno()] = sink
+                poll.register(sink.socket, select.EPOLLIN)
+                continue
+            sink = sinks[fd]
+            count = sink.socket.recv_into(buffer)
+            if count == 0:
+                poll.unregister(fd)
+                sinks.pop(fd).socket.close()
+                continue
+            os.pwrite(file, buffer[:count], position)
+            position = position + count if position < FILE_BYTES else 0
+            if sink.left == 0:
+                sink.left = int.from_bytes(buffer[:4], "big") + 4
+            sink.left -= count
+            if sink.left == 0:
+                sink.socket.send(ANSWER)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

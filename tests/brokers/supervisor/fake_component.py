@@ -1,0 +1,61 @@
+"""A program that behaves as components do, or as they should not; the tests' supervisors run it.
+
+`python fake_component.py MODE…`: modes add up, and are read in the order below.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+MODES = frozenset(sys.argv[1:])
+STOPS = {signal.SIGTERM, signal.SIGINT}
+
+
+def say(**said: object) -> None:
+    pipe = int(os.environ["SAMSA_READY_FD"])
+    os.write(pipe, f"{json.dumps(said)}\n".encode())
+    os.close(pipe)
+
+
+def serve_health() -> None:
+    """Answer every request with 200 on the socket that was inherited."""
+    descriptor = int(next(mode for mode in MODES if mode.isdigit()))
+    with socket.socket(fileno=descriptor) as listener:
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def main() -> None:
+    # Blocked rather than handled: sigwait below takes them, also those that come early.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    sys.stderr.write('{"event": "fake.started", "level": "info"}\n')
+    if "complain" in MODES:
+        sys.stderr.write("the agent is on holiday\n")
+    if "crash" in MODES:
+        sys.stderr.write("the disk is made of cheese\n")
+        sys.exit(3)
+    if "offspring" in MODES:
+        # Ignores what would stop it, and keeps the output open.
+        subprocess.Popen(
+            [sys.executable, "-c", "import signal; signal.sigwait({signal.SIGUSR1})"],
+            env=dict(os.environ),
+        )
+    if "http" in MODES:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        serve_health()
+    if "silent" not in MODES:
+        port = int(os.environ.get("SAMSA_PORT", "0")) or 20_000 + os.getpid() % 10_000
+        say(id=7, host="127.0.0.1", port=port, inspection_port=0)
+    if "stubborn" in MODES:
+        signal.sigwait({signal.SIGUSR1})
+    signal.sigwait(STOPS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Options survive the way to the supervisor, and those that cannot work are refused in words."""
+
+from pathlib import Path
+
+import pytest
+
+from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.options import Options, check, endpoint, parse
+
+HOME = Path("/srv/samsa")
+EVERYWHERE = "0.0.0.0"  # noqa: S104
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(home=HOME),
+        Options(home=HOME, brokers=1, port=0, web_port=None, is_detached=True),
+        Options(home=HOME, bind="10.0.0.1", advertise="broker.example", is_insecure=True),
+    ],
+)
+def test_options_come_through_as_arguments(options: Options) -> None:
+    assert parse(options.arguments()) == options
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (Options(home=HOME, brokers=0), "--brokers is 0"),
+        (Options(home=HOME, brokers=101), "--brokers is 101"),
+        (Options(home=HOME, port=65_535), "ports up to 65537"),
+        (Options(home=HOME, port=-1), "ports lie between 1 and 65535"),
+        (Options(home=HOME, web_port=70_000), "--web-port is 70000"),
+        (Options(home=HOME, port=7999), "--web-port 8000 is also the port of broker-2"),
+        (Options(home=HOME, bind="10.0.0.1"), "add --insecure"),
+        (Options(home=HOME, bind="example.org"), "add --insecure"),
+        (Options(home=HOME, bind=EVERYWHERE, is_insecure=True), "--advertise HOST"),
+        (Options(home=HOME, bind="::", is_insecure=True), "--advertise HOST"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_words(options: Options, words: str) -> None:
+    with pytest.raises(StartRefused, match=words):
+        check(options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(home=HOME),
+        Options(home=HOME, bind="localhost"),
+        Options(home=HOME, bind="127.1.2.3"),
+        Options(home=HOME, bind="::1"),
+        Options(home=HOME, bind="10.0.0.1", is_insecure=True),
+        Options(home=HOME, bind=EVERYWHERE, advertise="here.example", is_insecure=True),
+        Options(home=HOME, port=0, web_port=0),
+        Options(home=HOME, port=7999, web_port=None),
+    ],
+)
+def test_what_can_work_passes(options: Options) -> None:
+    check(options)
+
+
+def test_brokers_take_consecutive_ports_or_any() -> None:
+    assert Options(home=HOME, port=9092).ports() == [9092, 9093, 9094]
+    assert Options(home=HOME, port=0).ports() == [0, 0, 0]
+
+
+def test_an_ipv6_address_gets_its_brackets() -> None:
+    assert endpoint("::1", 9092) == "[::1]:9092"
+    assert endpoint("host", 9092) == "host:9092"

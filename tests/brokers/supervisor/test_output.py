@@ -1,0 +1,98 @@
+"""Output is kept in files of bounded size, whole; the terminal gets what is telling, and clean."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from brokers.supervisor.output import LAST_LINES, LogFile, Pump, is_telling, printable
+
+
+def test_a_log_makes_room_and_keeps_a_bounded_past(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "x.log", max_bytes=10, old_files=2)
+
+    for number in range(5):
+        log.write(b"line %d\n" % number)
+    log.close()
+
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert kept == {"x.log": b"line 4\n", "x.log.1": b"line 3\n", "x.log.2": b"line 2\n"}
+
+
+def test_a_log_goes_on_where_an_earlier_run_ended(tmp_path: Path) -> None:
+    for word in (b"one\n", b"two\n"):
+        log = LogFile(tmp_path / "x.log")
+        log.write(word)
+        log.close()
+
+    assert (tmp_path / "x.log").read_bytes() == b"one\ntwo\n"
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "missing" / "x.log")
+
+    log.write(b"lost\n")
+
+    assert not (tmp_path / "missing").exists()
+
+
+def pumped(tmp_path: Path, *blocks: bytes) -> tuple[Pump, list[str], bytes]:
+    """Write blocks into a pump and read what came out: itself, the lines shown, the file."""
+    shown: list[str] = []
+
+    async def scenario() -> Pump:
+        reading, writing = os.pipe()
+        log = LogFile(tmp_path / "x.log")
+        pump = Pump(reading, log, shown.append)
+        for block in blocks:
+            os.write(writing, block)
+        os.close(writing)
+        await asyncio.wait_for(pump.ended, 5)
+        log.close()
+        return pump
+
+    pump = asyncio.run(scenario())
+    return pump, shown, (tmp_path / "x.log").read_bytes()
+
+
+def test_lines_are_put_together_and_bytes_kept_as_they_are(tmp_path: Path) -> None:
+    _, shown, kept = pumped(tmp_path, b"one\ntw", b"o\n\xff", b"end")
+
+    assert shown == ["one", "two", "�end"]
+    assert kept == b"one\ntwo\n\xffend"
+
+
+def test_the_last_lines_are_remembered(tmp_path: Path) -> None:
+    pump, _, _ = pumped(tmp_path, b"".join(b"%d\n" % number for number in range(100)))
+
+    assert list(pump.last_lines) == [str(number) for number in range(100 - LAST_LINES, 100)]
+
+
+def test_an_endless_line_is_cut_for_people_only(tmp_path: Path) -> None:
+    _, shown, kept = pumped(tmp_path, b"x" * 60_000, b"\nnext\n")
+
+    assert shown == ["x" * 500, "next"]
+    assert len(kept) == 60_006
+
+
+def test_bytes_that_steer_a_terminal_are_not_shown() -> None:
+    assert printable("a\x1b[2Jb\r") == "a [2Jb"
+
+
+@pytest.mark.parametrize(
+    ("line", "telling"),
+    [
+        ('{"event": "x", "level": "info"}', False),
+        ('{"event": "x", "level": "DEBUG"}', False),
+        ('{"event": "x", "level": "warning"}', True),
+        ('{"event": "x"}', True),
+        ("{broken", True),
+        ("INFO:     Application startup complete.", False),
+        ("ERROR:    x", True),
+        ("Traceback (most recent call last):", True),
+        ("[1]", True),
+    ],
+)
+def test_information_is_for_the_file_and_the_rest_for_people_too(line: str, telling: bool) -> None:
+    assert is_telling(line) is telling

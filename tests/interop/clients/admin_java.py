@@ -1,0 +1,148 @@
+"""Kafka's own Java admin client as a door of the admin table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from tests.interop.clients.admin import Described, Refused
+from tests.oracles.java import gateway, java_class
+
+ADMIN = "org.apache.kafka.clients.admin"
+COMMON = "org.apache.kafka.common"
+
+
+class JavaDoor:
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = java_class(f"{ADMIN}.Admin").create({"bootstrap.servers": bootstrap})
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 2,
+        replicas: int = 1,
+        configs: Mapping[str, str] = {},
+        validate_only: bool = False,
+    ) -> None:
+        wanted = java_class(f"{ADMIN}.NewTopic")(topic, partitions, replicas)
+        wanted = wanted.configs(dict(configs))
+        options = java_class(f"{ADMIN}.CreateTopicsOptions")().validateOnly(validate_only)
+        _get(self._admin.createTopics([wanted], options).all())
+
+    def delete_topic(self, topic: str) -> None:
+        _get(self._admin.deleteTopics([topic]).all())
+
+    def has_topic(self, topic: str) -> bool:
+        return topic in _get(self._admin.listTopics().names())
+
+    def describe_topic(self, topic: str) -> Described:
+        found = _get(self._admin.describeTopics([topic]).allTopicNames())[topic]
+        return [
+            (each.partition(), each.leader().id(), _ids(each.replicas()), _ids(each.isr()))
+            for each in found.partitions()
+        ]
+
+    def create_partitions(self, topic: str, total: int) -> None:
+        wanted = java_class(f"{ADMIN}.NewPartitions").increaseTo(total)
+        _get(self._admin.createPartitions({topic: wanted}).all())
+
+    def topic_configs(self, topic: str) -> dict[str, str]:
+        return self._configs("TOPIC", topic)
+
+    def broker_config(self, key: str) -> str:
+        nodes = _ids(_get(self._admin.describeCluster().nodes()))
+        return self._configs("BROKER", str(min(nodes)))[key]
+
+    def _configs(self, kind: str, name: str) -> dict[str, str]:
+        asked = _resource(kind, name)
+        found = _get(self._admin.describeConfigs([asked]).all())[asked]
+        return {entry.name(): entry.value() for entry in _listed(found.entries())}
+
+    def set_config(self, topic: str, key: str, value: str) -> None:
+        self._alter(topic, "SET", key, value)
+
+    def append_config(self, topic: str, key: str, value: str) -> None:
+        self._alter(topic, "APPEND", key, value)
+
+    def delete_config(self, topic: str, key: str) -> None:
+        self._alter(topic, "DELETE", key, None)
+
+    def _alter(self, topic: str, how: str, key: str, value: str | None) -> None:
+        operations = java_class(f"{ADMIN}.AlterConfigOp").OpType
+        entry = java_class(f"{ADMIN}.ConfigEntry")(key, value)
+        change = java_class(f"{ADMIN}.AlterConfigOp")(entry, getattr(operations, how))
+        asked = {_resource("TOPIC", topic): [change]}
+        _get(self._admin.incrementalAlterConfigs(asked).all())
+
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        place = _place(topic, partition)
+        told = self._admin.deleteRecords({place: _records_before(before)}).lowWatermarks()
+        return int(_get(told[place]).lowWatermark())
+
+    def cluster(self) -> tuple[int, bool, bool]:
+        found = self._admin.describeCluster()
+        ids = _ids(_get(found.nodes()))
+        return len(ids), _get(found.controller()).id() in ids, bool(_get(found.clusterId()))
+
+    def log_dir_partitions(self, topic: str) -> list[tuple[int, bool]]:
+        nodes = _ids(_get(self._admin.describeCluster().nodes()))
+        told = _get(self._admin.describeLogDirs(nodes).allDescriptions())
+        return sorted(
+            (place.partition(), replica.size() > 0)
+            for folders in _listed(told.values())
+            for folder in _listed(folders.values())
+            for place, replica in folder.replicaInfos().items()
+            if place.topic() == topic
+        )
+
+    def list_offset(self, topic: str, partition: int, spec: int) -> int:
+        specs = java_class(f"{ADMIN}.OffsetSpec")
+        named = {-1: specs.latest, -2: specs.earliest, -3: specs.maxTimestamp}
+        asked = named[spec]() if spec in named else specs.forTimestamp(spec)
+        place = _place(topic, partition)
+        return int(_get(self._admin.listOffsets({place: asked}).all())[place].offset())
+
+    def producers(self, topic: str, partition: int) -> list[int]:
+        place = _place(topic, partition)
+        found = _get(self._admin.describeProducers([place]).all())[place]
+        return [each.lastSequence() for each in found.activeProducers()]
+
+
+def _get(future: Any) -> Any:
+    try:
+        return future.get()
+    except Py4JJavaError as error:
+        cause = error.java_exception.getCause()
+        code = java_class(f"{COMMON}.protocol.Errors").forException(cause).code()
+        raise Refused(code, str(cause)) from error
+
+
+def _records_before(offset: int) -> Any:
+    """Call RecordsToDelete.beforeOffset, which py4j cannot find behind a field of that name."""
+    java_lang = gateway().jvm.java.lang
+    kinds = gateway().new_array(java_lang.Class, 1)
+    values = gateway().new_array(java_lang.Object, 1)
+    kinds[0], values[0] = java_lang.Long.TYPE, offset
+    found = java_lang.Class.forName(f"{ADMIN}.RecordsToDelete")
+    return found.getMethod("beforeOffset", kinds).invoke(None, values)
+
+
+def _resource(kind: str, name: str) -> Any:
+    resource = java_class(f"{COMMON}.config.ConfigResource")
+    return resource(getattr(resource.Type, kind), name)
+
+
+def _place(topic: str, partition: int) -> Any:
+    return java_class(f"{COMMON}.TopicPartition")(topic, partition)
+
+
+def _ids(nodes: Any) -> list[int]:
+    return [node.id() for node in _listed(nodes)]
+
+
+def _listed(found: Any) -> Any:
+    """Make a list of a collection that is not one, because py4j goes over lists only."""
+    return java_class("java.util.ArrayList")(found)

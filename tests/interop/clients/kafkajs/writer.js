@@ -1,0 +1,87 @@
+// Writes with kafkajs what comes on standard input, one JSON document to a line: first how and
+// where, then records as [partition, timestamp, key, value, headers], all content in base64.
+'use strict'
+
+const { createInterface } = require('node:readline')
+const { CompressionCodecs, CompressionTypes, Kafka, Partitioners, logLevel } = require('kafkajs')
+const snappy = require('kafkajs-snappy')
+const lz4 = require('lz4js')
+const zstd = require('@bokuweb/zstd-wasm')
+
+// A batch of one partition must stay below what a topic takes by default.
+const BATCH_BYTES = 920_000
+const BATCH_RECORDS = 500
+
+CompressionCodecs[CompressionTypes.Snappy] = snappy
+CompressionCodecs[CompressionTypes.LZ4] = () => ({
+  compress: async (encoder) => independent(Buffer.from(lz4.compress(encoder.buffer))),
+  decompress: async (buffer) => Buffer.from(lz4.decompress(buffer)),
+})
+CompressionCodecs[CompressionTypes.ZSTD] = () => ({
+  compress: async (encoder) => Buffer.from(zstd.compress(encoder.buffer)),
+  decompress: async (buffer) => Buffer.from(zstd.decompress(buffer)),
+})
+
+const CODECS = { none: 'None', gzip: 'GZIP', snappy: 'Snappy', lz4: 'LZ4', zstd: 'ZSTD' }
+
+// Kafka takes only frames whose blocks stand alone. Ours have one block of at most 4 MB, so they do;
+// lz4js does not say so, and what it says is under the header's checksum.
+function independent(frame) {
+  if (frame.readUIntBE(4, 2) !== 0x4070) throw new Error('lz4js writes another header by now')
+  frame[4] |= 0x20
+  frame[6] = 0x73
+  return frame
+}
+
+function content(text) {
+  return text === null ? null : Buffer.from(text, 'base64')
+}
+
+function message([partition, timestamp, key, value, pairs]) {
+  const headers = {}
+  for (const [name, text] of pairs) {
+    // A name that comes twice has a list for its content.
+    headers[name] = name in headers ? [headers[name], content(text)].flat() : content(text)
+  }
+  const built = { partition, timestamp: String(timestamp), key: content(key), value: content(value) }
+  return { ...built, headers }
+}
+
+function * batches(messages) {
+  let batch = []
+  let bytes = 0
+  for (const each of messages) {
+    const size = each.value ? each.value.length : 0
+    if (batch.length === BATCH_RECORDS || (batch.length && bytes + size > BATCH_BYTES)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(each)
+    bytes += size
+  }
+  if (batch.length) yield batch
+}
+
+async function main() {
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  const { bootstrap, topic, codec, idempotent } = JSON.parse((await lines.next()).value)
+  const messages = []
+  for await (const line of lines) messages.push(message(JSON.parse(line)))
+  await zstd.init()
+  const brokers = bootstrap.split(',')
+  const kafka = new Kafka({ clientId: 'kafkajs', brokers, logLevel: logLevel.ERROR })
+  const createPartitioner = Partitioners.LegacyPartitioner
+  const producer = kafka.producer({ idempotent, createPartitioner, maxInFlightRequests: 1 })
+  await producer.connect()
+  for (const batch of batches(messages)) {
+    const compression = CompressionTypes[CODECS[codec]]
+    await producer.send({ topic, messages: batch, acks: -1, compression })
+  }
+  await producer.disconnect()
+}
+
+main().catch((error) => {
+  console.error(error)
+  process.exit(1)
+})
