@@ -1,9 +1,8 @@
 """What a broker tells its operator: one line of JSON per event, on stderr.
 
-The lines have the form that structlog gives to the other processes, and are written without it: its
-import costs a third of the time in which a broker has to answer its first client. An event that
-peers can cause at will goes through `limited`, which writes a few lines of each kind per minute and
-counts the rest.
+The lines have the form that structlog gives, and are written without it: its import costs a third
+of the time in which a broker has to answer its first client. An event that peers can cause at will
+goes through `limited`, which writes a few lines of each kind per minute and counts the rest.
 """
 
 import json
