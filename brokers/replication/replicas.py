@@ -25,6 +25,8 @@ from brokers.cluster.image import (
 from brokers.cluster.topic_configs import effective, values
 from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.closing import flush_last
+from brokers.replication.creation import Creations
 from brokers.replication.deadlines import Deadlines
 from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import TopicSettings, topic_settings
@@ -34,12 +36,14 @@ from brokers.replication.waits import WaitRoom
 from brokers.storage import names
 from brokers.storage.errors import LogBusy, LogDirFailed, StorageError
 from brokers.storage.log import PartitionLog
-from brokers.storage.log_dir import LogDir
+from brokers.storage.log_dir import LogDir, NewPartition
 from brokers.storage.partition_metadata import encode_id, write_partition_metadata
 
 # Told of what an operator should know and no client asked for: an event's name, and the error.
 Trouble = Callable[[str, Exception], None]
 Key = tuple[str, int]
+# Makes the log of a new partition, or sees to it that it is made; None until it is.
+Make = Callable[[NewPartition], PartitionLog | None]
 
 # Partitions that one round of `try_postponed` takes up, so that it stays short.
 MAX_TRIED: Final = 20
@@ -67,6 +71,7 @@ class Replicas:
         self.deadlines = Deadlines(loop, clock)
         # Partitions that are still in use and must go, or that could not be made: tried again.
         self.postponed: dict[Key, None] = {}
+        self._loop = loop
         self._clock = clock
         self._static_configs = static_configs  # what this broker was told at its start
         self._on_log_dir_failed = on_log_dir_failed
@@ -75,6 +80,9 @@ class Replicas:
         self._broker_id = -1
         self._led: dict[Key, Partition] = {}
         self._led_by_id: dict[tuple[bytes, int], Partition] = {}
+        # For the hottest path, which asks once for each request: the partition if it is led here.
+        self.led = self._led.get
+        self.led_by_id = self._led_by_id.get
         # Led once and not now; their logs may still be flushing, so they are taken up again whole.
         self._resting: dict[Key, Partition] = {}
         self._settings: dict[str, TopicSettings] = {}
@@ -140,8 +148,14 @@ class Replicas:
             )
             if not are_defaults_kept:
                 self._plain_settings = None
+            creations = Creations(self.log_dir, flusher=self.flusher, loop=self._loop)
             for topic in image.topics.values():
-                await self._apply_topic(topic, before, slices, are_defaults_kept=are_defaults_kept)
+                if self._must_apply(topic, before, are_defaults_kept=are_defaults_kept):
+                    await self._apply_topic(topic, creations, slices)
+                await slices.breathe()
+            while not creations.are_done:
+                creations.begin()
+                await self._take_created(creations, slices)
         finally:
             self._is_applying = False
 
@@ -155,7 +169,7 @@ class Replicas:
                 self._remove(key)
             topic = self._image.topics.get(key[0])
             if topic is not None and key[1] < len(topic.partitions):
-                self._apply_partition(topic, key[1])
+                self._apply_partition(topic, key[1], self._make_at_once)
 
     def end_fetches(self) -> None:
         """Answers every reader that waits with what is there, as if its time were over."""
@@ -165,12 +179,13 @@ class Replicas:
 
     async def close(self, *, broker_epoch: int) -> bool:
         """Flushes and closes everything, after the last answer; True if it can start quickly."""
-        # Side by side here, what closing one log after the other would do in a row.
         for partition in self._led.values():
-            partition.ask_flush()
+            if partition.high_watermark < partition.log.end_offset:
+                partition.ask_flush()
         await self.flusher.stop()
         for partition in self._led.values():
             partition.resign()
+        await flush_last(self.log_dir.logs.values(), self.flusher)
         try:
             self.log_dir.write_high_watermarks(self.high_watermarks())
         except (StorageError, KafkaError) as error:
@@ -179,9 +194,8 @@ class Replicas:
 
     def high_watermarks(self) -> dict[Key, int]:
         """For the checkpoint: those of led partitions, and what was saved of the others."""
-        offsets = {
-            key: at for key, at in self.log_dir.high_watermarks.items() if key in self.log_dir.logs
-        }
+        # Also of logs that are still being loaded, or could not be.
+        offsets = dict(self.log_dir.high_watermarks)
         for key, partition in self._led.items():
             offsets[key] = partition.high_watermark
         return offsets
@@ -205,9 +219,8 @@ class Replicas:
         if self._on_trouble is not None:
             self._on_trouble(event, error)
 
-    async def _apply_topic(
-        self, topic: Topic, before: ClusterImage, slices: Slices, *, are_defaults_kept: bool
-    ) -> None:
+    def _must_apply(self, topic: Topic, before: ClusterImage, *, are_defaults_kept: bool) -> bool:
+        """Whether anything about a topic is new; its settings are brought in line."""
         name = topic.name
         configs = self._image.configs_of(ResourceType.TOPIC, name)
         is_configured = (
@@ -215,14 +228,34 @@ class Replicas:
             and name in self._settings
             and configs == before.configs_of(ResourceType.TOPIC, name)
         )
-        if is_configured and before.topics.get(name) is topic:
-            await slices.breathe()
-            return
         if not is_configured:
             self._settings[name] = self._settings_of(name, configs)
+        return not is_configured or before.topics.get(name) is not topic
+
+    async def _apply_topic(self, topic: Topic, creations: Creations, slices: Slices) -> None:
         for index in range(len(topic.partitions)):
-            self._apply_partition(topic, index)
+            self._apply_partition(topic, index, creations.add)
+            if creations.is_full:
+                creations.begin()
+                if creations.is_busy:
+                    await self._take_created(creations, slices)
             await slices.breathe()
+
+    async def _take_created(self, creations: Creations, slices: Slices) -> None:
+        """Takes a batch of partitions whose folders were made, and those that could not be."""
+        batch, error = await creations.take()
+        if error is not None:
+            self.postponed.update(((new.topic, new.index), None) for new in batch)
+            self.report("partition.not_made", error)
+            return
+        for new in batch:
+            self._apply_partition(
+                self._image.topics[new.topic], new.index, self.log_dir.open_created
+            )
+            await slices.breathe()
+
+    def _make_at_once(self, new: NewPartition) -> PartitionLog:
+        return self.log_dir.create(new.topic, new.index, new.topic_id)
 
     def _settings_of(self, topic: str, configs: Configs) -> TopicSettings:
         is_plain = not configs and topic not in INTERNAL_TOPICS
@@ -234,7 +267,7 @@ class Replicas:
             self._plain_settings = settings
         return settings
 
-    def _apply_partition(self, topic: Topic, index: int) -> None:
+    def _apply_partition(self, topic: Topic, index: int, make: Make) -> None:
         key, state = (topic.name, index), topic.partitions[index]
         partition = self._led.get(key)
         if partition is not None and partition.topic_id != topic.id:
@@ -245,25 +278,29 @@ class Replicas:
                 self._step_down(key)
             return
         if partition is None:
-            partition = self._take(topic, index)
+            partition = self._take(topic, index, make)
             if partition is None:
                 return
         partition.reconfigure(self._settings[topic.name])
         partition.lead(state.leader_epoch)
 
-    def _take(self, topic: Topic, index: int) -> Partition | None:
+    def _take(self, topic: Topic, index: int, make: Make) -> Partition | None:
         """A partition over its log, which is made if it is new; None if that must wait."""
         key = (topic.name, index)
         if key in self.log_dir.failed:
             return None  # It was reported when it was loaded, and is an operator's business.
         try:
-            log = self._log(topic, index)
+            log = self._log(topic, index) or make(
+                NewPartition(topic=topic.name, index=index, topic_id=topic.id)
+            )
         except LogBusy:
             self.postponed[key] = None
             return None
         except (StorageError, KafkaError, OSError) as error:
             self.postponed[key] = None
             self.report("partition.not_made", error)
+            return None
+        if log is None:
             return None
         partition = self._resting.pop(key, None)
         if partition is None or partition.log is not log:
@@ -281,7 +318,8 @@ class Replicas:
         self._led[key] = self._led_by_id[topic.id, index] = partition
         return partition
 
-    def _log(self, topic: Topic, index: int) -> PartitionLog:
+    def _log(self, topic: Topic, index: int) -> PartitionLog | None:
+        """The log of a partition if it is there; one of another topic by that name goes away."""
         key, log_dir = (topic.name, index), self.log_dir
         log = log_dir.logs.get(key)
         noted = log_dir.topic_ids.get(key)
@@ -295,7 +333,7 @@ class Replicas:
             log_dir.remove(*key, marker=marker)
             self._resting.pop(key, None)
             log = None
-        return log or log_dir.create(topic.name, index, topic.id)
+        return log
 
     def _doomed(self) -> list[Key]:
         """Partitions that are here and whose topic was deleted."""

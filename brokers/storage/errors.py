@@ -6,6 +6,8 @@ trusted (`LogDirFailed`). Anything else that escapes this room is a bug.
 """
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
@@ -123,3 +125,14 @@ def write_failed(
     if cause.errno in NOT_WRITABLE_ERRNOS:
         return NotWritable(path, operation, cause)
     return LogDirFailed(path, operation, cause)
+
+
+@contextmanager
+def refusals(path: str, operation: str) -> Iterator[None]:
+    """Raises a KafkaError for what is refused within; other errors of the disk pass as they are."""
+    try:
+        yield
+    except OSError as error:
+        if is_refusal(error):
+            raise write_failed(path, operation, error) from error
+        raise

@@ -7,8 +7,7 @@ the kernel has marked the lost pages as clean and a second call would report suc
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from brokers.protocol.errors import KafkaError
@@ -18,12 +17,12 @@ from brokers.storage.errors import (
     TOO_MANY_OPEN_ERRNOS,
     LogDirFailed,
     TooManyOpenFiles,
-    is_refusal,
-    write_failed,
+    refusals,
 )
 from brokers.storage.files import Files, write_all
 from brokers.storage.handles import LogFile
 from brokers.storage.names import LEADER_EPOCHS, TEMPORARY
+from brokers.storage.new_folders import NewFolder, make_folders
 from brokers.storage.segment import Segment
 from brokers.storage.txn_index import TxnIndex
 
@@ -51,6 +50,7 @@ class FlushTicket:
         "indexed",
         "is_done",
         "logs",
+        "new_folders",
         "paths",
         "pinned",
         "refusal",
@@ -63,6 +63,7 @@ class FlushTicket:
     def __init__(self, files: Files, folder: str, end_offset: int) -> None:
         self.files = files
         self.folder = folder
+        self.new_folders: Sequence[NewFolder] = ()  # made in `folder`, and nothing else is done
         # Everything below is on the disk once this has run; truncation meanwhile takes it down.
         self.end_offset = end_offset
         self.logs: list[LogFile] = []
@@ -86,6 +87,8 @@ class FlushTicket:
         assert not self.is_done, "a ticket runs once"
         path = self.folder
         try:
+            if self.new_folders:
+                make_folders(self.files, path, self.new_folders)
             for file in self.logs:
                 path = file.path
                 self.files.datasync(file.fd)
@@ -100,7 +103,7 @@ class FlushTicket:
                 self._sync_closed(path)
             if self.epochs is not None:
                 path = self.epochs[0]
-                write_epochs(self.files, *self.epochs)
+                _replace_epochs(self.files, *self.epochs)
             if self.syncs_folder:
                 path = self.folder
                 self.files.sync_folder(path)
@@ -133,37 +136,34 @@ class FlushTicket:
 
 def write_epochs(files: Files, path: str, data: bytes) -> None:
     """Replaces the checkpoint of epochs; KafkaError for want of room, and then it is as before."""
+    _replace_epochs(files, path, data)
+    files.sync_folder(os.path.dirname(path))
+
+
+def _replace_epochs(files: Files, path: str, data: bytes) -> None:
+    """The same, but that its name wants a sync of the folder."""
     temporary = path + TEMPORARY
-    with _refusals(path):
+    with refusals(path, "checkpoint"):
         fd = files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        with _refusals(path):
+        with refusals(path, "checkpoint"):
             write_all(files, fd, data)
         files.datasync(fd)
     finally:
         files.close(fd)
-    with _refusals(path):
+    with refusals(path, "checkpoint"):
         files.rename(temporary, path)
-    files.sync_folder(os.path.dirname(path))
-
-
-@contextmanager
-def _refusals(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if is_refusal(error):
-            raise write_failed(path, "checkpoint", error) from error
-        raise
 
 
 class Flushes:
     """How far a log is flushed, and what the next flush must cover. Belongs to its log."""
 
-    __slots__ = ("_rolled", "_snapshots", "flushed_offset", "folder_changed", "ticket")
+    __slots__ = ("_rolled", "_snapshots", "flushed_offset", "folder_changed", "is_new", "ticket")
 
-    def __init__(self, flushed_offset: int) -> None:
+    def __init__(self, flushed_offset: int, *, is_new: bool = False) -> None:
         self.flushed_offset = flushed_offset
+        # The name of the first log file is not synced; while the file is empty, nobody minds.
+        self.is_new = is_new
         self.folder_changed = False  # names were created, renamed or removed
         self.ticket: FlushTicket | None = None  # the one that is out
         self._rolled: list[Segment] = []
@@ -222,7 +222,8 @@ class Flushes:
             ticket.epochs = (path, encode_epochs(epochs))
             epochs.is_dirty = False
         ticket.snapshots, self._snapshots = self._snapshots, []
-        ticket.syncs_folder, self.folder_changed = self.folder_changed, False
+        ticket.syncs_folder = self.folder_changed or self.is_new or ticket.epochs is not None
+        self.folder_changed = self.is_new = False
         ticket.rolled, self._rolled = self._rolled, []
         ticket.indexed = indexed
         self.ticket = ticket
@@ -259,6 +260,12 @@ class Flushes:
             kept = [segment for segment in self.ticket.rolled if segment not in segments]
             self.ticket.rolled = kept
         self.folder_changed = True
+
+    def release(self, files: Files) -> None:
+        """Closes snapshots that no flush came to sync."""
+        for snapshot in self._snapshots:
+            files.close(snapshot.fd)
+        self._snapshots.clear()
 
     def _take_up_again(self, ticket: FlushTicket) -> None:
         for file in ticket.logs:

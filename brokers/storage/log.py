@@ -10,6 +10,7 @@ here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run`
 `finish_flush`, and a log has one ticket at a time.
 """
 
+from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.epochs import EpochCache
@@ -228,10 +229,7 @@ class PartitionLog:
         """All three steps at once, for callers that may wait for the disk."""
         ticket = self.begin_flush()
         if ticket is not None:
-            try:
-                ticket.run()
-            finally:
-                self.finish_flush(ticket)
+            self._run(ticket)
         return self.flushed_offset
 
     def advance_log_start(self, offset: int) -> bool:
@@ -333,6 +331,20 @@ class PartitionLog:
         with self._folder.on_disk("truncate"):
             self._folder.drop_damage(self.end_offset)
 
+    def begin_close(self) -> FlushTicket | None:
+        """Writes what makes the next start quick, and takes down what to sync before `close`.
+
+        None when there is nothing to sync. Only for logs that nobody appends to any more; without
+        it `close` does the same, and waits for the disk.
+        """
+        if self.is_flushing or self.handles.failure is not None or self.damage is not None:
+            return None
+        try:
+            self._folder.prepare_close(self.end_offset)
+        except OSError as error:
+            raise self._folder.refused("close", error) from error
+        return self.begin_flush()
+
     def close(self) -> None:
         """Flushes everything, leaves a snapshot of the producers, and closes the files.
 
@@ -341,13 +353,7 @@ class PartitionLog:
         """
         self._folder.refuse_in_use()
         try:
-            if self.handles.failure is None and self.damage is None:
-                # The records first: the rest can be made again from them.
-                self.flush()
-                self._folder.prepare_close(self.end_offset)
-                self.flush()
-        except OSError as error:
-            raise self._folder.refused("close", error) from error
+            self._flush_last()
         finally:
             self._forget()
             self._folder.release()
@@ -371,6 +377,23 @@ class PartitionLog:
         self._folder.refuse_in_use()
         self._forget()
         self._folder.delete()
+
+    def _run(self, ticket: FlushTicket) -> None:
+        try:
+            ticket.run()
+        finally:
+            self.finish_flush(ticket)
+
+    def _flush_last(self) -> None:
+        try:
+            ticket = self.begin_close()
+        except KafkaError:
+            # The records go to the disk also where there is no room for the rest, which can be made
+            # again from them.
+            self.flush()
+            raise
+        if ticket is not None:
+            self._run(ticket)
 
     def _end_at(self, offset: int) -> None:
         self._appends.go_on_at(offset)

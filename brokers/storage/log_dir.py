@@ -9,7 +9,7 @@ and only if everything between went well.
 import fcntl
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -26,10 +26,12 @@ from brokers.storage.errors import (
     write_failed,
 )
 from brokers.storage.files import Files
+from brokers.storage.fsync import FlushTicket
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
-from brokers.storage.partition_metadata import read_partition_metadata, write_partition_metadata
+from brokers.storage.new_folders import NewFolder
+from brokers.storage.partition_metadata import encode_partition_metadata, read_partition_metadata
 
 Partition: TypeAlias = tuple[str, int]  # topic and index
 
@@ -53,6 +55,15 @@ class FolderFailed:
     error: Exception
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPartition:
+    """A partition that is to be made."""
+
+    topic: str
+    index: int
+    topic_id: bytes
+
+
 class LogDir:
     """One log dir and its logs. Not thread-safe.
 
@@ -72,7 +83,7 @@ class LogDir:
         self.set_aside: list[str] = []  # stray and future folders, which are left alone
         self._files = files
         self._config_for = config_for
-        self._unloaded: list[str] = []
+        self._unloaded: dict[str, None] = {}
         self._doomed: list[str] = []
         with self._on_disk("start"):
             self._lock = _lock(files, path)
@@ -90,8 +101,8 @@ class LogDir:
 
     @property
     def high_watermarks(self) -> Mapping[Partition, int]:
-        """Those that were saved last, maybe by an earlier run."""
-        return self._high_watermarks.offsets
+        """Those that were saved last, maybe by an earlier run, of partitions that are here."""
+        return self._saved_of(self._high_watermarks)
 
     def load_all(self) -> None:
         """Opens every folder that waits."""
@@ -103,7 +114,7 @@ class LogDir:
         parsed = names.parse_partition_folder(folder)
         assert parsed is not None, f"{folder} is no partition folder"
         partition = (parsed.topic, parsed.partition)
-        self._unloaded.remove(folder)
+        del self._unloaded[folder]
         try:
             log = self._open(partition, is_clean=self.clean_broker_epoch is not None)
             topic_id = self._topic_id(folder)
@@ -117,21 +128,46 @@ class LogDir:
 
     def create(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
         """Makes the folder of a new partition; it is on the disk when this returns."""
-        partition, name = (topic, index), names.partition_folder(topic, index)
-        assert partition not in self.logs, f"{name} exists"
-        assert partition not in self.failed, f"{name} exists, though it could not be opened"
-        assert name not in self._unloaded, f"{name} exists and waits to be loaded"
-        # Recovery would hold the new log against what an older one of this name had reached.
-        self._forget(partition)
-        folder = os.path.join(self.path, name)
-        with self._on_disk("create"):
-            # A creation that a full disk stopped on its way has left it, and is tried again.
-            with suppress(FileExistsError):
-                self._files.make_folder(folder)
-            self.handles.sync_folder(self.path)
-            write_partition_metadata(self._files, folder, topic_id)
+        new = NewPartition(topic=topic, index=index, topic_id=topic_id)
+        ticket = self.begin_create([new])
+        try:
+            ticket.run()
+        finally:
+            self.finish_create(ticket)
+        return self.open_created(new)
+
+    def begin_create(self, new: Collection[NewPartition]) -> FlushTicket:
+        """The first of three steps in which `create` makes many at a time, their folders.
+
+        The ticket makes them, in any thread. `finish_create` takes it back, and `open_created`
+        comes for each of them.
+        """
+        folders = []
+        for one in new:
+            partition, name = (one.topic, one.index), names.partition_folder(one.topic, one.index)
+            assert partition not in self.logs, f"{name} exists"
+            assert partition not in self.failed, f"{name} exists, though it could not be opened"
+            assert name not in self._unloaded, f"{name} exists and waits to be loaded"
+            metadata = encode_partition_metadata(one.topic_id)
+            folders.append(NewFolder(os.path.join(self.path, name), metadata))
+        # Recovery would hold a new log against what an older one of this name had reached.
+        self._forget({(one.topic, one.index) for one in new})
+        ticket = FlushTicket(self._files, self.path, 0)
+        ticket.new_folders = folders
+        return ticket
+
+    def finish_create(self, ticket: FlushTicket) -> None:
+        """Raises what the ticket ran into; a KafkaError leaves folders for another try."""
+        if ticket.failure is not None:
+            raise self.handles.fail(ticket.failure)
+        if ticket.refusal is not None:
+            raise ticket.refusal
+
+    def open_created(self, new: NewPartition) -> PartitionLog:
+        """Begins the log of a partition whose folder was made."""
+        partition = (new.topic, new.index)
         self.logs[partition] = log = self._open(partition, is_clean=False)
-        self.topic_ids[partition] = topic_id
+        self.topic_ids[partition] = new.topic_id
         return log
 
     def remove(self, topic: str, index: int, marker: str = names.DELETE_FOLDER) -> str:
@@ -151,9 +187,6 @@ class LogDir:
         (self._doomed if marker == names.DELETE_FOLDER else self.set_aside).append(folder)
         log.abandon()
         self.handles.sync_folder(self.path)
-        # A full disk must not keep anything from being deleted; `create` comes back to it.
-        with suppress(KafkaError):
-            self._forget(partition)
         return folder
 
     def purge(self) -> int:
@@ -236,7 +269,8 @@ class LogDir:
 
     def write_log_starts(self) -> None:
         """Saves the log starts if one has moved."""
-        starts = {key: at for key, at in self._starts.offsets.items() if key not in self.logs}
+        starts = self._saved_of(self._starts)
+        starts = {key: at for key, at in starts.items() if key not in self.logs}
         for partition, log in self.logs.items():
             # Else the name of the first segment says it.
             if log.start_offset > log.segments[0].base_offset:
@@ -251,10 +285,12 @@ class LogDir:
     def close(self, *, broker_epoch: int) -> bool:
         """Closes every log, saves the checkpoints, and marks the dir as clean if it is; True then.
 
-        It is not clean if a log failed, is damaged or was never loaded: those must be recovered.
-        Nor if somebody still reads or flushes one; that log stays open, and only the others close.
+        It is not clean if a log failed, is damaged or waits to be recovered; one that waits to be
+        loaded, and was closed cleanly before, is as clean as it was. Nor is it if somebody still
+        reads or flushes a log; that one stays open, and only the others close.
         """
-        is_clean = not self._unloaded and not self.failed
+        was_clean = self.clean_broker_epoch is not None
+        is_clean = (was_clean or not self._unloaded) and not self.failed
         for log in self.logs.values():
             is_clean = is_clean and log.damage is None
             try:
@@ -295,7 +331,7 @@ class LogDir:
             if parsed is None:
                 continue
             if not parsed.marker:
-                self._unloaded.append(name)
+                self._unloaded[name] = None
             elif parsed.marker == names.DELETE_FOLDER:
                 self._doomed.append(name)
             else:
@@ -303,9 +339,21 @@ class LogDir:
 
     def _current_points(self) -> dict[Partition, int]:
         """Those of the logs; of folders that are not open, what was saved must not get lost."""
-        return self._points.offsets | {
+        return self._saved_of(self._points) | {
             partition: log.recovery_point for partition, log in self.logs.items()
         }
+
+    def _saved_of(self, saved: "_SavedOffsets") -> dict[Partition, int]:
+        """What a checkpoint says of the partitions that are here, open or not.
+
+        Those that were removed are left out of what is written next, and not sooner: thousands may
+        be removed at once.
+        """
+        return {key: at for key, at in saved.offsets.items() if self._is_here(key)}
+
+    def _is_here(self, partition: Partition) -> bool:
+        is_known = partition in self.logs or partition in self.failed
+        return is_known or names.partition_folder(*partition) in self._unloaded
 
     def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
         """Lowers what is saved of the logs to these, where it is above them; never raises it."""
@@ -324,11 +372,12 @@ class LogDir:
             self.delete_pending(_ALL_DUE)
             self.write_log_starts()
 
-    def _forget(self, partition: Partition) -> None:
-        """Takes a partition out of every checkpoint on the disk."""
+    def _forget(self, partitions: Collection[Partition]) -> None:
+        """Takes partitions out of every checkpoint on the disk."""
         for saved in (self._points, self._starts, self._high_watermarks):
-            if partition in saved.offsets:
-                saved.write({key: at for key, at in saved.offsets.items() if key != partition})
+            if any(partition in saved.offsets for partition in partitions):
+                kept = {key: at for key, at in saved.offsets.items() if key not in partitions}
+                saved.write(kept)
 
     def _saved(self, name: str) -> "_SavedOffsets":
         return _SavedOffsets(self.handles, os.path.join(self.path, name))

@@ -31,6 +31,8 @@ from brokers.storage.segment import Segment
 from brokers.storage.set_aside import set_damage_aside
 
 _AT_ONCE: Final = 0
+# Up to here a start makes indexes again, and reads what no snapshot tells, in a few milliseconds.
+_QUICKLY_READ_BYTES: Final = 1024 * 1024
 # Who may hold a file.
 _FLUSH: Final = "a flush is running"
 _READER: Final = "a reader has not released its slice"
@@ -62,8 +64,7 @@ class LogFolder:
         self.notes.indexed.clear()  # Recovery has synced what it indexed.
         self.damage = found.damage
         self.set_aside = found.set_aside
-        self.flushes = Flushes(found.end_offset)
-        self.flushes.folder_changed = found.is_new
+        self.flushes = Flushes(found.end_offset, is_new=found.is_new)
         self._deletions = Deletions(handles)
 
     def open(self, file: LogFile) -> int:
@@ -84,10 +85,7 @@ class LogFolder:
             old.seal()
             # One that is there may be on the disk already, where writing it again could tear it.
             if notes.snapshot_offset != end_offset:
-                fd = notes.snapshots.write(end_offset, notes.states)
-                path = notes.snapshots.path(end_offset)
-                self.flushes.wrote(Snapshot(end_offset, path, fd))
-                notes.snapshot_offset = end_offset
+                self._write_snapshot(end_offset)
             segment = self._create_segment(end_offset)
             if old.size == 0:
                 self._replace(old, segment)
@@ -232,23 +230,35 @@ class LogFolder:
         self.damage = None
 
     def prepare_close(self, end_offset: int) -> None:
-        """Writes what makes the next start quick; a flush makes it durable.
+        """Writes what makes the next start quick, unless it is there; a flush makes it durable.
 
-        Aborts that wait come first, since a snapshot knows nothing of them.
+        Not where that would be made again as quickly, should the power go right after the end:
+        thousands of small logs must not wait for the disk one by one. Aborts that wait come first,
+        since a snapshot knows nothing of them.
         """
         if self.notes.has_aborts:
             self._index_aborts()
-        if self.notes.snapshot_offset != end_offset:
-            self.notes.save(self.handles, end_offset)
-            self.flushes.folder_changed = True
-        active = self.segments.active
-        active.seal()
-        self.handles.sync_path(active.offset_index.path)
-        self.handles.sync_path(active.time_index.path)
+        active, notes = self.segments.active, self.notes
+        # What a snapshot says of producers may be nowhere else any more.
+        is_synced = len(notes.states) > 0 or active.size > _QUICKLY_READ_BYTES
+        holds_any = end_offset > self.segments[0].base_offset
+        if holds_any and notes.snapshot_offset != end_offset:
+            if is_synced:
+                self._write_snapshot(end_offset)
+            else:
+                self.handles.files.close(notes.snapshots.write(end_offset, notes.states))
+                notes.snapshot_offset = end_offset
+        # One without a batch has nothing to index, and thousands of empty files would cost seconds.
+        if active.size > 0 and active.sealed_size != active.size:
+            active.seal()
+            active.sealed_size = active.size
+            if is_synced:
+                self.flushes.rolled(active)
 
     def release(self) -> None:
         """Closes every file and gives up memory."""
         self._deletions.release()
+        self.flushes.release(self.handles.files)
         for segment in self.segments:
             segment.release()
 
@@ -305,6 +315,13 @@ class LogFolder:
     def failed(self, operation: str, error: OSError) -> LogDirFailed:
         """What to raise where nothing but the end of the log dir is safe."""
         return self.handles.fail(LogDirFailed(self.segments.active.file.path, operation, error))
+
+    def _write_snapshot(self, offset: int) -> None:
+        """Writes the producers' states at `offset`, the log's end, for a flush to sync."""
+        snapshots = self.notes.snapshots
+        fd = snapshots.write(offset, self.notes.states)
+        self.flushes.wrote(Snapshot(offset, snapshots.path(offset), fd))
+        self.notes.snapshot_offset = offset
 
     def _create_segment(self, base_offset: int) -> Segment:
         segment = Segment(self.handles, self.path, base_offset)

@@ -34,11 +34,16 @@ def decode_id(text: str) -> bytes | None:
     return raw if len(raw) == _ID_BYTES and encode_id(raw) == text else None
 
 
+def encode_partition_metadata(topic_id: bytes) -> bytes:
+    """The bytes of the file."""
+    assert topic_id != _NO_TOPIC, "the zero id means no topic"
+    return f"{_VERSION_LINE}\n{_ID_PREFIX}{encode_id(topic_id)}".encode("ascii")
+
+
 def write_partition_metadata(files: Files, folder: str, topic_id: bytes) -> None:
     """Notes the topic id of a partition folder and returns once it is on the disk."""
-    assert topic_id != _NO_TOPIC, "the zero id means no topic"
-    text = f"{_VERSION_LINE}\n{_ID_PREFIX}{encode_id(topic_id)}"
-    replace_file(files, os.path.join(folder, PARTITION_METADATA), text.encode("ascii"))
+    path = os.path.join(folder, PARTITION_METADATA)
+    replace_file(files, path, encode_partition_metadata(topic_id))
 
 
 def read_partition_metadata(files: Files, folder: str) -> bytes | None:

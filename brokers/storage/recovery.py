@@ -139,6 +139,9 @@ class _Recovery:
         for index, segment in enumerate(islice(segments, unsynced)):
             end_offset = segments.end_of(index, _ALL_SYNCED)
             is_active = segment is segments.active
+            if is_active and self._recovery_point == _ALL_SYNCED:
+                # The close has seen to its indexes, if they are all right.
+                segment.sealed_size = segment.size
             try:
                 if segment.txn_index is not None:
                     segment.txn_index.check(segment.base_offset, end_offset)
@@ -146,7 +149,11 @@ class _Recovery:
                     present.has(segment.base_offset, names.OFFSET_INDEX)
                     and present.has(segment.base_offset, names.TIME_INDEX)
                 ):
-                    segment.rebuild_indexes(self._config)
+                    # Without a batch there was nothing to index.
+                    if segment.size > 0:
+                        segment.rebuild_indexes(self._config)
+                    else:
+                        segment.forget_indexes()
                 if is_active:
                     self._found.end_offset = segment.carry_on(self._config)
             except StorageCorrupt:

@@ -36,6 +36,7 @@ _TIME_SAMPLES: Final = 32
 _SMALL_BYTES: Final = 16 * 1024
 # Of a segment from an earlier run: its time index knows, and is asked when someone must know.
 NOT_READ: Final = -2
+UNSEALED: Final = -1
 
 
 class IndexLies(StorageCorrupt):
@@ -54,6 +55,7 @@ class Segment:
         "max_timestamp",
         "max_timestamp_offset",
         "offset_index",
+        "sealed_size",
         "size",
         "start",
         "time_index",
@@ -74,6 +76,8 @@ class Segment:
         self.size = 0
         # Where the file begins if all files of the log were one; only differences mean something.
         self.start = 0
+        # How long the file was when its indexes were last made complete, to the disk.
+        self.sealed_size = UNSEALED
         self.bytes_since_index = 0
         self.first_timestamp: int | None = None  # of the first batch, once someone had to know
         self.max_timestamp = NO_TIMESTAMP
@@ -185,6 +189,7 @@ class Segment:
         except StorageCorrupt:
             return self.rebuild_indexes(config)
         if self.waiting:
+            self.sealed_size = UNSEALED
             self._write_or_wait()
         return next_offset
 
@@ -199,6 +204,7 @@ class Segment:
 
     def forget_indexes(self) -> None:
         """Empties indexes and timestamps, before all batches are noted anew."""
+        self.sealed_size = UNSEALED
         self.waiting = bytearray()
         self.offset_index.clear()
         self.time_index.clear()
@@ -209,6 +215,7 @@ class Segment:
     def cut(self, position: int, offset: int) -> None:
         """Takes note that the file was cut at `position`, where `offset` begins, in all indexes."""
         self.size = position
+        self.sealed_size = UNSEALED
         self.settle()
         self.offset_index.cut(offset, position)
         self.time_index.cut(offset)

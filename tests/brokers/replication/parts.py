@@ -30,7 +30,7 @@ from brokers.replication.log_settings import before_metadata
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas
 from brokers.replication.waits import WaitRoom
-from brokers.server.call import Call
+from brokers.server.call import Call, Closing
 from brokers.server.context import Context
 from brokers.server.fetch_sessions import FetchSessions
 from brokers.server.file_range import FileRange
@@ -118,12 +118,12 @@ class Line:
         self.answers: list[Any] = []
         self.silent = 0  # calls that ended without an answer
         self.reasons: list[str] = []
-        self.watching: set[Call] = set()
+        self.watching: set[Closing] = set()
 
-    def watch(self, call: Call) -> None:
+    def watch(self, call: Closing) -> None:
         self.watching.add(call)
 
-    def unwatch(self, call: Call) -> None:
+    def unwatch(self, call: Closing) -> None:
         self.watching.discard(call)
 
     def answered(self, call: Call, message: Message) -> None:

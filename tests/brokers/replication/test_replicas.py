@@ -209,6 +209,22 @@ def test_a_clean_end_leaves_every_watermark_and_a_mark(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_watermarks_of_logs_that_are_not_open_are_kept(tmp_path: Path) -> None:
+    async def run() -> None:
+        cluster = image(topic(partitions=2), configs=LIVE)
+        async with rig(tmp_path, cluster) as broker:
+            broker.leader(index=1).append(batch(records=4), NOW_MS)
+            assert await broker.replicas.close(broker_epoch=9)
+        # Only a complete cleaning is called .swap, so a broken one has no explanation.
+        (tmp_path / "t-1" / f"{0:020}.log.swap").write_bytes(b"\xff" * 99)
+
+        async with rig(tmp_path, cluster) as broker:
+            assert ("t", 1) in broker.replicas.log_dir.failed
+            assert broker.replicas.high_watermarks() == {("t", 0): 0, ("t", 1): 4}
+
+    asyncio.run(run())
+
+
 def test_applying_gives_way_to_others(tmp_path: Path) -> None:
     async def run() -> None:
         from brokers.clock import SystemClock  # noqa: PLC0415 - only here time must run

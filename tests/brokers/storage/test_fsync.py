@@ -58,7 +58,7 @@ def test_a_new_log_syncs_its_folder_with_its_first_records(tmp_path: Path) -> No
 
     log.flush()
 
-    assert synced(files) == [".log", "leader-epoch-checkpoint.tmp", "t-0", "t-0"]
+    assert synced(files) == [".log", "leader-epoch-checkpoint.tmp", "t-0"]
 
 
 def test_a_flush_covers_rolled_segments_with_their_indexes_and_snapshots(tmp_path: Path) -> None:

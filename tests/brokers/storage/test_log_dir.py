@@ -93,13 +93,26 @@ def test_the_clean_mark_is_gone_while_the_dir_is_open(tmp_path: Path) -> None:
 
 
 def test_a_dir_whose_recovery_did_not_end_is_not_clean(tmp_path: Path) -> None:
-    with_logs(tmp_path, 0, 1).close(broker_epoch=7)
+    ended(with_logs(tmp_path, 0, 1))
     log_dir = opened(tmp_path)
     log_dir.load(log_dir.folders[0])
 
     assert not log_dir.close(broker_epoch=8)
 
     assert opened(tmp_path).clean_broker_epoch is None
+
+
+def test_a_start_that_comes_to_nothing_leaves_a_clean_dir_clean(tmp_path: Path) -> None:
+    with_logs(tmp_path, 0, 1).close(broker_epoch=7)
+    log_dir = opened(tmp_path)
+    log_dir.load(log_dir.folders[0])
+
+    assert log_dir.close(broker_epoch=7)
+
+    again = opened(tmp_path)
+    assert again.clean_broker_epoch == 7
+    again.load_all()
+    assert ends(again) == {0: 5, 1: 5}
 
 
 def test_a_folder_that_cannot_be_opened_leaves_the_others_in_peace(tmp_path: Path) -> None:
@@ -413,9 +426,26 @@ def test_a_removed_partition_is_taken_out_of_every_checkpoint(tmp_path: Path) ->
     assert len(saved_anywhere(tmp_path, "orders 0")) == 3
 
     log_dir.remove("orders", 0)
+    log_dir.write_checkpoints()
+    log_dir.write_high_watermarks(log_dir.high_watermarks)
 
     assert saved_anywhere(tmp_path, "orders 0") == []
     assert len(saved_anywhere(tmp_path, "orders 1")) == 3
+
+
+def test_checkpoints_written_while_logs_are_loaded_lose_none_of_them(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0, 1)
+    log_dir.logs["orders", 1].advance_log_start(3)
+    log_dir.write_high_watermarks({("orders", 0): 5, ("orders", 1): 5})
+    assert log_dir.close(broker_epoch=1)
+    log_dir = opened(tmp_path)
+    log_dir.load(log_dir.folders[0])
+
+    log_dir.write_checkpoints()
+    log_dir.write_high_watermarks(log_dir.high_watermarks)
+
+    assert len(saved_anywhere(tmp_path, "orders 1")) == 3
+    log_dir.close(broker_epoch=2)
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

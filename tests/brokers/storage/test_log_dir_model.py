@@ -240,10 +240,7 @@ class Machine:
         self.take_over(partition)
 
 
-# Tens of thousands of steps over real files: half a minute alone, and minutes beside whole clusters
-# that fill the same disk.
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_log_dir_loses_nothing_that_was_safe_in_any_of_its_lives(
     tmp_path: Path, shard: int, report: Callable[[str], None]
