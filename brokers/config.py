@@ -50,6 +50,7 @@ class BrokerConfig:
 
     agent_socket: str
     log_dir: str
+    wanted_id: int = -1  # of a new log dir, if nobody in the cluster has it; -1: any
     bind: str = DEFAULT_BIND
     port: int = 0  # 0: any that is free
     advertise: str = ""  # the host that clients are told; empty: `bind`, or this machine's name
@@ -82,6 +83,7 @@ def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
     return BrokerConfig(
         agent_socket=_required(source, "SAMSA_AGENT_SOCKET", "the path of the agent's socket"),
         log_dir=_required(source, "SAMSA_LOG_DIR", "the folder for this broker's logs"),
+        wanted_id=_integer(source, "SAMSA_WANTED_ID", -1),
         bind=source.get("SAMSA_BIND") or DEFAULT_BIND,
         port=_port(source, "SAMSA_PORT"),
         advertise=source.get("SAMSA_ADVERTISE", ""),

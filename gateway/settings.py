@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 from gateway.secret_files import random_text, read_or_make
 
@@ -78,7 +79,22 @@ SQLITE_TIMEOUT_S: Final = 20
 # Connections of one process: its threads, and one to spare.
 POSTGRES_POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 3}
 POSTGRES_CONNECT_TIMEOUT_S: Final = 5
+# A server whose machine is gone says nothing; without these the kernel believes in it for two
+# hours. It is asked after 5 s of silence, and given up some 10 s later.
+POSTGRES_LIFE: Final = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+# What the server ends by itself: a statement that no page or agent would still wait for, and the
+# transaction of a client whose machine is gone, which holds locks that everybody else needs.
+POSTGRES_LIMITS: Final = "-c statement_timeout=30s -c idle_in_transaction_session_timeout=15s"
 
+POSTGRES: Final = "django.db.backends.postgresql"
+URL_ADVICE: Final = (
+    "Give postgres://USER:PASSWORD@HOST:PORT/NAME, or unset it for the SQLite files of the home"
+)
 IS_ONE_DATABASE: Final = bool(env.str("DATABASE_URL", default=""))
 
 
@@ -98,16 +114,25 @@ def sqlite(name: str) -> dict[str, Any]:
 
 
 def server(url: str) -> dict[str, Any]:
-    """Return one database by its URL; PostgreSQL gets a pool, which saves a login per request."""
-    found: dict[str, Any] = dict(env.db_url_config(url))
-    if found["ENGINE"] == "django.db.backends.postgresql":
-        # A connection that died with its server is found out before it is used.
-        found["CONN_HEALTH_CHECKS"] = True
-        found["OPTIONS"] = {
-            "pool": POSTGRES_POOL,
-            "connect_timeout": POSTGRES_CONNECT_TIMEOUT_S,
-            **found.get("OPTIONS", {}),
-        }
+    """Return one database by its URL, with a pool, which saves a login per request."""
+    scheme, separator, _ = url.partition("://")
+    if env.DB_SCHEMES.get(scheme) != POSTGRES or not separator:
+        kind = f"{scheme}://" if separator else "no scheme"
+        raise ImproperlyConfigured(f"DATABASE_URL has {kind}, not postgres://. {URL_ADVICE}")
+    try:
+        found: dict[str, Any] = dict(env.db_url_config(url))
+    except ValueError as error:
+        # The URL holds a password, so of all of it only the complaint is repeated.
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}. {URL_ADVICE}") from None
+    # A connection that died with its server is found out before it is used.
+    found["CONN_HEALTH_CHECKS"] = True
+    found["OPTIONS"] = {
+        "pool": POSTGRES_POOL,
+        "connect_timeout": POSTGRES_CONNECT_TIMEOUT_S,
+        "options": POSTGRES_LIMITS,
+        **POSTGRES_LIFE,
+        **found.get("OPTIONS", {}),
+    }
     return found
 
 

@@ -319,8 +319,8 @@ def _create_partitions(view: View, action: CreatePartitions) -> Decision:
     if more <= 0:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"topic {topic.name!r} has {there} partitions already, and {action.count} are asked "
-            "for in all; partitions can only be added",
+            f"topic {topic.name!r} has {there} partitions already, and the request names "
+            f"{action.count} in all; partitions can only be added",
         )
     _check_room(view, total=action.count, more=more)
     if action.assignments is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
 from brokers.cluster.changes import Change
-from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.image import NO_ID, ClusterImage, Position
 from brokers.cluster.proposals import Outcome, Proposal
 from brokers.protocol.errors import ErrorCode, KafkaError
 
@@ -31,6 +31,15 @@ class Registration:
     pid: int = 0
     # The epoch in the clean-shutdown mark, -1 where the mark had none, None after an unclean end.
     clean_epoch: int | None = None
+    # The last position that arrived here, in this life or one before; version 0: none is known.
+    applied_version: int = 0
+    applied_id: bytes = NO_ID
+    # The id that a broker without one would like, unless somebody has it.
+    wanted_id: int = -1
+
+    @property
+    def position(self) -> Position:
+        return Position(version=self.applied_version, id=self.applied_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +85,8 @@ class MetadataStore(Protocol):
         """Begins a new session of this broker. The same incarnation again gets the same epoch.
 
         DUPLICATE_BROKER_REGISTRATION while another incarnation of the id is alive,
-        INCONSISTENT_CLUSTER_ID where the broker belongs to another cluster,
+        INCONSISTENT_CLUSTER_ID where the broker belongs to another cluster, MetadataRegressed where
+        the store never had the position that the broker has seen; then nothing is written.
         """
         ...
 

@@ -175,6 +175,8 @@ class Twin:
                 f"the log dir belongs to cluster {registration.cluster_id}, this is cluster "
                 f"{self.cluster_id}",
             )
+        if registration.position != Position():
+            self.next_update(registration.position)
         broker_id = self._id_of(registration)
         alive = self._alive.get(broker_id)
         if alive is not None and alive != registration.incarnation:
@@ -244,6 +246,8 @@ class Twin:
         for broker_id, incarnation in self._incarnations.items():
             if incarnation == registration.incarnation:
                 return broker_id
+        if registration.wanted_id > 0 and registration.wanted_id not in self.image.brokers:
+            return registration.wanted_id
         return max(self.image.brokers, default=0) + 1
 
     def _registered(self, broker_id: int, registration: Registration) -> Broker:

@@ -103,8 +103,13 @@ class Backlog:
 
     @property
     def is_full(self) -> bool:
-        """Nothing more can be put until something is taken."""
+        """Nothing more can be put until something is taken, or until it begins anew."""
         return self._image is None and len(self._waiting) >= self._most
+
+    def begin_anew(self) -> None:
+        """Drop what waits: whatever is put next must be a whole image."""
+        self._waiting.clear()
+        self.position = Position()
 
     def put(self, update: Update) -> None:
         """Add an update; MalformedFrame where it does not follow."""

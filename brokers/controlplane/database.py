@@ -25,6 +25,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class Overtaken(Exception):
+    """Another writer has changed what this transaction had decided on: decide again."""
+
+
 def alias() -> str:
     """Return the name by which Django knows the control plane's database."""
     return router.db_for_write(models.Cluster)
@@ -48,7 +52,7 @@ def transactional(function: Callable[P, T]) -> Callable[P, T]:
             try:
                 with transaction.atomic(using=alias()):
                     return function(*args, **kwargs)
-            except DatabaseError as error:
+            except (DatabaseError, Overtaken) as error:
                 if not _is_worth_repeating(error):
                     raise
         with transaction.atomic(using=alias()):
@@ -82,7 +86,7 @@ def tell_version(version: int) -> None:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(version)])
 
 
-def _is_worth_repeating(error: DatabaseError) -> bool:
-    return isinstance(error, IntegrityError) or (
+def _is_worth_repeating(error: DatabaseError | Overtaken) -> bool:
+    return isinstance(error, IntegrityError | Overtaken) or (
         getattr(error.__cause__, "sqlstate", None) in WORTH_REPEATING
     )

@@ -34,10 +34,14 @@ class Entry:
 class History:
     """See the module. One task's, or guarded by the loop: no method waits."""
 
-    def __init__(self, image: ClusterImage, entries: Iterable[Entry], *, kept: int) -> None:
+    def __init__(
+        self, image: ClusterImage, entries: Iterable[Entry], *, kept: int, kept_bytes: int
+    ) -> None:
         self.image = image
         self._kept = kept
+        self._kept_bytes = kept_bytes
         self._entries = {entry.position.version: entry for entry in entries}
+        self._weight = sum(len(entry.encoded) for entry in self._entries.values())
         assert not self._entries or max(self._entries) == image.version, (
             f"changes up to {max(self._entries)} belong to an image of version {image.version}"
         )
@@ -50,7 +54,13 @@ class History:
         """Move on by one change."""
         self.image = apply(self.image, entry.change)
         self._entries[entry.position.version] = entry
-        self._entries.pop(entry.position.version - self._kept, None)
+        self._weight += len(entry.encoded)
+        while len(self._entries) > 1 and (
+            len(self._entries) > self._kept or self._weight > self._kept_bytes
+        ):
+            # In the order of their versions, the oldest first.
+            oldest = self._entries.pop(next(iter(self._entries)))
+            self._weight -= len(oldest.encoded)
 
     def next_after(self, position: Position) -> Entry | None:
         """Return the change that follows a position; None where it is the newest, or lost."""

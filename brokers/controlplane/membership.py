@@ -55,6 +55,8 @@ class Membership:
         self._clock = clock
         self._watch = watch
         self._sessions = Sessions()
+        # Incarnations, by the id that is being registered for them.
+        self._coming: dict[int, bytes] = {}
         self._wishes: dict[int, Wish] = {}
         self._wished = asyncio.Event()
         # Set, and replaced, whenever a broker has applied a version.
@@ -75,15 +77,11 @@ class Membership:
 
     async def register(self, registration: Registration, *, process: str) -> Session:
         """Write a registration and begin its session."""
-        if registration.broker_id >= 0:
-            self._sessions.refuse_second(registration.broker_id, registration.incarnation)
-            self._refuse_elsewhere(registration)
-        registered: Registered = await self.store.write(
-            services.register_broker,
-            registration=registration,
-            agent_id=self._agent_id,
-            process=process,
-        )
+        if registration.position != Position():
+            # Before anything is written: a store that was set back would take the broker for a new
+            # one, and have it forget what it knows.
+            self.store.check(registration.position)
+        registered = await self._write_registration(registration, process)
         former = self._sessions.of(registered.broker_id)
         # Begins by looking again, since others may have come in between; the latest row stands,
         # and a broker whose epoch is over may not propose.
@@ -107,6 +105,30 @@ class Membership:
             is_clean=registration.clean_epoch is not None,
         )
         return session
+
+    async def _write_registration(self, registration: Registration, process: str) -> Registered:
+        """Write it, one incarnation of a broker at a time: the row is the last one's."""
+        broker_id, incarnation = registration.broker_id, registration.incarnation
+        if broker_id >= 0:
+            self._sessions.refuse_second(broker_id, incarnation)
+            self._refuse_elsewhere(registration)
+            if self._coming.get(broker_id, incarnation) != incarnation:
+                raise KafkaError(
+                    ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                    f"another process registers as broker {broker_id} just now: stop it, or give "
+                    f"this one a log dir of its own",
+                )
+            self._coming[broker_id] = incarnation
+        try:
+            written: Registered = await self.store.write(
+                services.register_broker,
+                registration=registration,
+                agent_id=self._agent_id,
+                process=process,
+            )
+        finally:
+            self._coming.pop(broker_id, None)
+        return written
 
     def answered(self, session: Session) -> None:
         if self._sessions.is_current(session):

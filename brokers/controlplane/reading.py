@@ -12,7 +12,7 @@ from brokers.cluster.store import MetadataRegressed
 from brokers.controlplane import models, values
 from brokers.controlplane.database import one_moment
 from brokers.controlplane.history import Entry, History
-from brokers.controlplane.services.transactions import KEPT_CHANGES
+from brokers.controlplane.services.transactions import KEPT_BYTES, KEPT_CHANGES
 
 # Changes read at once; more are read at the next turn, right after.
 MAX_READ: Final = 500
@@ -37,14 +37,16 @@ def read_all(*, cluster_id: str) -> History:
             values.image(row),
             [_entry(columns) for columns in newest.values_list(*COLUMNS)],
             kept=KEPT_CHANGES,
+            kept_bytes=KEPT_BYTES,
         )
 
 
 def read_news(*, cluster_id: str, after: Position) -> News:
     """Return the changes after a position that was read before.
 
-    The change at the position is read again: where it is another one now, or gone although newer
-    ones are kept, this is not the database that it was.
+    The change at the position is read again: where it is another one now, or the newest is an
+    older one, this is not the database that it was. Changes are forgotten from the oldest on, so
+    one that is gone while newer ones are there is lost and says nothing.
     """
     rows = models.Change.objects.filter(
         cluster__cluster_id=cluster_id, version__gte=after.version
@@ -54,9 +56,9 @@ def read_news(*, cluster_id: str, after: Position) -> News:
         return News(entries=entries, is_lost=bool(entries) and entries[0].position.version > 1)
     if entries and entries[0].position == after:
         return News(entries=entries[1:])
-    store = values.position(models.Cluster.objects.get(cluster_id=cluster_id))
-    if store.version - KEPT_CHANGES >= after.version:
+    if entries and entries[0].position.version > after.version:
         return News(is_lost=True)
+    store = values.position(models.Cluster.objects.get(cluster_id=cluster_id))
     raise MetadataRegressed(after, store)
 
 

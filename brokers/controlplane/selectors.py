@@ -1,17 +1,19 @@
 """What the control plane knows, for whoever shows it: frozen values, never rows.
 
-Reads the desired state from the database only, so a page works with every broker down. Each
-function is a fixed number of queries, however large the cluster.
+Reads the desired state from the database, and from the home whether an agent still keeps it true;
+so a page works with every broker down. Each function is a fixed number of queries, however large
+the cluster.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
-from brokers.controlplane import models, values
+from brokers.controlplane import models, presence, values
 
 # What one page may ask for at once.
 MAX_ROWS: Final = 1_000
@@ -42,11 +44,25 @@ class TopicSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderless:
+    """All partitions of a cluster whose leader is fenced, or gone, and the topics they are of."""
+
+    partitions: int
+    topics: int
+    named: tuple[str, ...]  # the first of these topics, by name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecentChange:
     version: int
     summary: str
     actor: str
     made_at_ms: int
+
+
+def is_agent_gone() -> bool:
+    """Tell whether the agent of this home has ended; False where none is to be seen from here."""
+    return presence.is_gone(settings.SAMSA_HOME)
 
 
 def clusters() -> list[ClusterSummary]:
@@ -96,6 +112,18 @@ def topics(
 
 def topic_count(*, cluster_id: str, contains: str = "") -> int:
     return _topic_rows(cluster_id, contains).count()
+
+
+def leaderless(*, cluster_id: str, named: int) -> Leaderless:
+    """Return what has no leader, with the names of at most so many topics."""
+    serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
+    rows = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id).exclude(
+        leader__in=list(serving.values_list("broker_id", flat=True))
+    )
+    found = rows.aggregate(partitions=Count("pk"), topics=Count("topic_id", distinct=True))
+    hurt = models.Topic.objects.filter(pk__in=rows.values("topic_id")).order_by("name")
+    names = hurt.values_list("name", flat=True)[:named] if found["partitions"] else ()
+    return Leaderless(partitions=found["partitions"], topics=found["topics"], named=tuple(names))
 
 
 def topic(*, cluster_id: str, name: str) -> Topic | None:

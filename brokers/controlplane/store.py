@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 
 from brokers.clock import Clock
 from brokers.cluster.image import ClusterImage, Position
@@ -245,7 +245,8 @@ def _asked(question: Callable[..., T], arguments: dict[str, Any]) -> T:
     """Ask; where the database does not answer, say so in the house's words, and hang up."""
     try:
         return question(**arguments)
-    except (OperationalError, InterfaceError) as error:
+    # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
+    except (OperationalError, InterfaceError, InternalError) as error:
         with suppress(DatabaseError):
             connection().close()
         raise ConnectionError(str(error)) from error

@@ -65,15 +65,18 @@ class Child:
             os.close(ready_end)
         self.pid = self._process.pid
         assert self._process.stdout is not None
+        self._pidfd = -1
         try:
-            self._pidfd = os.pidfd_open(self.pid)
             with self._process.stdout as pipe:
+                self._pidfd = os.pidfd_open(self.pid)
                 self.output = os.dup(pipe.fileno())
         except OSError:
             # No descriptors left: a process that nobody can watch must not run.
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
             os.close(self.ready_pipe)
+            if self._pidfd >= 0:
+                os.close(self._pidfd)
             raise
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()

@@ -123,6 +123,8 @@ def broker(
 ) -> Component:
     own = {
         "SAMSA_LOG_DIR": str(home.log_dir(slot)),
+        # So that ids do not follow the order in which brokers happen to come first.
+        "SAMSA_WANTED_ID": str(slot),
         "SAMSA_BIND": options.bind,
         "SAMSA_ADVERTISE": options.advertised_host,
     }

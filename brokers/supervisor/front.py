@@ -18,6 +18,8 @@ from brokers.supervisor.output import LogFile
 STDOUT: Final = 1
 # A pipe that says it is writable takes this much without blocking (PIPE_BUF).
 MAX_WRITE_BYTES: Final = 4096
+# The rest of a line that has begun is worth this much waiting: a line that is cut spoils the next.
+FINISH_LINE_MS: Final = 100
 
 
 class Front(Protocol):
@@ -38,11 +40,13 @@ def write_if_ready(text: str) -> None:
     """
     poll = select.poll()
     poll.register(STDOUT, select.POLLOUT)
-    block = text.encode("utf-8", "replace")[:MAX_WRITE_BYTES]
+    rest = text.encode("utf-8", "replace")
+    patience_ms = 0
     # Nobody may be reading any more; the processes go on.
     with suppress(OSError):
-        if any(event & select.POLLOUT for _, event in poll.poll(0)):
-            os.write(STDOUT, block)
+        while rest and any(event & select.POLLOUT for _, event in poll.poll(patience_ms)):
+            rest = rest[os.write(STDOUT, rest[:MAX_WRITE_BYTES]) :]
+            patience_ms = FINISH_LINE_MS
 
 
 class Terminal:

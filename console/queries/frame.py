@@ -12,6 +12,8 @@ class Frame:
 
     shown: ClusterSummary | None
     others: tuple[ClusterSummary, ...]
+    # What is shown of brokers is then as old as its end, and nothing can be changed.
+    is_agent_gone: bool = False
 
 
 def frame(cluster_id: str | None) -> Frame:
@@ -20,4 +22,8 @@ def frame(cluster_id: str | None) -> Frame:
     shown = next((c for c in clusters if c.cluster_id == cluster_id), None)
     if shown is None and clusters:
         shown = clusters[0]
-    return Frame(shown=shown, others=tuple(c for c in clusters if c is not shown))
+    return Frame(
+        shown=shown,
+        others=tuple(c for c in clusters if c is not shown),
+        is_agent_gone=selectors.is_agent_gone(),
+    )

@@ -8,7 +8,7 @@ from typing import Final
 
 from brokers.cluster.image import Broker
 from brokers.controlplane import selectors
-from brokers.controlplane.selectors import MAX_ROWS, RecentChange
+from brokers.controlplane.selectors import RecentChange
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 
@@ -56,12 +56,10 @@ class Event:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     frame: Frame
-    bootstrap: str = ""
+    bootstrap: tuple[str, ...] = ()
     brokers: tuple[BrokerRow, ...] = ()
     needs: tuple[Need, ...] = ()
     more_needs: int = 0
-    # Where there are more topics than one page may ask for, the rest was not looked at.
-    topics_looked_at: int = 0
     events: tuple[Event, ...] = ()
 
 
@@ -83,11 +81,10 @@ def _read(cluster_id: str | None) -> Overview:
     needs = [*_needs_of_brokers(brokers), *_need_of_topics(shown)]
     return Overview(
         frame=around,
-        bootstrap=",".join(f"{b.host}:{b.port}" for b in brokers[:BOOTSTRAP_BROKERS]),
+        bootstrap=tuple(f"{b.host}:{b.port}" for b in brokers[:BOOTSTRAP_BROKERS]),
         brokers=tuple(_row(broker) for broker in brokers),
         needs=tuple(needs[:MAX_NEEDS]),
         more_needs=max(0, len(needs) - MAX_NEEDS),
-        topics_looked_at=min(around.shown.topics, MAX_ROWS),
         events=tuple(
             _event(change, today)
             for change in selectors.recent_changes(cluster_id=shown, limit=RECENT_CHANGES)
@@ -135,21 +132,21 @@ def _needs_of_brokers(brokers: Iterable[Broker]) -> list[Need]:
 
 def _need_of_topics(cluster_id: str) -> list[Need]:
     """Return one line about all partitions without a leader, or none."""
-    hurt = [topic for topic in selectors.topics(cluster_id=cluster_id) if topic.leaderless]
-    if not hurt:
+    hurt = selectors.leaderless(cluster_id=cluster_id, named=NAMED_TOPICS)
+    if not hurt.partitions:
         return []
-    partitions = sum(topic.leaderless for topic in hurt)
-    have = "partition has" if partitions == 1 else "partitions have"
-    named = ", ".join(topic.name for topic in hurt[:NAMED_TOPICS])
-    more = f" and {len(hurt) - NAMED_TOPICS:,} more topics" if len(hurt) > NAMED_TOPICS else ""
+    have = "partition has" if hurt.partitions == 1 else "partitions have"
+    named = ", ".join(hurt.named)
+    rest = hurt.topics - len(hurt.named)
+    more = f" and {rest:,} more topic{'s' if rest > 1 else ''}" if rest else ""
     return [
         Need(
             state="bad",
             word="No leader",
-            sentence=f"{partitions:,} {have} no leader",
+            sentence=f"{hurt.partitions:,} {have} no leader",
             cause=f"In {named}{more}. Nobody can read or write there until a broker that has"
             " them is back.",
-            link="topics",
+            link=f"topics?cluster={cluster_id}",
             link_text="See topics",
         )
     ]

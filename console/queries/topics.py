@@ -44,7 +44,8 @@ class Topics:
 
 
 def topics(cluster_id: str | None, contains: str, page: int) -> Reading[Topics]:
-    contains = contains.strip()[:MAX_FILTER]
+    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    contains = contains.replace("\0", "").strip()[:MAX_FILTER]
     return last_good.read(
         ("topics", cluster_id, contains, page),
         lambda: _read(cluster_id, contains, page),

@@ -201,9 +201,12 @@ def failure(name: str, value: str, words: str = "") -> KafkaFailure:
     """Make the failure of a name, about a value, with the broker's words where there are any."""
     advice = ADVICE.get(name, Advice())
     said = advice.sentence if advice.sentence and not words else words
+    said = said or name.lower().replace("_", " ")
+    # A broker's own words most often name the topic already.
+    named = value.partition(" ")[2]
     return KafkaFailure(
         name=name,
-        message=f"{value}: {said or name.lower().replace('_', ' ')}",
+        message=said if named and repr(named) in said else f"{value}: {said}",
         value=value,
         kind=advice.kind,
         next_step=advice.next_step,

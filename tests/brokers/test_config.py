@@ -30,6 +30,7 @@ def test_everything_can_be_said() -> None:
             **NEEDED,
             "SAMSA_BIND": "0.0.0.0",  # noqa: S104 - an address in a value, not a socket
             "SAMSA_PORT": "9092",
+            "SAMSA_WANTED_ID": "2",
             "SAMSA_ADVERTISE": "kafka.example",
             "SAMSA_INSPECTION_PORT": "9192",
             "SAMSA_SECRET_FILE": "/secret",
@@ -40,6 +41,7 @@ def test_everything_can_be_said() -> None:
 
     assert config.advertised_host == "kafka.example"
     assert (config.port, config.inspection_port, config.ready_fd) == (9092, 9192, 7)
+    assert config.wanted_id == 2
     assert config.number(MAX_CONNECTIONS_PER_IP) == 3
 
 

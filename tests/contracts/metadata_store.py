@@ -63,6 +63,14 @@ async def brokers_without_ids_get_different_ones(keeper: Keeper) -> None:
     assert second.broker_epoch > first.broker_epoch
 
 
+async def a_new_broker_gets_the_id_it_wants_unless_somebody_has_it(keeper: Keeper) -> None:
+    third = await keeper.attach().register(registration(wanted_id=3))
+    first = await keeper.attach().register(registration(wanted_id=1))
+    other = await keeper.attach().register(registration(wanted_id=3))
+
+    assert [third.broker_id, first.broker_id, other.broker_id] == [3, 1, 4]
+
+
 async def the_same_incarnation_again_keeps_id_and_epoch(keeper: Keeper) -> None:
     asked = registration()
     first = await keeper.attach().register(asked)
@@ -258,9 +266,26 @@ async def a_position_that_never_was_is_refused(keeper: Keeper) -> None:
             await anext(store.follow(unknown))
 
 
+async def a_broker_with_a_position_that_never_was_is_not_registered(keeper: Keeper) -> None:
+    reader = await joined(keeper)
+    assert reader.image is not None
+    position = reader.image.position
+
+    for unknown in (Position(position.version, new_id()), Position(position.version + 9, new_id())):
+        asked = registration(applied_version=unknown.version, applied_id=unknown.id)
+        with pytest.raises(MetadataRegressed, match="METADATA_REGRESSED"):
+            await keeper.attach().register(asked)
+    asked = registration(applied_version=position.version, applied_id=position.id)
+    another = await joined(keeper, asked)
+
+    assert another.image is not None
+    assert len(another.image.brokers) == 2
+
+
 CASES: tuple[Case, ...] = (
     a_new_broker_gets_an_id_and_an_epoch,
     brokers_without_ids_get_different_ones,
+    a_new_broker_gets_the_id_it_wants_unless_somebody_has_it,
     the_same_incarnation_again_keeps_id_and_epoch,
     another_incarnation_is_refused_while_the_first_lives,
     another_incarnation_takes_over_from_a_dead_one,
@@ -275,5 +300,6 @@ CASES: tuple[Case, ...] = (
     a_reader_goes_on_where_it_stopped,
     a_reader_that_was_away_too_long_begins_anew,
     a_position_that_never_was_is_refused,
+    a_broker_with_a_position_that_never_was_is_not_registered,
     *PROPOSAL_CASES,
 )

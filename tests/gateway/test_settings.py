@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gateway.secret_files import read_or_make
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +72,47 @@ def test_a_database_url_takes_the_place_of_both(tmp_path: Path) -> None:
     assert databases["default"]["HOST"] == "db.test"
     assert databases["default"]["OPTIONS"]["pool"]["max_size"] > 1
     assert said["is_one"] is True
+
+
+def test_a_server_that_is_gone_is_given_up_in_seconds(tmp_path: Path) -> None:
+    url = "postgres://samsa@db.test/kafka?keepalives_idle=60"
+    databases = settings_with(SAMSA_HOME=str(tmp_path), DATABASE_URL=url)["databases"]
+
+    assert isinstance(databases, dict)
+    options = databases["default"]["OPTIONS"]
+    # What the URL says holds.
+    assert int(options["keepalives_idle"]) == 60
+    assert options["tcp_user_timeout"] <= 30_000
+    assert "statement_timeout" in options["options"]
+    assert "idle_in_transaction_session_timeout" in options["options"]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://samsa:secret@db.test/kafka", "has mysql://"),
+        ("nonsense://samsa:secret@db.test/kafka", "has nonsense://"),
+        ("db.test/kafka", "has no scheme"),
+        ("postgres://samsa:secret@db.test:port/kafka", "cannot be read"),
+    ],
+)
+def test_a_database_url_that_is_none_is_told_in_one_sentence(
+    tmp_path: Path, url: str, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "showmigrations"],
+        cwd=ROOT,
+        env={**os.environ, "SAMSA_HOME": str(tmp_path), "DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "postgres://USER:PASSWORD@HOST:PORT/NAME" in done.stderr
+    assert "secret" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_home_keeps_its_secret_key_to_itself(tmp_path: Path) -> None:

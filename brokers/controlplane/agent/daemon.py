@@ -10,7 +10,7 @@ import signal
 from typing import Final
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from brokers.clock import Clock, SystemClock
 from brokers.controlplane import services
@@ -25,6 +25,8 @@ from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_
 
 # The cluster that a home begins with; a console may come to show others beside it.
 FIRST_CLUSTER: Final = "local"
+# What is taken away from the mode of every file that the agent makes.
+PRIVATE: Final = 0o077
 # How often sessions are looked through; a session that is silent ends this much late at most.
 TICK_S: Final = 0.5
 # A loop that was held up for this long, by a machine that slept, could hear nobody meanwhile.
@@ -34,24 +36,25 @@ HELD_UP_S: Final = 3.0
 def run() -> None:
     """Be the agent of this home until SIGTERM or SIGINT."""
     forward_libraries()
+    # Records of the cluster and password hashes: whoever starts this, nobody else looks in.
+    os.umask(PRIVATE)
     with home.locked(settings.SAMSA_HOME):
-        asyncio.run(_serve(SystemClock()))
+        asyncio.run(_serve(home.agent_id(settings.SAMSA_HOME), SystemClock()))
 
 
-async def _serve(clock: Clock) -> None:
+async def _serve(agent_id: str, clock: Clock) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(_be_agent(clock))
+        serving = tasks.create_task(_be_agent(agent_id, clock))
         await stopped.wait()
         serving.cancel()
     log.info("agent.stopped")
 
 
-async def _be_agent(clock: Clock) -> None:
-    agent_id = home.agent_id(settings.SAMSA_HOME)
+async def _be_agent(agent_id: str, clock: Clock) -> None:
     cluster_id = await _ready_database(agent_id, clock)
     store = OrmStore(cluster_id=cluster_id, clock=clock, feed=make_feed())
     membership = Membership(store, agent_id=agent_id, clock=clock, watch=watch_process)
@@ -81,7 +84,7 @@ async def _ready_database(agent_id: str, clock: Clock) -> str:
     while True:
         try:
             return await asyncio.to_thread(_begin, agent_id, clock.now_ms())
-        except (OperationalError, InterfaceError) as error:
+        except (OperationalError, InterfaceError, InternalError) as error:
             log.limited(
                 "database.unreachable",
                 error=str(error).strip(),

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-LOCK_FILE: Final = "agent.lock"
+from brokers.controlplane.presence import MARK_BYTES, MARK_FILE, mark
+
 ID_FILE: Final = "agent-id"
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -17,22 +18,27 @@ class HomeInUse(Exception):
     """Another agent holds the home; the text says which, and what to do."""
 
 
+class HomeDamaged(Exception):
+    """What the home says of its agent makes no sense; the text says what to do."""
+
+
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """Hold the home; HomeInUse where another agent does."""
     home.mkdir(parents=True, exist_ok=True)
-    handle = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(home / MARK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            told = os.pread(handle, MARK_BYTES, 0).decode("ascii", "replace").split()
+            holder = told[0] if told else "unknown"
             raise HomeInUse(
                 f"{home} is in use by an agent with process id {holder}: stop it, "
                 f"or choose another home"
             ) from error
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+        os.pwrite(handle, mark().encode("ascii"), 0)
         yield
     finally:
         os.close(handle)
@@ -45,10 +51,28 @@ def agent_id(home: Path) -> str:
         return str(uuid.UUID(file.read_text(encoding="ascii").strip()))
     except FileNotFoundError:
         made = str(uuid.uuid4())
+    except ValueError as error:
+        raise HomeDamaged(
+            f"{file} holds no agent id: put it back from a copy of the home, or write into it the "
+            f"agent_id that the table controlplane_agent has for this host"
+        ) from error
     draft = file.with_suffix(".new")
-    draft.write_text(f"{made}\n", encoding="ascii")
+    with draft.open("w", encoding="ascii") as written:
+        written.write(f"{made}\n")
+        written.flush()
+        # Before it has its name: a power cut must not leave an agent that is nobody.
+        os.fsync(written.fileno())
     draft.replace(file)
+    sync_folder(home)
     return made
+
+
+def sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def host_name() -> str:

@@ -29,9 +29,11 @@ WRITE_AHEAD_BYTES: Final = 2**20
 # A broker says who it is as soon as it is connected.
 REGISTER_WITHIN_S: Final = 10.0
 PING_EVERY_S: Final = 1.0
-# Calls of one broker that are under way; each may hold 500 proposals, and the database does one
-# after the other anyway.
-MAX_CALLS: Final = 16
+# Calls of one broker that are under way: as many as a broker leaves open. One that comes on top is
+# told to come later, so that its link is read on, and its answers to pings with it.
+MAX_CALLS: Final = 64
+# And as many as came in so many bytes, or one: taken apart, a frame can be thirty times its size.
+MAX_CALL_BYTES: Final = 4 * 2**20
 # More brokers than a host has cores by far, and few enough descriptors.
 MAX_CONNECTIONS: Final = 256
 # What a socket tells of the process at its other end: pid, user, group.
@@ -98,7 +100,9 @@ class _Connection:
         self._reader = reader
         self._writer = writer
         self._attachment = Attachment(membership, process=_peer_of(writer))
-        self._calls = asyncio.Semaphore(MAX_CALLS)
+        # The bytes of every call that is under way.
+        self._calls: list[int] = []
+        self._is_following = False
         writer.transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
 
     async def serve(self) -> None:
@@ -118,18 +122,18 @@ class _Connection:
             self._attachment.close()
 
     async def _read(self, tasks: asyncio.TaskGroup) -> None:
-        frames = link.FrameReader(link.decode_from_broker)
+        frames = link.FrameReader(_sized)
         try:
             async with asyncio.timeout(REGISTER_WITHIN_S) as deadline:
                 while data := await self._reader.read(READ_BYTES):
-                    for message in frames.feed(data):
-                        await self._take(message, tasks)
+                    for size, message in frames.feed(data):
+                        await self._take(message, size, tasks)
                         deadline.reschedule(None)
         except TimeoutError:
             log.limited("link.silent", seconds=REGISTER_WITHIN_S)
         raise _HungUp
 
-    async def _take(self, message: link.FromBroker, tasks: asyncio.TaskGroup) -> None:
+    async def _take(self, message: link.FromBroker, size: int, tasks: asyncio.TaskGroup) -> None:
         if isinstance(message, link.Register):
             await self._register(message)
             tasks.create_task(self._ping())
@@ -138,13 +142,17 @@ class _Connection:
             raise link.MalformedFrame(f"{type(message).__name__} before Register")
         match message:
             case link.Follow(after=after):
+                if self._is_following:
+                    raise link.MalformedFrame("a second Follow")
+                self._is_following = True
                 # Before anything that comes behind it is done.
                 self._store.check(after)
                 tasks.create_task(self._feed(after))
-            case link.Propose():
-                # Reading waits here while too much is under way, and with it the broker.
-                await self._calls.acquire()
-                tasks.create_task(self._propose(message))
+            case link.Propose() if self._has_room(size):
+                self._calls.append(size)
+                tasks.create_task(self._propose(message, size))
+            case link.Propose(request_no=number):
+                await self._send_whole(_later(number))
             case link.Applied(version=version):
                 self._attachment.applied(version)
             case link.Pong():
@@ -168,18 +176,24 @@ class _Connection:
                 for frame in (
                     [update.encoded] if isinstance(update, Entry) else link.encode_snapshot(update)
                 ):
-                    self._send(frame)
-                    await self._writer.drain()
+                    await self._send_whole(frame)
 
-    async def _propose(self, message: link.Propose) -> None:
+    def _has_room(self, size: int) -> bool:
+        if not self._calls:
+            return True
+        return len(self._calls) < MAX_CALLS and sum(self._calls) + size <= MAX_CALL_BYTES
+
+    async def _propose(self, message: link.Propose, size: int) -> None:
         try:
             outcomes = await self._attachment.propose(message.proposals)
-            answer = link.Outcomes(request_no=message.request_no, outcomes=tuple(outcomes))
+            answer = link.encode(
+                link.Outcomes(request_no=message.request_no, outcomes=tuple(outcomes))
+            )
         except ConnectionError:
-            answer = link.Outcomes(request_no=message.request_no, outcomes=(), is_later=True)
-        finally:
-            self._calls.release()
-        self._send(link.encode(answer))
+            answer = _later(message.request_no)
+        # A call lasts until its answer is read, or near it: what waits here is bounded by that.
+        await self._send_whole(answer)
+        self._calls.remove(size)
 
     async def _ping(self) -> None:
         session = self._attachment.session
@@ -188,6 +202,11 @@ class _Connection:
             await asyncio.sleep(PING_EVERY_S)
         # Its session is over, so the broker must come again.
         raise _HungUp
+
+    async def _send_whole(self, frame: bytes) -> None:
+        """Send what may be large; returns when a reader that is slow has taken most of it."""
+        self._send(frame)
+        await self._writer.drain()
 
     def _send(self, frame: bytes) -> None:
         if self._writer.is_closing():
@@ -206,6 +225,14 @@ class _Connection:
             await self._writer.drain()
             self._writer.close()
             await self._writer.wait_closed()
+
+
+def _sized(body: bytes) -> tuple[int, link.FromBroker]:
+    return len(body), link.decode_from_broker(body)
+
+
+def _later(request_no: int) -> bytes:
+    return link.encode(link.Outcomes(request_no=request_no, outcomes=(), is_later=True))
 
 
 def _peer_of(writer: asyncio.StreamWriter) -> str:

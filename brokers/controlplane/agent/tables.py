@@ -20,6 +20,7 @@ from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, ProgrammingError, connections
 
 from brokers.controlplane import database, models
+from brokers.controlplane.agent.home import sync_folder
 from brokers.controlplane.logs import log
 
 HASH_FILE: Final = "migrated"
@@ -56,12 +57,15 @@ def ensure_admin() -> None:
     folder: Path = settings.SAMSA_SECRETS
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / ADMIN_PASSWORD_FILE
-    # Before the user: a crash in between leaves a password that opens nothing, and the next start
-    # writes another one.
+    # On the disk before the user is: a crash in between leaves a password that opens nothing, and
+    # the next start writes another one; a user whose password is lost would let nobody in.
     file.unlink(missing_ok=True)
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as written:
         written.write(f"{password}\n")
+        written.flush()
+        os.fsync(written.fileno())
+    sync_folder(folder)
     users.objects.create_superuser(username=ADMIN_NAME, password=password)
     log.info("admin.created", user=ADMIN_NAME, password_file=str(file))
 
@@ -106,8 +110,11 @@ def _alone() -> Iterator[None]:
         yield
         return
     with here.cursor() as cursor:
+        # A large table may take longer to change than any other statement may last.
+        cursor.execute("SET statement_timeout = 0")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
             yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+            cursor.execute("RESET statement_timeout")

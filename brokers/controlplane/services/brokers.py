@@ -120,6 +120,7 @@ def _check(registration: Registration) -> None:
         "port": (registration.port, MAX_PORT),
         "inspection port": (registration.inspection_port, MAX_PORT),
         "id": (max(registration.broker_id, 0), MAX_BROKER_ID),
+        "wanted id": (max(registration.wanted_id, 0), MAX_BROKER_ID),
     }
     for name, (number, limit) in numbers.items():
         if not 0 <= number <= limit:
@@ -142,8 +143,7 @@ def _new_row(
 ) -> models.Broker:
     broker_id = registration.broker_id
     if broker_id < 0:
-        highest = cluster.brokers.aggregate(highest=Max("broker_id"))["highest"] or 0
-        broker_id = highest + 1
+        broker_id = _free_id(cluster, registration.wanted_id)
     return models.Broker.objects.create(
         cluster=cluster,
         broker_id=broker_id,
@@ -155,6 +155,14 @@ def _new_row(
         agent_id=agent_id,
         registered_at_ms=now_ms,
     )
+
+
+def _free_id(cluster: models.Cluster, wanted_id: int) -> int:
+    """Return the id that a new broker wants, or the next one where somebody has that."""
+    if wanted_id > 0 and not cluster.brokers.filter(broker_id=wanted_id).exists():
+        return wanted_id
+    highest: int = cluster.brokers.aggregate(highest=Max("broker_id"))["highest"] or 0
+    return highest + 1
 
 
 def _broker(broker_id: int, registration: Registration, agent_id: str) -> Broker:

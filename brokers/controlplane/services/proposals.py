@@ -6,22 +6,26 @@ Locks are taken in one order: brokers, topics, configurations, the cluster's row
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from brokers.cluster import link
 from brokers.cluster.changes import ConfigsChanged, Record
-from brokers.cluster.decisions import decide
+from brokers.cluster.decisions import MAX_PARTITIONS, decide
+from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import (
     MAX_PROPOSALS,
+    Action,
+    AlterConfigs,
     Outcome,
     ProducerIdsResult,
     Proposal,
 )
 from brokers.controlplane import models
-from brokers.controlplane.database import transactional
-from brokers.controlplane.services.transactions import append_change
+from brokers.controlplane.database import Overtaken, transactional
+from brokers.controlplane.services.brokers import MAX_BROKER_ID
+from brokers.controlplane.services.transactions import append_change, prune_proposals
 from brokers.controlplane.services.view import RowsView
 from brokers.protocol.errors import ErrorCode, KafkaError
 
@@ -68,6 +72,7 @@ class _Call:
     ) -> None:
         self.outcomes: dict[bytes, Outcome] = {}
         self._cluster = cluster
+        self._partitions_before = cluster.partition_count
         self._now_ms = now_ms
         self._topic_ids = topic_ids
         self._brokers = _locked_brokers(cluster, proposals)
@@ -106,11 +111,12 @@ class _Call:
                 actor=", ".join(self._actors),
                 now_ms=self._now_ms,
             )
+            self._check_room()
         version = self._cluster.version
         self.outcomes = {
             key: replace(outcome, version=version) for key, outcome in self.outcomes.items()
         }
-        models.Proposal.objects.bulk_create(
+        rows = models.Proposal.objects.bulk_create(
             [
                 models.Proposal(
                     cluster=self._cluster,
@@ -121,14 +127,33 @@ class _Call:
                 for key in self._accepted
             ]
         )
+        prune_proposals([row.pk for row in rows])
+
+    def _check_room(self) -> None:
+        """Begin anew where others took, before our turn with the cluster's row, the same room."""
+        decided = self._view.partition_count()
+        by_others = self._cluster.partition_count - self._partitions_before
+        if decided <= MAX_PARTITIONS < decided + by_others:
+            raise Overtaken
 
 
 def _locked_brokers(
     cluster: models.Cluster, proposals: Iterable[Proposal]
 ) -> Mapping[int, models.Broker]:
+    """Lock who proposes, and whose configuration is edited: it may have no row of its own yet."""
     ids = {proposal.broker_id for proposal in proposals} - {OPERATOR}
+    ids |= set(_brokers_edited(proposal.action for proposal in proposals))
     rows = cluster.brokers.select_for_update().filter(broker_id__in=ids).order_by("broker_id")
     return {row.broker_id: row for row in rows}
+
+
+def _brokers_edited(actions: Iterable[Action]) -> Iterator[int]:
+    for action in actions:
+        if isinstance(action, AlterConfigs) and action.resource_type is ResourceType.BROKER:
+            name = action.name
+            # Other names are refused where it is decided; an id has ten digits at most.
+            if name.isascii() and name.isdigit() and len(name) <= 10:
+                yield min(int(name), MAX_BROKER_ID)
 
 
 def _check_proposer(proposal: Proposal, brokers: Mapping[int, models.Broker]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from django.db.models import F
+from django.db.models.functions import Length
 
 from brokers.cluster import link
 from brokers.cluster.apply import MAX_DELETED
@@ -31,8 +32,16 @@ from brokers.controlplane.services.writing import write
 # Changes that are kept, here and in the memory of agents: a reader that was away for longer is
 # sent everything anew. At 10,000 that is a megabyte or two, and an hour of a busy cluster.
 KEPT_CHANGES: Final = 10_000
+# And of these as many as fit in here: one change of many partitions takes as much as ten thousand
+# small ones. Less than a whole image of the largest cluster would be no help to a reader.
+KEPT_BYTES: Final = 32 * 2**20
+# A change that weighs so much has its room made at once: it took far longer to write.
+HEAVY_BYTES: Final = 64 * 2**10
 # How often the older ones are deleted: a thousand at a time is a millisecond of the writer.
 PRUNE_EVERY: Final = 1_000
+# Outcomes that are kept, whether anything changed with them or not: a proposal is repeated within
+# half a minute, which is less than the busiest cluster makes of these. Twenty megabytes.
+KEPT_PROPOSALS: Final = 100_000
 # How many resources of a kind a summary names.
 NAMED: Final = 3
 # What people read of a change in the console.
@@ -63,34 +72,50 @@ def append_change(
     records = tuple(records_at(cluster.version))
     write(cluster, records, version=cluster.version, now_ms=now_ms)
     change = Change(position=Position(version=cluster.version, id=change_id), records=records)
+    encoded = link.encode_change(change)
     models.Change.objects.create(
         cluster=cluster,
         version=cluster.version,
         change_id=change_id,
-        encoded=link.encode_change(change),
-        summary=summary(records),
+        encoded=encoded,
+        summary=summary(records, version=cluster.version),
         actor=actor.replace("\0", "")[: models.TOPIC_NAME_CHARS],
         made_at_ms=now_ms,
     )
-    if cluster.version % PRUNE_EVERY == 0:
+    if cluster.version % PRUNE_EVERY == 0 or len(encoded) >= HEAVY_BYTES:
         _prune(cluster)
+    if any(isinstance(record, TopicRemoved) for record in records):
+        _forget_deleted(cluster)
     database.tell_version(cluster.version)
     return change
 
 
-def summary(records: Sequence[Record]) -> str:
-    """Return a few words on what a change did."""
+def prune_proposals(added: Sequence[int]) -> None:
+    """Delete the oldest outcomes, now and then; `added` are the keys of the newest ones.
+
+    By their number and not by the version that they were made at, which proposals that change
+    nothing, and blocks of producer ids, do not move.
+    """
+    if any(key % PRUNE_EVERY == 0 for key in added):
+        models.Proposal.objects.filter(pk__lte=max(added) - KEPT_PROPOSALS).delete()
+
+
+def summary(records: Sequence[Record], *, version: int) -> str:
+    """Return a few words on what the change of this version did."""
     counts = Counter(type(record) for record in records)
-    names = ", ".join(dict.fromkeys(map(_name, records[:NAMED])))
+    names = ", ".join(dict.fromkeys(_name(record, version) for record in records[:NAMED]))
     more = f" and {len(records) - NAMED} more" if len(records) > NAMED else ""
     kinds = ", ".join(WORDS[kind] for kind in counts)
     return f"{kinds}: {names}{more}"[: models.TOPIC_NAME_CHARS]
 
 
-def _name(record: Record) -> str:
+def _name(record: Record, version: int) -> str:
     match record:
-        case BrokerChanged():
-            return f"{record.broker.id} ({'fenced' if record.broker.is_fenced else 'serving'})"
+        case BrokerChanged(broker=broker):
+            # Its epoch is the version that it registered with.
+            if broker.epoch == version:
+                return f"{broker.id} (registered)"
+            return f"{broker.id} ({'fenced' if broker.is_fenced else 'serving'})"
         case BrokerRemoved():
             return str(record.broker_id)
         case TopicCreated() | TopicRemoved():
@@ -103,9 +128,22 @@ def _name(record: Record) -> str:
 
 def _prune(cluster: models.Cluster) -> None:
     oldest = cluster.version - KEPT_CHANGES
-    cluster.changes.filter(version__lte=oldest).delete()
     cluster.proposals.filter(version__lte=oldest).delete()
-    forgotten = cluster.deleted_topics.order_by("-version", "-pk").values_list("pk", flat=True)[
-        MAX_DELETED : MAX_DELETED + PRUNE_EVERY
-    ]
-    cluster.deleted_topics.filter(pk__in=list(forgotten)).delete()
+    sizes = cluster.changes.filter(version__gt=oldest).order_by("-version")
+    weight = 0
+    for version, size in sizes.values_list("version", Length("encoded")):
+        weight += size
+        # The newest one stays whatever it weighs: by its id the store is known again.
+        if weight > KEPT_BYTES and version < cluster.version:
+            oldest = version
+            break
+    cluster.changes.filter(version__lte=oldest).delete()
+
+
+def _forget_deleted(cluster: models.Cluster) -> None:
+    """Forget the deleted topics that no image remembers any more."""
+    # Numbered in the order of their deletion, since the cluster's row is locked meanwhile.
+    newest = cluster.deleted_topics.order_by("-pk").values_list("pk", flat=True)
+    first_forgotten = newest[MAX_DELETED : MAX_DELETED + 1]
+    if found := list(first_forgotten):
+        cluster.deleted_topics.filter(pk__lte=found[0]).delete()

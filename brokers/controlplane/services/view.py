@@ -33,6 +33,9 @@ from brokers.controlplane import models, values
 # SQLite takes no more variables than this in one statement, in the oldest version we meet.
 MAX_VARIABLES: Final = 900
 
+# The resource that belongs to no row of another table, whose lock its editors could take instead.
+COMMON_DEFAULTS: Final = (ResourceType.BROKER, "")
+
 T = TypeVar("T")
 
 
@@ -49,7 +52,10 @@ class RowsView:
         self._configs: dict[tuple[ResourceType, str], Mapping[str, str]] = {}
         self._brokers: list[Broker] | None = None
         self._read_topics(names=set(_names_in(actions)), ids=set(_ids_in(actions)))
-        self._read_configs(_configs_in(actions))
+        edited = _configs_in(actions)
+        if COMMON_DEFAULTS in edited:
+            self._make_common_defaults()
+        self._read_configs(edited)
 
     def brokers(self) -> Sequence[Broker]:
         if self._brokers is None:
@@ -151,6 +157,18 @@ class RowsView:
     def _locked(self, which: Q) -> dict[int, models.Topic]:
         rows = self._cluster.topics.select_for_update().filter(which).order_by("pk")
         return {row.pk: row for row in rows}
+
+    def _make_common_defaults(self) -> None:
+        """Let there be a row to lock: of two first edits, the second must see the first."""
+        kind, name = COMMON_DEFAULTS
+        models.ResourceConfig.objects.bulk_create(
+            [
+                models.ResourceConfig(
+                    cluster=self._cluster, resource_type=kind, name=name, configs={}
+                )
+            ],
+            ignore_conflicts=True,
+        )
 
     def _read_configs(self, wanted: set[tuple[ResourceType, str]]) -> None:
         self._configs.update(dict.fromkeys(wanted, NO_CONFIGS))

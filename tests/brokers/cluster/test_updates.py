@@ -167,3 +167,18 @@ def test_without_an_image_a_backlog_can_only_be_full() -> None:
     assert backlog.is_full
     backlog.take()
     assert not backlog.is_full
+
+
+def test_a_backlog_that_begins_anew_takes_an_image_and_nothing_else() -> None:
+    twin = twin_with_topics()
+    backlog = Backlog(twin.image.position, most=2)
+    first, second, third = changes_of(twin, 3)
+    backlog.put(first)
+    backlog.put(second)
+
+    backlog.begin_anew()
+    with pytest.raises(MalformedFrame, match="came after"):
+        backlog.put(third)
+    backlog.put(twin.image)
+
+    assert [backlog.take(), backlog.take()] == [twin.image, None]

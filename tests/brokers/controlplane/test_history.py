@@ -23,8 +23,8 @@ def at(version: int, salt: bytes = b"") -> Position:
     return Position(version=version, id=salt.rjust(8, b"-") + version.to_bytes(8, "big"))
 
 
-def history(*, upto: int = 0, kept: int = 10) -> History:
-    made = History(ClusterImage(cluster_id="c"), (), kept=kept)
+def history(*, upto: int = 0, kept: int = 10, kept_bytes: int = 10**6) -> History:
+    made = History(ClusterImage(cluster_id="c"), (), kept=kept, kept_bytes=kept_bytes)
     for version in range(1, upto + 1):
         made.append(entry(version))
     return made
@@ -52,6 +52,17 @@ def test_a_reader_goes_on_from_what_is_kept_and_begins_anew_before_it() -> None:
     assert following is not None
     assert following.position == at(7)
     assert known.next_after(at(8)) is None
+
+
+def test_changes_are_kept_by_their_weight_too_and_the_newest_always() -> None:
+    size = len(entry(1).encoded)
+
+    assert [v for v in range(1, 9) if history(upto=8, kept_bytes=3 * size).is_known(at(v))] == [
+        6,
+        7,
+        8,
+    ]
+    assert history(upto=8, kept_bytes=1).next_after(at(7)) is not None
 
 
 def test_nothing_seen_means_a_whole_image() -> None:

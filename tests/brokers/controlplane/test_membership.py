@@ -8,6 +8,7 @@ from django.db import OperationalError
 
 from brokers.clock import ManualClock
 from brokers.cluster.proposals import CreateTopic
+from brokers.cluster.store import Registered
 from brokers.protocol.errors import ErrorCode, KafkaError
 from tests.brokers.controlplane.host import (
     Host,
@@ -264,6 +265,24 @@ def test_an_answer_does_not_wait_for_a_broker_that_hangs(
             (outcome,) = await first.propose(CreateTopic(name="orders"))
 
             assert not outcome.error
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_of_two_that_register_under_one_id_at_once_one_serves(database: str) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host:
+            twins = [LocalBroker(host, broker_id=1) for _ in range(2)]
+            first, second = await asyncio.gather(
+                *[twin.register() for twin in twins], return_exceptions=True
+            )
+
+            assert isinstance(first, Registered)
+            assert isinstance(second, KafkaError)
+            assert second.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+            twins[0].attachment.applied(first.version)
+            await host.until(lambda: is_serving(host))
 
     cluster_id = new_cluster()
     asyncio.run(story())

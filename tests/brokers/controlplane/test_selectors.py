@@ -114,3 +114,23 @@ def test_the_newest_changes_come_first(database: str) -> None:
 def test_more_than_a_page_is_a_bug(database: str) -> None:
     with pytest.raises(AssertionError):
         selectors.topics(cluster_id="any", limit=selectors.MAX_ROWS + 1)
+
+
+def test_what_has_no_leader_is_counted_in_the_whole_cluster(database: str) -> None:
+    cluster_id = new_cluster()
+    gone = serving(cluster_id)
+    propose(cluster_id, *(asking(CreateTopic(name=n, partitions=2), gone) for n in "dcba"))
+    before = selectors.leaderless(cluster_id=cluster_id, named=3)
+    stays = serving(cluster_id)
+    assert services.fence_broker(
+        cluster_id=cluster_id,
+        broker_id=gone.broker_id,
+        broker_epoch=gone.broker_epoch,
+        now_ms=NOW_MS,
+    )
+    propose(cluster_id, asking(CreateTopic(name="led", partitions=5), stays))
+
+    after = selectors.leaderless(cluster_id=cluster_id, named=3)
+
+    assert (before.partitions, before.topics, before.named) == (0, 0, ())
+    assert (after.partitions, after.topics, after.named) == (8, 4, ("a", "b", "c"))

@@ -364,3 +364,60 @@ def test_old_changes_and_proposals_are_pruned(
     assert models.Cluster.objects.get().version == 12
     assert sorted(models.Change.objects.values_list("version", flat=True)) == [9, 10, 11, 12]
     assert min(models.Proposal.objects.values_list("version", flat=True)) == 9
+
+
+def test_outcomes_are_bounded_though_nothing_changes(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transactions = "brokers.controlplane.services.transactions"
+    monkeypatch.setattr(f"{transactions}.KEPT_PROPOSALS", 4)
+    monkeypatch.setattr(f"{transactions}.PRUNE_EVERY", 2)
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    before = models.Cluster.objects.get().version
+
+    asked = [asking(AllocateProducerIds(), broker) for _ in range(20)]
+    first = [propose(cluster_id, proposal) for proposal in asked]
+
+    assert models.Cluster.objects.get().version == before
+    assert models.Proposal.objects.count() <= 4 + 2
+    # What was answered a moment ago is answered the same.
+    assert [propose(cluster_id, proposal) for proposal in asked[-4:]] == first[-4:]
+
+
+def test_deleted_topics_are_forgotten_as_images_forget_them(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.services.transactions.MAX_DELETED", 3)
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    names = [f"t{number}" for number in range(8)]
+    propose(cluster_id, *[asking(topic(name, 1), broker) for name in names])
+
+    for some in (names[:5], names[5:6], names[6:]):
+        propose(cluster_id, *[asking(DeleteTopic(name=name), broker) for name in some])
+
+    kept = models.DeletedTopic.objects.order_by("pk").values_list("name", flat=True)
+    assert list(kept) == names[-3:]
+
+
+def test_changes_are_kept_by_their_weight_too(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transactions = "brokers.controlplane.services.transactions"
+    monkeypatch.setattr(f"{transactions}.KEPT_BYTES", 10_000)
+    monkeypatch.setattr(f"{transactions}.HEAVY_BYTES", 2_000)
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    seen = read_all(cluster_id=cluster_id).position
+
+    for number in range(10):
+        propose(cluster_id, asking(topic(f"t{number}", 300), broker))
+
+    kept = [len(encoded) for encoded in models.Change.objects.values_list("encoded", flat=True)]
+    assert 1 < len(kept) < 10
+    assert sum(kept) <= 10_000
+    history = read_all(cluster_id=cluster_id)
+    assert history.image == values.image(models.Cluster.objects.get())
+    # An agent that was away reads everything anew, and does not take it for another database.
+    assert read_news(cluster_id=cluster_id, after=seen).is_lost

@@ -3,11 +3,14 @@
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
-from typing import TypeVar
+from threading import Barrier, BrokenBarrierError
+from typing import Any, TypeVar
 
 import pytest
 
+from brokers.cluster.decisions import Decision, decide
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import (
     AllocateProducerIds,
@@ -19,11 +22,12 @@ from brokers.cluster.proposals import (
     ProducerIdsResult,
     Proposal,
 )
+from brokers.cluster.store import Registered
 from brokers.protocol.errors import ErrorCode
 from tests.brokers.controlplane.host import NOW_MS, new_cluster
 from tests.brokers.controlplane.test_services import asking, propose, serving
 
-from brokers.controlplane import models, services, values  # isort: skip
+from brokers.controlplane import models, selectors, services, values  # isort: skip
 from brokers.controlplane.reading import read_all, read_news  # isort: skip
 from django.db import connections  # isort: skip
 
@@ -31,6 +35,9 @@ pytestmark = pytest.mark.slow
 
 WRITERS = 4
 ROUNDS = 8
+# How long a writer that has read waits for the others to have read too; one that must not read yet
+# stands at a lock, so this is the price of a test that passes.
+MEET_S = 0.3
 
 T = TypeVar("T")
 
@@ -46,6 +53,61 @@ def beside_each_other(jobs: list[Callable[[], T]]) -> list[T]:
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         return list(pool.map(run, jobs))
+
+
+def meeting(monkeypatch: pytest.MonkeyPatch, writers: int) -> None:
+    """Let writers decide only when all of them have read what they decide on, where they can."""
+    barrier = Barrier(writers)
+
+    def decide_together(*args: Any, **kwargs: Any) -> Decision:
+        with suppress(BrokenBarrierError):
+            barrier.wait(MEET_S)
+        return decide(*args, **kwargs)
+
+    monkeypatch.setattr("brokers.controlplane.services.proposals.decide", decide_together)
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_the_first_two_edits_of_a_configuration_both_hold(
+    database: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    cluster_id = new_cluster()
+    # One broker's calls wait for each other anyway.
+    editors = {"log.retention.ms": serving(cluster_id), "log.segment.bytes": serving(cluster_id)}
+
+    def editor(key: str, broker: Registered) -> Callable[[], list[Outcome]]:
+        edit = AlterConfigs(
+            resource_type=ResourceType.BROKER,
+            name=name,
+            edits=(ConfigEdit(key=key, value="2000000"),),
+        )
+        return lambda: propose(cluster_id, asking(edit, broker))
+
+    meeting(monkeypatch, len(editors))
+    outcomes = list(chain(*beside_each_other([editor(*each) for each in editors.items()])))
+
+    assert [outcome.message for outcome in outcomes if outcome.error] == []
+    held = selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.BROKER, name=name)
+    assert sorted(held) == sorted(editors)
+
+
+def test_two_topics_do_not_both_get_the_last_room(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("brokers.cluster.decisions", "brokers.controlplane.services.proposals"):
+        monkeypatch.setattr(f"{module}.MAX_PARTITIONS", 10, raising=False)
+    cluster_id = new_cluster()
+    creators = {"one": serving(cluster_id), "two": serving(cluster_id)}
+
+    def creator(name: str, broker: Registered) -> Callable[[], list[Outcome]]:
+        return lambda: propose(cluster_id, asking(CreateTopic(name=name, partitions=6), broker))
+
+    meeting(monkeypatch, len(creators))
+    outcomes = list(chain(*beside_each_other([creator(*each) for each in creators.items()])))
+
+    errors = sorted(outcome.error for outcome in outcomes)
+    assert errors == [ErrorCode.NONE, ErrorCode.POLICY_VIOLATION]
+    assert models.Cluster.objects.get().partition_count == 6
 
 
 def test_changes_are_numbered_without_gaps_and_lead_to_the_rows(database: str) -> None:

@@ -28,6 +28,7 @@ from tests.extras import requires
 from tests.postgres import PostgresServer
 
 from brokers.controlplane import models, services  # isort: skip
+from brokers.controlplane.database import connection as database_connection  # isort: skip
 from brokers.controlplane.feed import Feed, make_feed  # isort: skip
 from brokers.controlplane.history import Entry  # isort: skip
 
@@ -216,6 +217,30 @@ def test_brokers_are_served_while_the_database_is_away(
             await host.until(lambda: "later" in host.store.image.topics)
             assert not outcome.error
             assert is_serving(host)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+@pytest.mark.slow
+@requires("postgresql")
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+def test_a_database_that_takes_no_writes_is_away_for_writers(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.2)
+
+    def refuse_writes() -> None:
+        with database_connection().cursor() as cursor:
+            cursor.execute("SET default_transaction_read_only = on")
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            await host.store.ask(refuse_writes)
+            with pytest.raises(ConnectionError, match="read-only"):
+                await broker.propose(topic("not-now"))
+            # Nothing else has ended.
+            assert not host.following.done()
 
     cluster_id = new_cluster()
     asyncio.run(story())

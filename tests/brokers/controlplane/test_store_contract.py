@@ -35,7 +35,9 @@ class OrmKeeper:
         store.close(is_dead=True)
 
     async def forget(self) -> None:
-        self.host.store._known = History(self.host.store.image, (), kept=1_000)  # noqa: SLF001
+        self.host.store._known = History(  # noqa: SLF001
+            self.host.store.image, (), kept=1_000, kept_bytes=10**6
+        )
 
 
 class LinkKeeper(OrmKeeper):

@@ -1,6 +1,7 @@
 """A child is watched from its first moment, and its end is told with its reason."""
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -56,6 +57,21 @@ def test_a_child_whose_parent_died_before_it_was_tied_does_not_begin() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=PIPE, check=False)
 
     assert (done.returncode, done.stdout) == (NEVER_BEGAN, b"")
+
+
+def test_a_child_that_cannot_be_watched_is_ended_and_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(_fd: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("brokers.supervisor.child.os.dup", full)
+
+    with pytest.raises(OSError, match="Too many open files"):
+        Child((sys.executable, "-c", "pass"), dict(os.environ), folder=Path.cwd())
+
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_program_that_is_not_there_is_an_error_and_leaves_nothing_open() -> None:

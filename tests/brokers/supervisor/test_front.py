@@ -30,6 +30,14 @@ def test_lines_are_shown_as_they_come(pipe: int) -> None:
     assert os.read(pipe, 100) == b"one\n\ntwo\n\n"
 
 
+def test_a_line_longer_than_one_write_arrives_whole(pipe: int) -> None:
+    line = "wide \N{GRINNING FACE} " * 1000
+
+    front.Terminal().say(line)
+
+    assert os.read(pipe, 10**6).decode() == f"{line}\n"
+
+
 def test_a_terminal_that_is_paused_loses_lines(pipe: int) -> None:
     terminal = front.Terminal()
 

@@ -71,6 +71,20 @@ def test_what_was_read_before_is_shown_as_stale(alice: Client) -> None:
     assert 'class="old"' in page
 
 
+def test_an_agent_that_has_ended_is_told_with_what_that_means(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_rows.cluster()
+    before = alice.get("/").content.decode()
+    monkeypatch.setattr("brokers.controlplane.selectors.is_agent_gone", lambda: True)
+
+    for page in ("/", "/topics"):
+        shown = alice.get(page).content.decode()
+        assert "The agent of this host has ended" in shown
+        assert 'class="st warn" role="status">Agent away' in shown
+    assert "has ended" not in before
+
+
 def test_what_a_cluster_holds_stays_text(alice: Client) -> None:
     shown = cluster_rows.cluster(name="<script>alert(1)</script>")
     cluster_rows.change(shown, 8, "<img src=x onerror=alert(1)>")

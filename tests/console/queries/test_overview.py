@@ -21,7 +21,7 @@ def test_brokers_are_told_with_shape_and_word() -> None:
         (1, "127.0.0.1:9092", "ok", "Serving", 101, "a"),
         (2, "127.0.0.1:9093", "bad", "Fenced", 102, None),
     ]
-    assert data.bootstrap == "127.0.0.1:9092,127.0.0.1:9093"
+    assert data.bootstrap == ("127.0.0.1:9092", "127.0.0.1:9093")
 
 
 def test_a_healthy_cluster_needs_nothing() -> None:

@@ -70,3 +70,11 @@ def test_a_long_list_comes_in_pages() -> None:
     assert (second.first, second.last) == (PAGE_ROWS + 1, PAGE_ROWS + 5)
     assert (second.previous_page, second.next_page) == (1, None)
     assert beyond == second
+
+
+def test_a_filter_asks_for_no_character_that_no_name_has() -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "payments")
+
+    data = shown(contains=" pay\0ments ")
+
+    assert (data.filter, len(data.rows)) == ("payments", 1)

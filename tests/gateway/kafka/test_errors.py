@@ -59,6 +59,12 @@ def test_the_brokers_own_words_come_before_ours() -> None:
     )
 
 
+def test_what_the_broker_names_is_not_named_twice() -> None:
+    failed = failure("TOPIC_ALREADY_EXISTS", "topic orders", "Topic 'orders' already exists")
+
+    assert failed.message == "Topic 'orders' already exists"
+
+
 def test_librdkafkas_general_words_give_way_to_the_table() -> None:
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
 

@@ -3,7 +3,7 @@
 from django.core.management import BaseCommand, CommandError
 
 from brokers.controlplane.agent.daemon import run
-from brokers.controlplane.agent.home import HomeInUse
+from brokers.controlplane.agent.home import HomeDamaged, HomeInUse
 
 
 class Command(BaseCommand):
@@ -14,5 +14,5 @@ class Command(BaseCommand):
     def handle(self, *_: object, **__: object) -> None:
         try:
             run()
-        except HomeInUse as error:
+        except (HomeInUse, HomeDamaged) as error:
             raise CommandError(str(error)) from error

@@ -166,6 +166,18 @@ def test_a_first_start_makes_the_home_and_a_second_finds_it(tmp_path: Path) -> N
     assert events.count("agent.started") == 2
 
 
+def test_what_an_agent_writes_is_its_owners_alone_whoever_starts_it(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with agent(tmp_path / "home") as started:
+            started.stop()
+    finally:
+        os.umask(before)
+
+    for name in ("cluster.db", "web.db", "agent-id"):
+        assert stat.S_IMODE((tmp_path / "home" / name).stat().st_mode) == 0o600
+
+
 def test_a_home_has_one_agent(tmp_path: Path) -> None:
     with agent(tmp_path / "home") as first:
         refused = subprocess.run(

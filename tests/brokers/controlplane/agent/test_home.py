@@ -36,6 +36,29 @@ def test_an_agent_keeps_its_id(tmp_path: Path) -> None:
     assert len(first) == 36
 
 
+@pytest.mark.parametrize("written", ["", "nonsense\n", "\0" * 37])
+def test_an_id_that_is_none_is_told_with_its_file(tmp_path: Path, written: str) -> None:
+    (tmp_path / home.ID_FILE).write_text(written)
+
+    with pytest.raises(home.HomeDamaged, match="agent-id holds no agent id"):
+        home.agent_id(tmp_path)
+
+
+def test_an_id_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[int, bool]] = []
+
+    def sync(handle: int) -> None:
+        synced.append((os.fstat(handle).st_size, (tmp_path / home.ID_FILE).exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    home.agent_id(tmp_path)
+
+    assert synced[0] == (37, False)
+    assert synced[1][1]
+
+
 def test_the_host_and_its_boot_have_names() -> None:
     assert home.host_name()
     assert len(home.boot_id()) in {0, 36}

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import stat
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -264,6 +265,85 @@ def test_a_reader_that_stops_reading_holds_up_nobody(database: str, tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(agent_membership, 0.01)
         run(tmp_path / "agent.sock", story)
+
+
+def test_a_broker_is_heard_while_more_calls_wait_than_may(database: str, tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    async def story(agent: Agent) -> None:
+        async with agent.connected() as broker:
+            registered = await broker.register()
+            slow = asyncio.create_task(agent.host.store.ask(gate.wait))
+            try:
+                calls = agent_server.MAX_CALLS + 3
+                for number in range(calls):
+                    await broker.send(link.Propose(request_no=number, proposals=()))
+                session = agent.host.membership.session_of(registered.broker_id)
+                assert session is not None
+                heard, session.deadline = session.deadline, 0.0
+                await broker.send(link.Pong())
+
+                # Those that are too many come back, and the answer to the ping was heard by then.
+                later = [await broker.receive() for _ in range(3)]
+                async with asyncio.timeout(SOON_S):
+                    while session.deadline < heard:  # noqa: ASYNC110 - it has no event
+                        await asyncio.sleep(0)
+            finally:
+                gate.set()
+                await slow
+            done = [await broker.receive() for _ in range(calls - 3)]
+
+        assert all(isinstance(each, link.Outcomes) and each.is_later for each in later)
+        assert not any(isinstance(each, link.Outcomes) and each.is_later for each in done)
+
+    run(tmp_path / "agent.sock", story)
+
+
+def test_calls_that_take_too_much_room_at_once_come_later(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_server, "MAX_CALL_BYTES", 1000)
+    gate = threading.Event()
+    large = Proposal(
+        id=secrets.token_bytes(16),
+        action=CreateTopic(name="t", assignments=((1,),) * 600),
+        actor="User:alice",
+    )
+
+    async def story(agent: Agent) -> None:
+        async with agent.connected() as broker:
+            await broker.register()
+            slow = asyncio.create_task(agent.host.store.ask(gate.wait))
+            try:
+                for number in range(2):
+                    await broker.send(link.Propose(request_no=number, proposals=(large,)))
+                second = await broker.receive()
+            finally:
+                gate.set()
+                await slow
+            first = await broker.receive()
+            await broker.send(link.Propose(request_no=2, proposals=(large,)))
+            third = await broker.receive()
+
+        said = [each for each in (first, second, third) if isinstance(each, link.Outcomes)]
+        assert [(each.request_no, each.is_later) for each in said] == [
+            (0, False),
+            (1, True),
+            (2, False),
+        ]
+
+    run(tmp_path / "agent.sock", story)
+
+
+def test_a_second_wish_to_follow_costs_the_connection(database: str, tmp_path: Path) -> None:
+    async def story(agent: Agent) -> None:
+        async with agent.connected() as broker:
+            await broker.register()
+            await broker.send(link.Follow(after=Position()), link.Follow(after=Position()))
+            while (message := await broker.receive()) is not None:
+                assert not isinstance(message, link.Outcomes)
+
+    run(tmp_path / "agent.sock", story)
 
 
 def test_the_socket_is_its_owners_alone_and_taken_over_from_the_dead(

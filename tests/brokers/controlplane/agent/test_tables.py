@@ -1,5 +1,6 @@
 """Tables and the first user: made when needed, and only then."""
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,3 +106,18 @@ def test_the_password_is_for_its_owner_only(home: Path) -> None:
     password = home / "secrets" / "admin-password"
     assert stat.S_IMODE(password.stat().st_mode) == 0o600
     assert stat.S_IMODE(password.parent.stat().st_mode) == 0o700
+
+
+def test_the_password_is_on_the_disk_before_its_user_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had_user: list[bool] = []
+    users = get_user_model().objects
+    monkeypatch.setattr(os, "fsync", lambda _handle: had_user.append(users.exists()))
+
+    with sqlite_databases(home):
+        tables.ensure_admin()
+
+        assert users.exists()
+    # The file, and the folder that names it.
+    assert had_user == [False, False]
