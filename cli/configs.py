@@ -21,7 +21,7 @@ def configs() -> None:
     """Describe and alter the configs of topics and brokers."""
 
 
-@configs.command("describe")
+@configs.command("describe", short_help="Show what is set for a topic or a broker.")
 @kind_argument
 @click.argument("name")
 @click.argument("keys", nargs=-1, metavar="[KEY]...")

@@ -85,7 +85,8 @@ def parse_time(text: str) -> Position:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return Position(kind=PositionKind.TIME, value=int(moment.timestamp() * 1000))
+    # No record is older than 1970, and what is below stands for other places than times.
+    return Position(kind=PositionKind.TIME, value=max(0, int(moment.timestamp() * 1000)))
 
 
 def parse_format(

@@ -15,8 +15,16 @@ from brokers.supervisor.output import readable, structured
 from cli.home import HOME_OPTION
 
 DEFAULT_LINES: Final = 100
+# As all commands say that what was named is not there.
+EXIT_NOT_FOUND: Final = 3
 # How often a followed file is looked at: a tenth of a second is at once for a reader.
 FOLLOW_SECONDS: Final = 0.1
+
+
+class NoSuchLog(click.ClickException):
+    """A component was named that is not in the home."""
+
+    exit_code = EXIT_NOT_FOUND
 
 
 @click.command()
@@ -35,7 +43,7 @@ def logs(*, home: Path, component: str | None, follow: bool, lines: int, raw: bo
     if not there:
         raise click.ClickException(f"{home} has no logs: nothing was ever started there")
     if component is not None and component not in there:
-        raise click.ClickException(f"{component} has no log in {home}; {', '.join(there)} have")
+        raise NoSuchLog(f"{component} has no log in {home}; {', '.join(there)} have")
     chosen = [component] if component else there
     tails = [Tail(name, place.log_file(name), lines) for name in chosen]
     try:

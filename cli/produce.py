@@ -80,7 +80,11 @@ class Making:
 )
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: by the key.")
 @click.option(
-    *("-t", "--timestamp"), type=click.IntRange(min=0), metavar="MS", help="Default: now."
+    *("-t", "--timestamp"),
+    # Librdkafka takes 0 for "now", so the first millisecond of 1970 cannot be sent.
+    type=click.IntRange(min=1),
+    metavar="MS",
+    help="Milliseconds since 1970, from 1 on. Default: now.",
 )
 @click.option("-z", "--compression", "codec", type=click.Choice(CODECS), default="none")
 @click.option("-c", "--count", type=click.IntRange(min=1), help="Stop after so many records.")

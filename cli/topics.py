@@ -42,7 +42,7 @@ def topics() -> None:
     """List, create, describe, alter and delete topics."""
 
 
-@topics.command("list")
+@topics.command("list", short_help="List topics, all or those that match a PATTERN.")
 @click.argument("pattern", required=False)
 @click.option("--exclude-internal", is_flag=True, help="Leave out topics that begin with __.")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
@@ -133,7 +133,7 @@ def create(
         show_json(done)
 
 
-@topics.command("describe")
+@topics.command("describe", short_help="Show topics with their partitions and offsets.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
@@ -175,7 +175,9 @@ def alter(
 ) -> None:
     """Give a topic more partitions, or change its configs."""
     if partitions is None and not edits:
-        raise click.UsageError("nothing to change: name --partitions, --set or --delete")
+        raise click.UsageError(
+            "nothing to change: name --partitions, --set, --delete, --append or --subtract"
+        )
     admin = Admin(connection)
     [before] = admin.describe([name])
     # Everything is checked before anything is changed.

@@ -34,6 +34,8 @@ from cli.home import HOME_OPTION
 # All components have their own limits; this is for the command that waits for them, on a slow
 # machine whose brokers read back what a crash left unflushed.
 HEALTHY_SECONDS: Final = 120
+# A supervisor that hangs up is gone within this, or it is healthy.
+HUNG_UP_SECONDS: Final = 5
 POSTGRES_SCHEMES: Final = frozenset({"postgres", "postgresql", "psql", "pgsql"})
 POSTGRES_PORT: Final = 5432
 HOW_TO_NAME_A_DATABASE: Final = (
@@ -64,7 +66,13 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="Of the first broker, the others take the next ones; 0 picks free ones.",
         ),
-        click.option("--brokers", default=DEFAULT_BROKERS, show_default=True, metavar="N"),
+        click.option(
+            "--brokers",
+            default=DEFAULT_BROKERS,
+            show_default=True,
+            metavar="N",
+            help="How many; each uses one core.",
+        ),
         HOME_OPTION,
     ):
         command = option(command)
@@ -116,6 +124,9 @@ def start(
     )
     try:
         check(options)
+    except StartRefused as refused:
+        raise click.UsageError(str(refused)) from refused
+    try:
         check_database(os.environ.get("DATABASE_URL", ""))
     except StartRefused as refused:
         raise click.ClickException(str(refused)) from refused
@@ -186,7 +197,13 @@ def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
         else:
             show(message.get("say", ""))
     if time.monotonic() < deadline:
-        return supervisor.wait() or 1
+        try:
+            return supervisor.wait(HUNG_UP_SECONDS) or 1
+        except subprocess.TimeoutExpired:
+            # It hangs up without a word only where we did not read: it lives, so all was healthy.
+            supervisor.returncode = 0
+            show("all is healthy; see `status`")
+            return 0
     supervisor.returncode = 1
     show(
         f"samsa: not all is healthy after {HEALTHY_SECONDS} s; what runs goes on starting:"

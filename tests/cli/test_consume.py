@@ -137,6 +137,7 @@ def test_ctrl_c_ends_the_reading_without_a_word(sh: Shell) -> None:
         ("0", Position(kind=PositionKind.OFFSET, value=0)),
         ("-5", Position(kind=PositionKind.TAIL, value=5)),
         ("s@5", Position(kind=PositionKind.TIME, value=5)),
+        ("s@1969-12-31", Position(kind=PositionKind.TIME, value=0)),
     ],
 )
 def test_a_place_is_read_as_kcat_reads_it(text: str, position: Position) -> None:

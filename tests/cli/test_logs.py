@@ -95,7 +95,7 @@ def test_an_unknown_component_is_answered_with_those_there_are(tmp_path: Path) -
 
     result = samsa("logs", "nobody", "--home", tmp_path)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "nobody has no log" in result.stderr
     assert "agent have" in result.stderr
 

@@ -139,7 +139,13 @@ def test_a_record_that_is_too_large_fails_and_counts_what_came_before(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["t", "a", "-l", "pyproject.toml"], ["t", "-D", ""], ["t", "-K", ""], ["t", "-z", "rot13"]],
+    [
+        ["t", "a", "-l", "pyproject.toml"],
+        ["t", "-D", ""],
+        ["t", "-K", ""],
+        ["t", "-z", "rot13"],
+        ["t", "a", "-t", "0"],
+    ],
 )
 def test_what_cannot_be_meant_is_a_wrong_command_line(arguments: list[str]) -> None:
     Shell("127.0.0.1:1").run(produce, *arguments, code=2)

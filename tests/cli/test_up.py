@@ -61,8 +61,8 @@ def test_an_empty_home_becomes_healthy_and_stops_without_a_trace_twice(tmp_path:
             result = samsa("status", "--json", "--home", tmp_path)
             assert result.exit_code == 0
             status = told(result)
-            # Ids are given in the order in which brokers come, and all come at once.
-            assert sorted(broker["id"] for broker in status["brokers"]) == [1, 2]
+            # All come at once, in any order; broker-1 is broker 1 all the same.
+            assert [broker["id"] for broker in status["brokers"]] == [1, 2]
             assert status["bootstrap"] in started.stdout
             password = tmp_path / "secrets" / "admin-password"
             assert password.stat().st_mode & 0o777 == 0o600
@@ -174,10 +174,25 @@ def test_a_start_that_takes_too_long_is_left_running_and_said_so(
         assert len(list(leftovers.marked(tmp_path))) == 3
 
 
+def test_a_supervisor_that_hangs_up_and_lives_is_healthy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up, "HUNG_UP_SECONDS", 0.1)
+    end = tmp_path / "end"
+    os.mkfifo(end)
+    program = f"import os; os.close(1); os.close(2); open({str(end)!r}).read()"
+
+    assert up.start_detached([sys.executable, "-c", program]) == 0
+
+    assert "all is healthy" in capsys.readouterr().out
+    with end.open("w"):
+        pass
+
+
 def test_an_address_of_the_network_needs_to_be_wanted(tmp_path: Path) -> None:
     result = samsa("up", "--home", tmp_path, "--bind", "10.1.2.3")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "add --insecure if that network is trusted" in result.stderr
 
 
