@@ -73,6 +73,13 @@ class PostgresServer:
         self.stop()
         self.start()
 
+    def started_at(self) -> str:
+        """Ask the server for the moment it was started."""
+        question = "SELECT pg_postmaster_start_time()"
+        told = self._ask("psql", "-U", "samsa", "-d", "postgres", "-Atc", question)
+        assert told.returncode == 0, told.stderr
+        return told.stdout.strip()
+
     def make_database(self, name: str) -> str:
         """Make an empty database; return its URL."""
         made = self._ask("createdb", "-U", "samsa", name)

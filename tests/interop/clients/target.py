@@ -1,39 +1,94 @@
 """The brokers that clients are pointed at: ours, and Apache Kafka's as the judge of the tests.
 
-What both answer is what a test may demand; a difference is a finding about us, or about the test.
+What all answer is what a test may demand; a difference is a finding about us, or about the test.
 """
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import running_cluster
 from tests.extras import requires
+from tests.interop.clients.outage import End, outage
 from tests.oracles.kafka_broker import KafkaBroker
+from tests.postgres import postgres_server
+from tests.scale import count
 
 # As the judge is set up: a topic that is only asked for is not made.
 SETTINGS = {"SAMSA_DEFAULTS": json.dumps({"auto.create.topics.enable": "false"})}
 
-Start = Callable[[Path, int], AbstractContextManager[str]]
+
+@contextmanager
+def calm() -> Iterator[End]:
+    """Be an outage in which nothing happens."""
+    yield lambda: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Running brokers."""
+
+    bootstrap: str
+    # What befalls them in the middle of a test; the test says when it begins and ends.
+    outage: Callable[[], AbstractContextManager[End]] = calm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A way to have brokers."""
+
+    name: str
+    # Takes a folder and the number of brokers.
+    start: Callable[[Path, int], AbstractContextManager[Target]]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def marks(self) -> pytest.MarkDecorator:
+        return requires(*self.needs)
 
 
 @contextmanager
-def samsa(folder: Path, brokers: int) -> Iterator[str]:
-    """Start a cluster of ours; hand over its addresses."""
+def samsa(folder: Path, brokers: int) -> Iterator[Target]:
+    """Start a cluster of ours as it comes, with SQLite."""
     with running_cluster(folder / "home", brokers=brokers, environment=SETTINGS) as cluster:
-        yield cluster.bootstrap
+        yield Target(bootstrap=cluster.bootstrap)
 
 
 @contextmanager
-def kafka(folder: Path, _brokers: int) -> Iterator[str]:
+def samsa_on_postgres(folder: Path, brokers: int, *, has_outages: bool) -> Iterator[Target]:
+    """Start a cluster of ours whose DATABASE_URL leads to a server of its own."""
+    with postgres_server() as server:
+        settings = {**SETTINGS, "DATABASE_URL": server.make_database("samsa")}
+        with running_cluster(folder / "home", brokers=brokers, environment=settings) as cluster:
+            assert not (cluster.folder / "cluster.db").exists()
+            trouble = partial(outage, cluster, server) if has_outages else calm
+            yield Target(bootstrap=cluster.bootstrap, outage=trouble)
+
+
+@contextmanager
+def kafka(folder: Path, _brokers: int) -> Iterator[Target]:
     """Start one node of Apache Kafka."""
     broker = KafkaBroker(folder)
     with broker.running():
-        yield broker.bootstrap
+        yield Target(bootstrap=broker.bootstrap)
 
 
-SAMSA = pytest.param(samsa, id="samsa")
-KAFKA = pytest.param(kafka, id="kafka", marks=requires("java", "maven-kafka"))
+SAMSA = Kind(name="samsa", start=samsa)
+KAFKA = Kind(name="kafka", start=kafka, needs=("java", "maven-kafka"))
+POSTGRES = Kind(
+    name="postgres",
+    start=partial(samsa_on_postgres, has_outages=False),
+    needs=("postgresql",),
+)
+OUTAGE = Kind(
+    name="outage",
+    start=partial(samsa_on_postgres, has_outages=True),
+    needs=("postgresql",),
+)
+# Who passes with outages would pass without, so at the desk those are enough.
+ON_POSTGRES = (OUTAGE, POSTGRES)[: count(1, 2)]
