@@ -234,7 +234,7 @@ def _table(
         columns.append(f"CPU, share of {names[1]}")
     rows = []
     for work in works:
-        found = [_measure(target, work) for target in targets]
+        found = [measure(target, work) for target in targets]
         row: list[Cell] = [work.name, work.target]
         for figures in found:
             row += [figures.cpu_us, figures.rate, figures.gb_per_second, figures.seen.p99_us]
@@ -251,7 +251,7 @@ def _latency(targets: list[Target]) -> Table:
     rows = []
     for work in LATENCY:
         for target in targets:
-            seen = _measure(target, work).seen
+            seen = measure(target, work).seen
             rows.append((work.name, target.name, seen.p50_us, seen.p99_us, work.target))
     return Table(
         title="latency of a produce request",
@@ -307,7 +307,12 @@ def _client_row(target: Target, work: ClientWork, topic: str, *, is_producer: bo
     ]
 
 
-def _measure(target: Target, work: Work) -> Figures:
+def bare_request(kernel: Target) -> Figures:
+    """What the first row of `PRODUCE` costs without a broker: the measure of the machine."""
+    return _best(kernel, _job(kernel, PRODUCE[0], "floor"))
+
+
+def measure(target: Target, work: Work) -> Figures:
     """The best of some rounds on a topic of its own, on warm pages."""
     topic = f"bench-{work.kind}-{work.bytes_each}-{work.partitions}-{work.connections}"
     target.make_topic(topic, work.partitions, durability=work.durability)

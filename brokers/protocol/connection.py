@@ -183,6 +183,14 @@ class Connection:
     def is_inside_frame(self) -> bool:
         return self._splitter.is_inside_frame
 
+    @property
+    def may_shortcut(self) -> bool:
+        """Whether the peer asks as nobody in particular, and between two frames.
+
+        Then a request may be answered without this machine having read it; see `reserve`.
+        """
+        return self.state is State.ANONYMOUS and not self._splitter.is_inside_frame
+
     # -- bytes in --------------------------------------------------------------------------------
 
     def room(self, shared: memoryview) -> memoryview:
@@ -252,6 +260,19 @@ class Connection:
         size = sum(map(len, body))
         head = response_head(request.api, request.version, request.correlation_id, size)
         return self._in_order(request.place, [head, *body], size)
+
+    def reserve(self) -> int:
+        """A place in the order of answers for a request that this machine has not read.
+
+        Not needed where nothing waits and the answer is given on the spot.
+        """
+        place = self._next_place
+        self._next_place = place + 1
+        return place
+
+    def answer_reserved(self, place: int, frame: list[Sized]) -> list[Sized]:
+        """The same as `answer`, for a whole frame in a place that was reserved."""
+        return self._in_order(place, frame, sum(map(len, frame)))
 
     def answer_token(self, token: RawToken, reply: bytes) -> list[Sized]:
         size = len(reply)

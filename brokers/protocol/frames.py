@@ -95,7 +95,17 @@ class FrameSplitter:
     here, and `resume` yields its frames later.
     """
 
-    __slots__ = ("_buffers", "_frame", "_head", "_held", "_received", "_shared", "is_held", "limit")
+    __slots__ = (
+        "_buffers",
+        "_frame",
+        "_head",
+        "_held",
+        "_received",
+        "_shared",
+        "is_held",
+        "is_inside_frame",
+        "limit",
+    )
 
     def __init__(self, buffers: FrameBuffers, limit: int = MAX_FRAME_BYTES) -> None:
         self.limit = limit  # may be raised once the peer is known
@@ -106,11 +116,9 @@ class FrameSplitter:
         self._frame: memoryview | None = None  # the frame being received in pieces
         self._received = 0  # bytes of it that are there
         self._shared: memoryview | None = None  # where the last room was given
-
-    @property
-    def is_inside_frame(self) -> bool:
-        """Whether the peer owes bytes: what tells a slow sender from an idle one."""
-        return self._frame is not None or bool(self._head)
+        # Whether the peer owes bytes: what tells a slow sender from an idle one. Kept up to date
+        # instead of found out, since it is asked before every read.
+        self.is_inside_frame = False
 
     def room(self, shared: memoryview) -> memoryview:
         """Where to put the next bytes."""
@@ -133,12 +141,14 @@ class FrameSplitter:
             assert self._shared is not None, "bytes were received before room was asked for"
             end = len(self._head) + count
             self._head = b""
+            self.is_inside_frame = False
             yield from self._split(self._shared, end)
             return
         self._buffers.charge(frame, count)
         self._received += count
         if self._received == len(frame):
             self._frame = None
+            self.is_inside_frame = False
             self._buffers.settle(self._received)
             yield frame
             self._buffers.keep_warm(frame)
@@ -146,6 +156,9 @@ class FrameSplitter:
     def resume(self) -> Iterator[memoryview]:
         """The frames that were held, until the owner holds again; to be used up."""
         self.is_held = False
+        if not self._held:
+            # What has begun of the next frame, or of its size, stays as it is.
+            return
         held, self._held = memoryview(self._held), b""
         yield from self._split(held, len(held))
 
@@ -165,6 +178,7 @@ class FrameSplitter:
             position = start + size
             yield source[start:position]
         self._head = bytes(source[position:end])
+        self.is_inside_frame = position < end
 
     def _begin(self, tail: memoryview, size: int) -> None:
         frame = self._buffers.take(size)
@@ -172,10 +186,12 @@ class FrameSplitter:
         frame[: len(tail)] = tail
         self._frame = frame
         self._received = len(tail)
+        self.is_inside_frame = True
 
     def close(self) -> None:
         """The connection is gone.  Pages are not reused: a late reader may still look at them."""
         if self._frame is not None:
             self._buffers.settle(self._received)
             self._frame = None
+        self.is_inside_frame = False
         self._held = b""

@@ -9,7 +9,7 @@ answer, unchanged, so that a broker notices an agent's restart only by its silen
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, assert_never
 
@@ -102,9 +102,10 @@ class AgentLink:
         self._connection: _Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._backlog: Backlog | None = None
+        # Of the newest update that has arrived, whoever took it.
+        self._seen = Position()
         # Something for the reader of the backlog: an update, or the reason why there are no more.
         self._arrived = asyncio.Event()
-        self._taken = asyncio.Event()
         self._failure: Exception | None = None
         self._calls: dict[int, _Call] = {}
         self._last_call = 0
@@ -127,6 +128,7 @@ class AgentLink:
         connection, registered = await self._connect(registration)
         self._registration, self._registered = registration, registered
         self._failure, self._applied = None, 0
+        self._seen = registration.position
         self._opened = connection
         self._task = asyncio.create_task(self._keep_up(connection), name="agent link")
         self._task.add_done_callback(self._ended)
@@ -145,7 +147,6 @@ class AgentLink:
             while self._backlog is backlog:
                 update = backlog.take()
                 if update is not None:
-                    self._taken.set()
                     yield update
                     continue
                 if self._failure is not None:
@@ -250,7 +251,13 @@ class AgentLink:
             await asyncio.sleep(pause * self._random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             try:
-                connection, registered = await self._connect(registration)
+                # With what has been seen, so that a store that was set back refuses it, and does
+                # not take it for a new broker.
+                connection, registered = await self._connect(
+                    replace(
+                        registration, applied_version=self._seen.version, applied_id=self._seen.id
+                    )
+                )
             except ConnectionError as error:
                 self._log.limited("agent_link.not_connected", "not connected", error=str(error))
             except KafkaError as error:
@@ -309,10 +316,12 @@ class AgentLink:
             backlog = self._backlog
             if update is None or backlog is None:
                 continue
-            while backlog.is_full and self._backlog is backlog:
-                self._taken.clear()
-                await self._taken.wait()
+            if backlog.is_full:
+                # To wait for the reader would leave pings without answers, and the broker for dead.
+                backlog.begin_anew()
+                raise ConnectionError("the changes came faster than they were taken")
             backlog.put(update)
+            self._seen = update.position
             if isinstance(update, ClusterImage) and len(update.topics) >= FROZEN_FROM_TOPICS:
                 gc.freeze()
             self._arrived.set()
@@ -347,7 +356,6 @@ class AgentLink:
         """Tell the reader why nothing comes."""
         self._failure = error
         self._arrived.set()
-        self._taken.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -1,10 +1,11 @@
 """A whole broker, in whatever process and over whatever store: its parts, its start and its end.
 
-Puts parts together and decides nothing that they decide. The order is the point. The port opens
-first, so that clients are answered, with errors to try again on, while logs recover; the broker
-serves data once it has registered and has applied all that was decided by then. At the end the door
-closes first and the logs last, after the last answer; a log dir that failed is not closed at all,
-so that the next start does not take it for clean.
+Puts parts together and decides nothing that they decide. The order is the point. The port is taken
+first, since the broker registers with it, and opens last, as in Kafka: once this broker knows that
+the cluster has let it in. Before that it could only say that nobody leads anything, and there are
+clients that believe it for minutes; who is refused a connection asks another broker, or again. At
+the end the door closes first and the logs last, after the last answer; a log dir that failed is not
+closed at all, so that the next start does not take it for clean.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ from brokers.replication.replicas import Replicas
 from brokers.server.context import Context
 from brokers.server.descriptors import for_clients
 from brokers.server.dispatch import Dispatch, HandlerModule
+from brokers.server.express.lanes import Lane
 from brokers.server.fetch_sessions import FetchSessions
 from brokers.server.identity import ForeignLogDir, Identity, claim, read_identity, registration
 from brokers.server.inspection_port import InspectionPort
@@ -84,6 +86,7 @@ class Broker:
         *,
         store: MetadataStore,
         modules: Iterable[HandlerModule],
+        lanes: Iterable[type[Lane]] = (),
         clock: Clock,
         log: Log,
         files: Files | None = None,
@@ -97,6 +100,8 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self.ready: asyncio.Future[Ready] = self._loop.create_future()
+        # What may be wrong with the configuration is found before the log dir gives up its mark.
+        limits, secret = _limits(config), _secret(config)
         self._log_dir, self._identity = self._open_log_dir()
         self._flusher = Flusher(self._loop, on_log_dir_failed=self.fail)
         self.replicas = Replicas(
@@ -118,11 +123,11 @@ class Broker:
             fetch_sessions=FetchSessions(clock=clock),
             producer_ids=ProducerIds(),
         )
-        self._dispatch = Dispatch(self.context, modules, log)
+        self._dispatch = Dispatch(self.context, modules, log, lanes=lanes)
         self.listener = Listener(
-            self._dispatch, limits=_limits(config), clock=clock, metrics=self.metrics, log=log
+            self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
         )
-        self._inspection = InspectionPort(self.context, secret=_secret(config), log=log)
+        self._inspection = InspectionPort(self.context, secret=secret, log=log)
         self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
         self.port = 0
         self.is_clean = False  # whether the last end left a log dir that needs no recovery
@@ -148,7 +153,7 @@ class Broker:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The broker's life: opens the port at once, and ends with the block."""
+        """The broker's life: takes the port at once, and ends with the block."""
         self._log_what_is_aside()
         self._flusher.start()
         chores = [
@@ -158,7 +163,7 @@ class Broker:
         try:
             # The tasks take their first step, so that the first request finds the dispatch there.
             await asyncio.sleep(0)
-            await self._open_ports()
+            await self._take_ports()
             self._loop_delay.start()
             chores.append(self._loop.create_task(self._serve()))
             for task in chores:
@@ -173,29 +178,30 @@ class Broker:
         path = self.config.log_dir
         try:
             os.makedirs(path, mode=0o750, exist_ok=True)  # noqa: PTH103 - paths are strings here
+            # First, since a log dir that is opened and not closed has to be recovered.
+            identity = read_identity(self._files, path)
             log_dir = LogDir(
                 path,
                 files=self._files,
                 handles=Handles(self._files),
                 config_for=before_metadata,
             )
-            return log_dir, read_identity(self._files, path)
         except (LogDirInUse, StorageCorrupt) as error:
             raise StartFailed(str(error)) from error
         except (LogDirFailed, KafkaError, OSError) as error:
             raise StartFailed(
                 f"log dir {path} cannot be used: {error}; check its owner, its mode and its disk"
             ) from error
+        return log_dir, identity
 
-    async def _open_ports(self) -> None:
+    async def _take_ports(self) -> None:
         config = self.config
         try:
-            self.port = self.listener.open(config.bind, config.port)
+            self.port = self.listener.bind(config.bind, config.port)
             if config.secret_file:
                 await self._inspection.open(config.bind, config.inspection_port)
         except (BindFailed, OSError) as error:
             raise StartFailed(str(error)) from error
-        self._log.info("listener.opened", host=config.bind, port=self.port)
 
     async def _serve(self) -> None:
         """Recovers the logs, registers, and follows the cluster for ever."""
@@ -268,6 +274,7 @@ class Broker:
             inspection_port=self._inspection.port,
             rack=config.defaults.get("broker.rack"),
             clean_epoch=self._log_dir.clean_broker_epoch,
+            wanted_id=config.wanted_id,
         )
         deadline = self._clock.monotonic() + DUPLICATE_SECONDS
         while True:
@@ -298,13 +305,25 @@ class Broker:
         context.image = image
         await self.replicas.apply(image, context.broker_id)
         self.metrics.partitions = len(self.replicas)
-        if not context.is_serving and image.version >= registered.version:
+        if image.version >= registered.version:
             context.is_serving = True
-            self._announce()
+        if not self.ready.done() and self._is_let_in(image):
+            self._open_door()
         context.applied(image.version)
         self._store.applied(image.version)
 
-    def _announce(self) -> None:
+    def _is_let_in(self, image: ClusterImage) -> bool:
+        broker = image.brokers.get(self.context.broker_id)
+        if broker is None or broker.epoch != self.context.broker_epoch:
+            return False
+        return not broker.is_fenced
+
+    def _open_door(self) -> None:
+        try:
+            self.listener.listen()
+        except BindFailed as error:
+            raise StartFailed(str(error)) from error
+        self._log.info("listener.opened", host=self.config.bind, port=self.port)
         ready = Ready(
             id=self.context.broker_id,
             host=self.config.advertised_host,
@@ -348,8 +367,15 @@ class Broker:
                 async with asyncio.timeout(FAILED_FLUSH_SECONDS):
                     await self._flusher.stop()
             return
-        self.is_clean = await self.replicas.close(broker_epoch=self.context.broker_epoch)
+        self.is_clean = await self.replicas.close(broker_epoch=self._epoch_of_end())
         self._log.info("broker.stopped", clean=self.is_clean)
+
+    def _epoch_of_end(self) -> int:
+        """The epoch that the next start must name to be taken for the one after a clean end."""
+        before = self._log_dir.clean_broker_epoch
+        is_registered = self.context.broker_epoch >= 0
+        # A start that came to nothing has left all as it was.
+        return self.context.broker_epoch if is_registered or before is None else before
 
     def _report(self, event: str, error: Exception) -> None:
         self._log.limited(event, type(error).__name__, error=error)

@@ -13,17 +13,23 @@ from brokers.protocol.schema import Message
 from brokers.server.peers import Peer
 
 
+class Closing(Protocol):
+    """What may want to know that a connection is gone."""
+
+    def channel_closed(self) -> None: ...
+
+
 class Channel(Protocol):
     """What a call needs of the connection by which it came."""
 
     peer: Peer
     is_closed: bool
 
-    def watch(self, call: "Call") -> None:
+    def watch(self, call: Closing) -> None:
         """The call wants to be told when the connection is gone."""
         ...
 
-    def unwatch(self, call: "Call") -> None: ...
+    def unwatch(self, call: Closing) -> None: ...
 
     def answered(self, call: "Call", message: Message) -> None: ...
 

@@ -17,7 +17,9 @@ from brokers.protocol.connection import Connection, RawToken
 from brokers.protocol.errors import ProtocolError
 from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
-from brokers.server.call import Call
+from brokers.server.call import Call, Closing
+from brokers.server.express.lanes import Answer
+from brokers.server.express.late import LateAnswer
 from brokers.server.file_range import FileRange, release_all
 from brokers.server.output import FileShrank, Output
 from brokers.server.peers import Peer
@@ -31,6 +33,10 @@ MAX_OUTPUT_BYTES: Final = 1024 * 1024
 RESUME_OUTPUT_BYTES: Final = MAX_OUTPUT_BYTES // 4
 # What all connections together may have waiting before those that have something wait, too.
 MAX_TOTAL_OUTPUT_BYTES: Final = 256 * 1024 * 1024
+
+# A request of which so much is missing does not fit where all connections receive, and the next one
+# will not either.
+BULK_BYTES: Final = 224 * 1024
 
 # Why a connection ended: the words of the log and of the metric.
 GONE: Final = "client gone"
@@ -54,6 +60,9 @@ class Client:
         "_is_stopping",
         "_is_writing",
         "_listener",
+        "_receive",
+        "_send_bytes",
+        "_sends_bulk",
         "_socket",
         "_watching",
         "frame_mark",
@@ -71,7 +80,7 @@ class Client:
     ) -> None:
         self.peer = peer
         self.machine = machine
-        self.output = Output(sock)
+        self.output = Output(sock, listener.scratch)
         self.is_closed = False
         self.requests = 0
         self.last_active = 0.0  # monotonic seconds
@@ -79,14 +88,18 @@ class Client:
         self.frame_mark = -1
         self.frame_since = 0.0
         self._socket = sock
+        # Bound once for the hottest path.
+        self._receive = sock.recv_into
+        self._send_bytes = sock.send
         self._listener = listener
         self._counted = 0  # of the output, in what all connections together have waiting
         self._in_turn = False
+        self._sends_bulk = False  # its last request was a large one
         self._is_flushing = False  # a flush at the end of the turn is asked for
         self._is_reading = False
         self._is_writing = False
         self._is_stopping = False
-        self._watching: set[Call] | None = None
+        self._watching: set[Closing] | None = None
         # Files of answers that wait in the machine for their turn.
         self._held_ranges: set[FileRange] | None = None
 
@@ -98,7 +111,7 @@ class Client:
     def start(self, now: float) -> None:
         self.last_active = now
         self._is_reading = True
-        self._listener.loop.add_reader(self._socket, self._readable)
+        self._listener.readers.add(self._socket, self._readable)
 
     # -- bytes in --------------------------------------------------------------------------------
 
@@ -106,10 +119,14 @@ class Client:
         if self.is_closed:
             return
         listener, machine = self._listener, self.machine
-        is_between = not machine.is_inside_frame
+        may_shortcut = machine.may_shortcut
+        is_between = may_shortcut or not machine.is_inside_frame
         try:
-            room = listener.shared if is_between else machine.room(listener.shared)
-            count = self._socket.recv_into(room)
+            if is_between:
+                room = listener.first_room if self._sends_bulk else listener.shared
+            else:
+                room = machine.room(listener.shared)
+            count = self._receive(room)
         except BlockingIOError:
             return
         except OSError:
@@ -120,9 +137,23 @@ class Client:
             return
         self.last_active = now = listener.now()
         listener.metrics.bytes_in += count
+        if may_shortcut:
+            try:
+                answer = listener.express(listener.received, room, count, now)
+            except Exception as error:  # noqa: BLE001 - as for every handler's bug
+                listener.bug(error)
+                self.close(FAILED)
+                return
+            if answer is not None:
+                self.requests += 1
+                self._take(answer)
+                return
         if not is_between:
+            if len(room) > BULK_BYTES:
+                self._sends_bulk = True
             self._serve(machine.received(count), now)
             return
+        self._sends_bulk = False
         try:
             request = machine.only_request(room, count)
         except ProtocolError as error:
@@ -133,6 +164,40 @@ class Client:
         else:
             machine.room(room)
             self._serve(machine.received(count), now)
+
+    def _take(self, answer: Answer) -> None:
+        """Sends the answer of a lane, or keeps its place until it is there."""
+        machine = self.machine
+        is_first = not machine.waiting and not self.output.size
+        if is_first and type(answer) is bytes:
+            try:
+                count = self._send_bytes(answer)
+            except BlockingIOError:
+                count = 0
+            except OSError as error:
+                self._gone(error)
+                return
+            self._listener.metrics.bytes_out += count
+            if count != len(answer):
+                self.output.add([memoryview(answer)[count:]])
+                self._flush()
+        elif is_first and type(answer) is list:
+            self.output.add(answer)
+            self._flush()
+        else:
+            place = machine.reserve()
+            if isinstance(answer, LateAnswer):
+                answer.begin(self, place)
+            else:
+                self.deliver_reserved(place, [answer] if isinstance(answer, bytes) else answer)
+            if not machine.can_read:
+                self._stop_reading()
+                self._flush_soon()
+        if self._is_writing and not self.is_closed:
+            waiting = self.output.size
+            if waiting > MAX_OUTPUT_BYTES or self._listener.is_crowded:
+                machine.is_choked = True
+                self._stop_reading()
 
     def _serve(self, requests: Iterable[Request | RawToken], now: float) -> None:
         """Handles requests, and sends at the end what they have been answered at once."""
@@ -163,6 +228,10 @@ class Client:
             if not self._is_writing:
                 self._flush_soon()  # nothing else would look again when all was sent at once
 
+    def _gone(self, error: OSError) -> None:
+        # A disk that cannot be read says so by the same call as a peer that is gone.
+        self.close(GONE, detail=None if isinstance(error, ConnectionError) else str(error))
+
     def _refuse(self, error: ProtocolError) -> None:
         """Ends a connection that said what cannot be; what was asked before is answered."""
         self._flush()
@@ -192,6 +261,16 @@ class Client:
         elif self._in_turn and not self._is_writing and not self._held_ranges:
             self.output.add(ready)
             return
+        self._send(ready)
+
+    def deliver_reserved(self, place: int, frame: list[Sized]) -> None:
+        """Sends a whole answer in a place that was reserved for it, when its turn comes."""
+        if self.is_closed:
+            release_all(frame)
+            return
+        ready = self.machine.answer_reserved(place, frame)
+        if not ready:
+            self._hold(frame)
         self._send(ready)
 
     def skipped(self, call: Call) -> None:
@@ -260,8 +339,7 @@ class Client:
             self.close(FAILED, detail=str(error))
             return False
         except OSError as error:
-            # A disk that cannot be read says so by the same call as a peer that is gone.
-            self.close(GONE, detail=None if isinstance(error, ConnectionError) else str(error))
+            self._gone(error)
             return False
         except Exception as error:  # noqa: BLE001 - else the loop would call again, for ever
             self._listener.bug(error)
@@ -274,7 +352,7 @@ class Client:
     def _stop_reading(self) -> None:
         if self._is_reading:
             self._is_reading = False
-            self._listener.loop.remove_reader(self._socket)
+            self._listener.readers.remove(self._socket)
 
     def _go_on(self) -> None:
         """Something was answered or sent: reads on, or ends where the broker stops."""
@@ -288,7 +366,7 @@ class Client:
         self.machine.is_choked = self.output.size > bound
         if self.machine.can_read:
             self._is_reading = True
-            self._listener.loop.add_reader(self._socket, self._readable)
+            self._listener.readers.add(self._socket, self._readable)
             # What was received before may be all that the peer will ever send.
             self._serve(self.machine.resume(), self._listener.now())
 
@@ -300,12 +378,12 @@ class Client:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def watch(self, call: Call) -> None:
+    def watch(self, call: Closing) -> None:
         if self._watching is None:
             self._watching = set()
         self._watching.add(call)
 
-    def unwatch(self, call: Call) -> None:
+    def unwatch(self, call: Closing) -> None:
         assert self._watching is not None, "nobody watched"
         self._watching.discard(call)
 
@@ -326,7 +404,7 @@ class Client:
         self.is_closed = True
         listener = self._listener
         if self._is_reading:
-            listener.loop.remove_reader(self._socket)
+            listener.readers.remove(self._socket)
         if self._is_writing:
             listener.loop.remove_writer(self._socket)
         self._socket.close()

@@ -5,17 +5,19 @@ the store from the tables of `cluster`. Refused here is what contradicts itself,
 asked elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import Action, AlterConfigs, ConfigEdit, ConfigOperation, Outcome
 from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.server.admin_outcomes import outcomes_of, refusal, repeated, shown
+from brokers.server.admin_outcomes import error_fields, outcomes_of, refusal, repeated, shown
 from brokers.server.call import Call
 from brokers.server.context import Context
+
+A = TypeVar("A")
 
 # The requests carry no time limit; clients give them 30 s and repeat them then.
 ALTER_TIMEOUT_MS: Final = 20_000
@@ -88,17 +90,34 @@ def check_is_here(context: Context, name: str) -> None:
 
 
 async def alter(
-    context: Context, call: Call, alterations: Sequence[Alteration], *, validate_only: bool
-) -> list[Outcome]:
-    """What became of each resource, in order: of one, all keys change or none."""
+    context: Context,
+    call: Call,
+    alterations: Sequence[Alteration],
+    answer: Callable[..., A],
+    *,
+    validate_only: bool,
+) -> list[A]:
+    """The answer about each resource, in order: of one, all keys change or none."""
     twice = repeated(_key(alteration) for alteration in alterations)
     parts = [
         _part(context, alteration, is_repeated=_key(alteration) in twice)
         for alteration in alterations
     ]
-    return await outcomes_of(
+    outcomes = await outcomes_of(
         context, call, parts, timeout_ms=ALTER_TIMEOUT_MS, validate_only=validate_only
     )
+    answers = []
+    for alteration, outcome in zip(alterations, outcomes, strict=True):
+        error, message = error_fields(outcome)
+        answers.append(
+            answer(
+                error_code=error,
+                error_message=message,
+                resource_type=alteration.kind,
+                resource_name=alteration.name,
+            )
+        )
+    return answers
 
 
 def _key(alteration: Alteration) -> str:

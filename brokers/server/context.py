@@ -7,7 +7,7 @@ or has not applied what the cluster had decided by then, leads nothing.
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Final
 
 from brokers.clock import Clock
@@ -43,6 +43,7 @@ class Context:
         "clock",
         "cluster_id",
         "config",
+        "encoded_versions",
         "fetch_sessions",
         "image",
         "is_serving",
@@ -83,6 +84,8 @@ class Context:
         self.is_serving = False
         # The rows served on the listener, by key; filled in by dispatch.
         self.apis: Mapping[int, Api] = {}
+        # The answers to ApiVersions, by version; filled in as they are asked for.
+        self.encoded_versions: dict[int, list[Sized]] = {}
         self._applied = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 

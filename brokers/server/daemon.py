@@ -15,12 +15,13 @@ from contextlib import suppress
 from typing import Any, Final
 
 from brokers.clock import SystemClock
-from brokers.config import BrokerConfig, ConfigError, broker_config
+from brokers.cluster import broker_configs
+from brokers.config import NUMBERS, BrokerConfig, ConfigError, broker_config
 from brokers.server.agent_link import AgentLink
 from brokers.server.broker import Broker, Ready, StartFailed
 from brokers.server.descriptors import raise_limit
 from brokers.server.logs import Log
-from brokers.server.served import HANDLERS
+from brokers.server.served import HANDLERS, LANES
 from brokers.storage.errors import LogDirFailed
 
 STOPPED: Final = 0
@@ -38,6 +39,7 @@ def main() -> int:
     journal = Log(clock, component="broker", pid=os.getpid())
     try:
         config = broker_config()
+        check_defaults(config)
     except ConfigError as error:
         journal.error("broker.misconfigured", error=error)
         return MISCONFIGURED
@@ -45,12 +47,25 @@ def main() -> int:
     return asyncio.run(_live(config, clock, journal))
 
 
+def check_defaults(config: BrokerConfig) -> None:
+    """Refuses broker configs that are none, before anything goes by them."""
+    for key, text in config.defaults.items():
+        row = broker_configs.ROWS.get(key)
+        if row is None and key not in NUMBERS:
+            raise ConfigError(f"SAMSA_DEFAULTS names {key!r}, and there is no such broker config")
+        wrong = None if row is None else row.wrong(text)
+        if wrong is not None:
+            raise ConfigError(f"{key} is {text!r} in SAMSA_DEFAULTS, and that {wrong}")
+        if key in NUMBERS and config.number(key) < 1:
+            raise ConfigError(f"{key} is {text!r} in SAMSA_DEFAULTS; it must be at least 1")
+
+
 async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: _note_stray(journal, context))
     link = AgentLink(config.agent_socket, clock=clock, log=journal)
     try:
-        broker = Broker(config, store=link, modules=HANDLERS, clock=clock, log=journal)
+        broker = Broker(config, store=link, modules=HANDLERS, lanes=LANES, clock=clock, log=journal)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, broker.stop)
         broker.ready.add_done_callback(lambda ready: _settle(config, ready.result()))

@@ -18,13 +18,16 @@ from brokers.protocol.schema import Message
 from brokers.server.call import Call
 from brokers.server.client import Client
 from brokers.server.context import Context
+from brokers.server.express.lanes import Express, Lane
 from brokers.server.file_range import release_all
 from brokers.server.logs import Log
 from brokers.server.metrics import Histogram
 from brokers.server.quirks import MENDS
 from brokers.server.served_api import Served
 
-# Handlers that may wait for the cluster's metadata at the same time.
+# Coroutines that may run at the same time in a queue. There is one for those that may wait for the
+# cluster's metadata, so that an agent that hangs keeps no reader from its offsets, and one for
+# those that only let others have their turn.
 MAX_RUNNING: Final = 64
 # Requests that may wait for one of those to end; each holds a decoded request of an admin's size.
 MAX_WAITING: Final = 10_000
@@ -39,13 +42,24 @@ class HandlerModule(Protocol):
     def handle(self) -> Callable[..., Any]: ...
 
 
+class Queue:
+    """Coroutines that run, and requests that wait until one of them ends."""
+
+    __slots__ = ("running", "waiting")
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.waiting: deque[tuple[Route, Call, Message]] = deque()
+
+
 class Route:
     """One API that is served here."""
 
-    __slots__ = ("api", "codecs", "handle", "is_async", "mend", "seconds")
+    __slots__ = ("api", "codecs", "handle", "is_async", "mend", "queue", "seconds")
 
-    def __init__(self, module: HandlerModule, api: Api, seconds: Histogram) -> None:
+    def __init__(self, module: HandlerModule, api: Api, seconds: Histogram, queue: Queue) -> None:
         self.api = api
+        self.queue = queue
         self.handle: Callable[..., Any] = module.handle
         self.is_async = inspect.iscoroutinefunction(module.handle)
         self.seconds = seconds
@@ -69,21 +83,29 @@ class Route:
 class Dispatch:
     """Routes of all APIs that are given; needs `run` to be running for those with coroutines."""
 
-    def __init__(self, context: Context, modules: Iterable[HandlerModule], log: Log) -> None:
+    def __init__(
+        self,
+        context: Context,
+        modules: Iterable[HandlerModule],
+        log: Log,
+        *,
+        lanes: Iterable[type[Lane]] = (),
+    ) -> None:
         self._context = context
         self._log = log
         self._now = context.clock.monotonic
         self._routes: dict[int, Route] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        self._running = 0
-        self._waiting: deque[tuple[Route, Call, Message]] = deque()
+        queues = {waits: Queue() for waits in (False, True)}
         for module in modules:
             api = module.SERVED.api()
             assert api.key not in self._routes, f"{api.name} has two handlers"
             seconds = context.metrics.requests_of(api.name)
-            self._routes[api.key] = Route(module, api, seconds)
+            self._routes[api.key] = Route(module, api, seconds, queues[module.SERVED.waits])
         self.apis = {key: route.api for key, route in self._routes.items()}
         context.apis = self.apis
+        # The way around all of this, for what needs none of it.
+        self.express = Express(context, self.apis, lanes)
 
     async def run(self) -> None:
         """Runs the handlers that wait, until it is cancelled; they are cancelled with it."""
@@ -142,16 +164,17 @@ class Dispatch:
         return buffers
 
     def _enqueue(self, route: Route, call: Call, message: Message) -> None:
-        if self._running < MAX_RUNNING:
+        queue = route.queue
+        if queue.running < MAX_RUNNING:
             self._start(route, call, message)
-        elif len(self._waiting) < MAX_WAITING:
-            self._waiting.append((route, call, message))
+        elif len(queue.waiting) < MAX_WAITING:
+            queue.waiting.append((route, call, message))
         else:
             call.disconnect(f"more than {MAX_WAITING} requests wait to be handled")
 
     def _start(self, route: Route, call: Call, message: Message) -> None:
         assert self._tasks is not None, "the dispatch does not run"
-        self._running += 1
+        route.queue.running += 1
         self._tasks.create_task(self._run(route, call, message))
 
     async def _run(self, route: Route, call: Call, message: Message) -> None:
@@ -163,11 +186,12 @@ class Dispatch:
             if answer is not None:
                 call.answer(answer)
         finally:
-            self._running -= 1
-            while self._waiting and self._running < MAX_RUNNING:
-                route, call, message = self._waiting.popleft()
+            queue = route.queue
+            queue.running -= 1
+            while queue.waiting and queue.running < MAX_RUNNING:
+                following, call, message = queue.waiting.popleft()
                 if call.is_open:
-                    self._start(route, call, message)
+                    self._start(following, call, message)
 
     def _failed(self, call: Call, error: Exception) -> None:
         self._note(call, error)

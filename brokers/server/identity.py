@@ -57,6 +57,7 @@ def registration(
     inspection_port: int,
     rack: str | None,
     clean_epoch: int | None,
+    wanted_id: int = -1,
 ) -> Registration:
     """How this process makes itself known; each call is a new incarnation."""
     return Registration(
@@ -64,6 +65,7 @@ def registration(
         host=host,
         port=port,
         broker_id=identity.broker_id,
+        wanted_id=wanted_id,
         cluster_id=identity.cluster_id,
         log_dir_id=identity.directory_id,
         rack=rack,

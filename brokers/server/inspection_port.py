@@ -1,13 +1,15 @@
 """The port by which operators and the console look into a running broker, over HTTP.
 
 Knows pages, and nothing of what is in them. Whoever asks must know the cluster's secret, but for
-`/health`, which says no more than yes or no. A page is made in pieces: after each millisecond of
+`/health`, which says no more than yes or no; where all places are taken, who has not shown it makes
+room. A page is made in pieces: after each millisecond of
 work clients of the broker have their turn, and a reader that is slow holds no more than a piece.
 """
 
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -48,6 +50,8 @@ class InspectionPort:
         self._feed = Feed(context)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        # Those whose peers have not shown the secret, the oldest first.
+        self._strangers: dict[asyncio.Task[None], None] = {}
         self._pages: dict[str, Callable[[dict[str, list[str]]], Awaitable[Page]]] = {
             "/metrics": self._metrics,
             "/feed": self._steps,
@@ -72,17 +76,31 @@ class InspectionPort:
         task = asyncio.current_task()
         assert task is not None, "a connection is served by a task"
         self._tasks.add(task)
+        self._strangers[task] = None
         try:
-            if len(self._tasks) <= MAX_CONNECTIONS:
+            if len(self._tasks) <= MAX_CONNECTIONS or self._made_room_for(task):
                 await self._serve(reader, writer)
+        except ConnectionError:
+            pass  # the peer hung up, which needs no line
         except (OSError, TimeoutError, h11.ProtocolError) as error:
             self._log.limited("inspection.failed", type(error).__name__, error=error)
         except asyncio.CancelledError:
-            # The broker stops. The task has nobody else to tell, and asyncio would complain.
+            # The broker stops, or somebody else needs the place. The task has nobody else to tell,
+            # and asyncio would complain.
             pass
         finally:
             self._tasks.discard(task)
+            self._strangers.pop(task, None)
             writer.close()
+
+    def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
+        """Whether there was somebody without the secret, who has to leave."""
+        oldest = next(iter(self._strangers))
+        if oldest is newcomer:
+            return False
+        del self._strangers[oldest]
+        oldest.cancel()
+        return True
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
@@ -129,14 +147,22 @@ class InspectionPort:
     # -- pages -----------------------------------------------------------------------------------
 
     async def _page(self, request: h11.Request) -> Page:
-        parts = urlsplit(request.target.decode("ascii", "replace"))
+        target = request.target.decode("ascii", "replace")
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            return _refusal(400, f"{target!r} is no address of a page")
         page = self._pages.get(parts.path)
         if page is None:
             return _refusal(404, f"there is no {parts.path!r} here; try {', '.join(self._pages)}")
         if request.method != b"GET":
             return _refusal(405, f"{request.method.decode('ascii', 'replace')} is not served")
-        if parts.path != "/health" and not self._is_known(request):
-            return _refusal(401, "this page wants the cluster's secret as a bearer token")
+        if parts.path != "/health":
+            if not self._is_known(request):
+                return _refusal(401, "this page wants the cluster's secret as a bearer token")
+            task = asyncio.current_task()
+            assert task is not None, "a connection is served by a task"
+            self._strangers.pop(task, None)
         return await page(parse_qs(parts.query))
 
     def _is_known(self, request: h11.Request) -> bool:
@@ -166,16 +192,21 @@ def _refusal(status: int, sentence: str) -> Page:
 async def _next_request(
     connection: h11.Connection, reader: asyncio.StreamReader
 ) -> h11.Request | None:
-    """The next request, without its body; None where the peer has ended."""
+    """The next request, without its body; None where the peer has left, or has gone quiet."""
     request = None
-    async with asyncio.timeout(REQUEST_SECONDS):
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                connection.receive_data(await reader.read(_READ_BYTES))
-            elif isinstance(event, h11.Request):
-                request = event
-            elif isinstance(event, h11.EndOfMessage):
-                return request
-            elif not isinstance(event, h11.Data):
-                return None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(REQUEST_SECONDS):
+            while True:
+                event = connection.next_event()
+                if event is h11.NEED_DATA:
+                    data = await reader.read(_READ_BYTES)
+                    if not data:
+                        return None
+                    connection.receive_data(data)
+                elif isinstance(event, h11.Request):
+                    request = event
+                elif isinstance(event, h11.EndOfMessage):
+                    return request
+                elif not isinstance(event, h11.Data):
+                    return None
+    return None

@@ -32,10 +32,15 @@ from brokers.server.client import (
 from brokers.server.dispatch import Dispatch
 from brokers.server.logs import Log
 from brokers.server.metrics import Metrics
+from brokers.server.output import JOINED_BYTES
 from brokers.server.peers import Peer
+from brokers.server.readers import Readers
 
 # Everybody receives into this one; larger requests move to a buffer of their own.
 RECEIVE_BYTES: Final = 256 * 1024
+# What is received first of a request that will be large, as the one before it was: the rest goes to
+# its own buffer from the start, and only this is copied.
+FIRST_BYTES: Final = 32 * 1024
 # Connections that may wait in the kernel to be accepted.
 BACKLOG: Final = 1_024
 # Accepted in one turn of the loop, at about 40 µs each, so that a flood leaves time for others.
@@ -87,9 +92,17 @@ class Listener:
         self.dispatch = dispatch
         self.metrics = metrics
         self.now: Callable[[], float] = clock.monotonic
-        self.shared = memoryview(bytearray(RECEIVE_BYTES))
+        # Where all connections receive, and a view of it.
+        self.received = bytearray(RECEIVE_BYTES)
+        self.shared = memoryview(self.received)
+        self.first_room = self.shared[:FIRST_BYTES]
+        self.scratch = memoryview(bytearray(JOINED_BYTES))
+        # Lanes do not look at limits of frames; they see none that is larger than that buffer.
+        has_lanes = limits.max_frame_bytes >= RECEIVE_BYTES
+        self.express = dispatch.express.serve if has_lanes else _no_lane
         self.clients: set[Client] = set()
         self.loop = asyncio.get_running_loop()
+        self.readers = Readers(self.loop)
         self._limits = limits
         self._log = log
         self._buffers = FrameBuffers()
@@ -161,8 +174,11 @@ class Listener:
 
     # -- the door --------------------------------------------------------------------------------
 
-    def open(self, host: str, port: int) -> int:
-        """Listens; returns the port, which is a free one for port 0. BindFailed says why not."""
+    def bind(self, host: str, port: int) -> int:
+        """Takes the port, which is a free one for port 0, and returns it; BindFailed says why not.
+
+        Whoever comes before `listen` is refused, and tries another broker or comes again.
+        """
         try:
             family, kind, protocol, _name, address = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -174,16 +190,24 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.setblocking(False)
             sock.bind(address)
-            sock.listen(BACKLOG)
         except OSError as error:
             sock.close()
             raise BindFailed(_bind_sentence(host, port, error)) from error
         self._socket = sock
-        self._take_spare()
-        self.loop.add_reader(sock, self._accept)
-        self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
         taken: int = sock.getsockname()[1]
         return taken
+
+    def listen(self) -> None:
+        """Lets clients in. BindFailed: another program took the same port, and was faster."""
+        assert self._socket is not None, "the listener has no port"
+        try:
+            self._socket.listen(BACKLOG)
+        except OSError as error:
+            host, port, *_ = self._socket.getsockname()
+            raise BindFailed(_bind_sentence(host, port, error)) from error
+        self._take_spare()
+        self.loop.add_reader(self._socket, self._accept)
+        self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
 
     def _accept(self) -> None:
         assert self._socket is not None, "the listener is closed"
@@ -288,8 +312,8 @@ class Listener:
         limits = self._limits
         if not client.machine.is_inside_frame:
             client.frame_mark = -1
-        elif client.frame_mark != client.requests:
-            # It is another frame than the last time, if there was one then.
+        elif client.frame_mark != client.requests or not client.machine.can_read:
+            # It is another frame than the last time, if there was one then; or it waits for us.
             client.frame_mark = client.requests
             client.frame_since = now
         elif now - client.frame_since > limits.frame_seconds:
@@ -328,7 +352,12 @@ class Listener:
         cut = list(self.clients)
         for client in cut:
             client.close(STOPPED)
+        self.readers.close()
         return len(cut)
+
+
+def _no_lane(_data: bytearray, _view: memoryview, _count: int, _now: float) -> None:
+    """For a listener whose frames must all be measured."""
 
 
 def _bind_sentence(host: str, port: int, error: OSError) -> str:

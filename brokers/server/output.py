@@ -14,7 +14,9 @@ from brokers.server.file_range import FileRange
 
 # What one connection may send before others have their turn: about half a millisecond of work.
 TURN_BYTES: Final = 1024 * 1024
-# Up to here buffers are joined, which costs less than a call that gathers them.
+# Up to here buffers are joined, which costs less than a call that gathers them; pieces of files,
+# too, since to read a small one costs less than the calls that send what stands before it, the
+# piece itself, and what stands behind.
 JOINED_BYTES: Final = 65_536
 # Buffers of one gathering call; the kernel allows 1024, and more than this gains nothing.
 MAX_GATHERED: Final = 64
@@ -27,13 +29,17 @@ class FileShrank(Exception):
 
 
 class Output:
-    """The queue of one connection. `size` counts what was added and not sent yet."""
+    """The queue of one connection. `size` counts what was added and not sent yet.
 
-    __slots__ = ("_has_files", "_items", "_sent", "_socket", "size")
+    `scratch` is for small answers with file bytes in them; all connections of a loop may share it.
+    """
 
-    def __init__(self, sock: socket.socket) -> None:
+    __slots__ = ("_has_files", "_items", "_scratch", "_sent", "_socket", "size")
+
+    def __init__(self, sock: socket.socket, scratch: memoryview) -> None:
         self.size = 0
         self._socket = sock
+        self._scratch = scratch
         self._items: list[Sized] = []
         self._sent = 0  # bytes of the first item that have left
         self._has_files = False  # maybe; until the queue is empty
@@ -54,20 +60,39 @@ class Output:
         OSError where the peer is gone, FileShrank where a file is.
         """
         items, size = self._items, self.size
-        if size <= JOINED_BYTES and not self._has_files and not self._sent:
-            # The common case, written out: all answers of a turn in one call.
-            data = items[0] if len(items) == 1 else b"".join(items)  # type: ignore[arg-type]
-            try:
-                count = self._socket.send(data)  # type: ignore[arg-type]
-            except BlockingIOError:
-                return 0
-            if count == size:
-                items.clear()
-                self.size = 0
+        if self._sent or size > JOINED_BYTES:
+            return self._drain_in_parts()
+        # The common cases: all answers of a turn in one call.
+        data: _Chunk
+        if self._has_files:
+            data = self._gathered()
+        else:
+            data = items[0] if len(items) == 1 else b"".join(items)  # type: ignore[arg-type, assignment]
+        try:
+            count = self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        if count == size and not self._has_files:
+            items.clear()
+            self.size = 0
+        else:
+            self._advance(count)
+        return count
+
+    def _gathered(self) -> memoryview:
+        """All of a small queue, with the bytes of its files."""
+        scratch, end = self._scratch, 0
+        for item in self._items:
+            start, end = end, end + len(item)
+            if type(item) is FileRange:
+                count = os.preadv(item.fd, (scratch[start:end],), item.position)
+                if count != end - start:
+                    raise FileShrank(
+                        f"{end - start - count} bytes at {item.position + count} are missing"
+                    )
             else:
-                self._advance(count)
-            return count
-        return self._drain_in_parts()
+                scratch[start:end] = item  # type: ignore[call-overload]
+        return scratch[:end]
 
     def _drain_in_parts(self) -> int:
         left = TURN_BYTES

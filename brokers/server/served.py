@@ -3,6 +3,9 @@
 from typing import Final
 
 from brokers.server.dispatch import HandlerModule
+from brokers.server.express.fetch import FetchLane
+from brokers.server.express.lanes import Lane
+from brokers.server.express.produce import ProduceLane
 from brokers.server.handlers import (
     alter_configs,
     api_versions,
@@ -46,3 +49,6 @@ HANDLERS: Final[tuple[HandlerModule, ...]] = (
     offset_for_leader_epoch,
     produce,
 )
+
+# Shorter ways beside those handlers.
+LANES: Final[tuple[type[Lane], ...]] = (ProduceLane, FetchLane)

@@ -11,11 +11,15 @@ from brokers.protocol.apis import APIS, Api
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """`versions` and `advertised` are those of the API's row where they are not given."""
+    """`versions` and `advertised` are those of the API's row where they are not given.
+
+    `waits` says that the handler may wait for the cluster's metadata, and so for the agent.
+    """
 
     key: int
     versions: tuple[int, int] | None = None
     advertised: tuple[int, int] | None = None
+    waits: bool = False
 
     def api(self) -> Api:
         """The row that a listener goes by."""

@@ -14,7 +14,7 @@ from brokers.config import broker_config
 from brokers.server.agent_link import AgentLink
 from brokers.server.broker import Broker, Ready
 from brokers.server.logs import Log
-from brokers.server.served import HANDLERS
+from brokers.server.served import HANDLERS, LANES
 from tests.fakes.crash_files import CrashFiles
 
 
@@ -39,7 +39,9 @@ async def serve(files: CrashFiles) -> None:
     config, clock = broker_config(), SystemClock()
     link = AgentLink(config.agent_socket, clock=clock)
     log = Log(clock, component="broker")
-    broker = Broker(config, store=link, modules=HANDLERS, clock=clock, log=log, files=files)
+    broker = Broker(
+        config, store=link, modules=HANDLERS, lanes=LANES, clock=clock, log=log, files=files
+    )
     broker.ready.add_done_callback(lambda ready: tell(config.ready_fd, ready.result()))
     await broker.run()
 

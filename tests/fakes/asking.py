@@ -18,7 +18,7 @@ from brokers.protocol.apis import APIS
 from brokers.protocol.codec import codec
 from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
-from brokers.server.call import Call
+from brokers.server.call import Call, Closing
 from brokers.server.context import Context
 from brokers.server.metrics import Metrics
 from brokers.server.peers import Peer
@@ -70,10 +70,10 @@ class Line:
         self.reasons: list[str] = []
         self.ended = asyncio.Event()
 
-    def watch(self, call: Call) -> None:
+    def watch(self, call: Closing) -> None:
         """Nobody hangs up on this line."""
 
-    def unwatch(self, call: Call) -> None:
+    def unwatch(self, call: Closing) -> None:
         """Nobody hangs up on this line."""
 
     def answered(self, call: Call, message: Message) -> None:

@@ -21,7 +21,7 @@ from brokers.config import BrokerConfig
 from brokers.server.broker import Broker, Ready
 from brokers.server.context import Context
 from brokers.server.logs import Log
-from brokers.server.served import HANDLERS
+from brokers.server.served import HANDLERS, LANES
 from brokers.storage.files import Files
 from tests.fakes.listener import HOST, ByteClient
 
@@ -96,6 +96,7 @@ async def running_broker(
         ),
         store=door,
         modules=HANDLERS,
+        lanes=LANES,
         clock=clock,
         log=Log(clock, write=lambda line: lines.append(json.loads(line))),
         files=files,

@@ -242,11 +242,21 @@ class _Folder:
         return folder
 
     def write_out(self, path: Path) -> None:
-        path.mkdir()
+        """Makes `path` look like the platter; what does already is not touched.
+
+        Most is as it was, and a folder made anew for every reboot would cost more than all else.
+        """
+        path.mkdir(exist_ok=True)
+        with os.scandir(path) as entries:
+            found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        for name, is_folder in found.items():
+            node = self.platter.get(name)
+            if node is None or isinstance(node, _Folder) is not is_folder:
+                _remove(path / name, is_folder=is_folder)
         for name, node in self.platter.items():
             if isinstance(node, _Folder):
                 node.write_out(path / name)
-            else:
+            elif name not in found or (path / name).read_bytes() != node.platter:
                 (path / name).write_bytes(node.platter)
 
 
@@ -283,8 +293,6 @@ class CrashDisk:
         self._write_out()
 
     def _write_out(self) -> None:
-        if self.live.exists():
-            shutil.rmtree(self.live)
         self._root.write_out(self.live)
         self.journal.write_bytes(b"")
 
@@ -371,6 +379,13 @@ def _records(journal: bytes) -> Iterator[tuple[Any, ...]]:
         # Written by our own child a moment ago, and several times faster than JSON.
         yield marshal.loads(journal[position : position + length])  # noqa: S302
         position += length
+
+
+def _remove(path: Path, *, is_folder: bool) -> None:
+    if is_folder:
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _apply(content: bytearray, position: int, data: bytes | None) -> None:

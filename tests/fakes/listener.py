@@ -29,9 +29,15 @@ HOST = "127.0.0.1"
 WAIT_SECONDS = 20.0
 
 
-def handler(key: int, handle: Callable[..., Any], versions: tuple[int, int] | None = None) -> Any:
+def handler(
+    key: int,
+    handle: Callable[..., Any],
+    versions: tuple[int, int] | None = None,
+    *,
+    waits: bool = False,
+) -> Any:
     """A handler module made of one function."""
-    return SimpleNamespace(SERVED=Served(key=key, versions=versions), handle=handle)
+    return SimpleNamespace(SERVED=Served(key=key, versions=versions, waits=waits), handle=handle)
 
 
 @dataclass
@@ -147,7 +153,8 @@ async def running_listener(
     listener = Listener(dispatch, limits=limits, clock=clock, metrics=metrics, log=log)
     dispatching = asyncio.create_task(dispatch.run())
     await asyncio.sleep(0)
-    port = listener.open(HOST, 0)
+    port = listener.bind(HOST, 0)
+    listener.listen()
     try:
         yield RunningListener(listener, context, port, lines)
     finally:

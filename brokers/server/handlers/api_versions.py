@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.api_versions import (
     ApiVersion,
@@ -30,7 +31,7 @@ _ZERO_SINCE: Final = 4  # the first version that may carry a lowest level of 0
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
 
-def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse | None:
     """Answers; a request of a version that is too new to be read comes empty."""
     own = context.apis[SERVED.key]
     if not own.serves(call.version):
@@ -39,12 +40,22 @@ def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVers
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
     if call.version >= _NAMES_SINCE and not _names_itself(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    encoded = context.encoded_versions.get(call.version)
+    if encoded is None:
+        # Every connection begins with this question, and what is served never changes.
+        encoded = codec(ApiVersionsResponse, call.version).encode(_table(context, call.version))
+        context.encoded_versions[call.version] = encoded
+    call.answer_encoded(encoded)
+    return None
+
+
+def _table(context: Context, version: int) -> ApiVersionsResponse:
     rows = [
         ApiVersion(api_key=api.key, min_version=api.advertised[0], max_version=api.advertised[1])
         for api in sorted(context.apis.values(), key=lambda api: api.key)
     ]
     return ApiVersionsResponse(
-        api_keys=rows, supported_features=supported_features(FEATURES, call.version)
+        api_keys=rows, supported_features=supported_features(FEATURES, version)
     )
 
 

@@ -18,7 +18,7 @@ from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
-SERVED: Final = Served(key=37)
+SERVED: Final = Served(key=37, waits=True)
 
 
 async def handle(

@@ -24,7 +24,7 @@ from brokers.server.config_entries import topic_entries
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
-SERVED: Final = Served(key=19)
+SERVED: Final = Served(key=19, waits=True)
 
 _CONFIGS_SINCE: Final = 5  # the first version that shows what was created
 

@@ -23,7 +23,7 @@ from brokers.server.config_entries import DELETE_TOPICS, is_enabled
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
-SERVED: Final = Served(key=20)
+SERVED: Final = Served(key=20, waits=True)
 
 _DISABLED_SINCE: Final = 3  # the first version whose clients know TOPIC_DELETION_DISABLED
 _STATES_SINCE: Final = 6  # the first version that names topics by id too

@@ -1,5 +1,6 @@
 """DescribeProducers: shows the producers that the leader of a partition remembers."""
 
+from brokers.cluster.topic_names import check_topic_name
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -38,6 +39,7 @@ def _describe(context: Context, topic: str, index: int) -> PartitionResponse:
             partition_index=index, error_code=code, error_message="this broker leads nothing yet"
         )
     try:
+        check_topic_name(topic)
         partition = context.replicas.leader(topic, index)
     except KafkaError as error:
         return PartitionResponse(

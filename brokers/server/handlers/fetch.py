@@ -63,13 +63,13 @@ class PendingFetch:
         self._is_over = False
         self.due_ms = 0
 
-    def begin(self, found: Reading, min_bytes: int) -> bool:
+    def begin(self, found: Reading, least: int) -> bool:
         """Waits from now on; False where too many wait already."""
         replicas, watched = self._context.replicas, found.watched
         if not replicas.room.admit_fetch(watched):
             return False
         self._watched = watched
-        self._missing = min_bytes - found.size
+        self._missing = least - found.size
         for partition in watched:
             partition.watchers[self] = None
         replicas.deadlines.add(self, self._request.max_wait_ms)
@@ -96,12 +96,12 @@ class PendingFetch:
         if self._is_over:
             return
         found = _read(self._context, self._call, self._request, self._plan)
-        min_bytes = _min_bytes(self._request)
-        if found.size >= min_bytes or found.is_hurried:
+        least = min_bytes(self._request)
+        if found.size >= least or found.is_hurried:
             self._answer(found)
         else:
             found.release()
-            self._missing = min_bytes - found.size
+            self._missing = least - found.size
 
     def _answer(self, found: Reading) -> None:
         self._end()
@@ -131,13 +131,13 @@ def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse
         ]
         return _response(context, call, plan, found)
     found = _read(context, call, request, plan)
-    min_bytes = _min_bytes(request)
+    least = min_bytes(request)
     if (
-        found.size >= min_bytes
+        found.size >= least
         or found.is_hurried
         or not found.watched
         or request.max_wait_ms <= 0
-        or not PendingFetch(context, call, request, plan).begin(found, min_bytes)
+        or not PendingFetch(context, call, request, plan).begin(found, least)
     ):
         return _response(context, call, plan, found)
     found.release()
@@ -153,7 +153,8 @@ def _refused(context: Context, request: FetchRequest) -> ErrorCode | None:
     return None if context.is_serving else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def _min_bytes(request: FetchRequest) -> int:
+def min_bytes(request: FetchRequest) -> int:
+    """How many bytes of records are worth an answer before its time is over."""
     return min(request.min_bytes, request.max_bytes, MAX_FETCH_BYTES)
 
 

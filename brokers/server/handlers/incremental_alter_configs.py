@@ -7,13 +7,12 @@ from brokers.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from brokers.server.admin_outcomes import error_fields
 from brokers.server.call import Call
 from brokers.server.config_resources import Alteration, Edit, alter
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
-SERVED: Final = Served(key=44)
+SERVED: Final = Served(key=44, waits=True)
 
 
 async def handle(
@@ -31,16 +30,11 @@ async def handle(
         )
         for resource in request.resources
     ]
-    outcomes = await alter(context, call, alterations, validate_only=request.validate_only)
-    responses = []
-    for alteration, outcome in zip(alterations, outcomes, strict=True):
-        error, message = error_fields(outcome)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=error,
-                error_message=message,
-                resource_type=alteration.kind,
-                resource_name=alteration.name,
-            )
-        )
+    responses = await alter(
+        context,
+        call,
+        alterations,
+        AlterConfigsResourceResponse,
+        validate_only=request.validate_only,
+    )
     return IncrementalAlterConfigsResponse(responses=responses)

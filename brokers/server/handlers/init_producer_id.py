@@ -17,7 +17,7 @@ from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
-SERVED = Served(key=22)
+SERVED = Served(key=22, waits=True)
 
 # How long a new block of ids may take; clients wait 30 s or more for their answer.
 ALLOCATION_TIMEOUT_MS: Final = 5_000

@@ -291,15 +291,21 @@ def _answer(
     image: ClusterImage,
     topics: Sequence[bytes],
 ) -> None:
+    brokers = [
+        MetadataResponseBroker(
+            node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
+        )
+        for broker in image.brokers.values()
+        if not broker.is_fenced
+    ]
+    if not brokers:
+        # Librdkafka takes "no controller" for an answer, and asks again after minutes; whoever is
+        # cut off asks again at once.
+        call.disconnect("all brokers of the cluster are fenced")
+        return
     asked = request.include_cluster_authorized_operations
     frame = MetadataResponse(
-        brokers=[
-            MetadataResponseBroker(
-                node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
-            )
-            for broker in image.brokers.values()
-            if not broker.is_fenced
-        ],
+        brokers=brokers,
         cluster_id=image.cluster_id or context.cluster_id,
         controller_id=image.controller_id,
         cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else NOT_ASKED,

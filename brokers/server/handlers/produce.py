@@ -38,9 +38,10 @@ SERVED = Served(key=0, versions=(3, 11), advertised=(0, 11))
 
 NO_ACKS: Final = 0
 
-# The low byte of a batch's attributes.
-_ATTRIBUTES: Final = 22
-_ZSTD: Final = Compression.ZSTD.value
+# The low byte of a batch's attributes, and from where on they need a look before the append: zstd
+# has the highest number of all codecs, and the flags stand above it.
+ATTRIBUTES_POSITION: Final = 22
+FIRST_ATTRIBUTES_TO_CHECK: Final = Compression.ZSTD.value
 _FIRST_WITH_STORAGE_ERROR: Final = 4
 _FIRST_WITH_ZSTD: Final = 7
 _FIRST_WITH_LEADERS: Final = 10
@@ -97,10 +98,7 @@ class PendingProduce:
         self.reached(slot)
 
     def expire(self) -> None:
-        error = KafkaError(
-            ErrorCode.REQUEST_TIMED_OUT,
-            "the batch was appended and is not safe yet; it may be after this answer",
-        )
+        error = timed_out()
         for answer in self._open.values():
             _refuse(answer, error, self._call.version)
         self._finish()
@@ -140,7 +138,11 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
                     raise refused
                 partition = leader(name, data.index)
                 records = data.records
-                if records is None or len(records) < HEADER_SIZE or records[_ATTRIBUTES] >= _ZSTD:
+                if (
+                    records is None
+                    or len(records) < HEADER_SIZE
+                    or records[ATTRIBUTES_POSITION] >= FIRST_ATTRIBUTES_TO_CHECK
+                ):
                     records = _checked(records, version)
                 if acks != NO_ACKS and partition.is_synced and room.is_full_of_appends:
                     raise _too_slow(room)
@@ -162,7 +164,9 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
                     pending.add(partition, appended.last_offset + 1, answer)
             answers.append(answer)
         topics.append(TopicProduceResponse(name=name, partition_responses=answers))
-    _note_stall(context, clock.monotonic() - began)
+    seconds = clock.monotonic() - began
+    if seconds > STALL_SECONDS:
+        note_stall(context, seconds)
     if acks == NO_ACKS:
         _end_silently(call, first_error)
         return None
@@ -196,10 +200,10 @@ def _checked(records: memoryview | None, version: int) -> memoryview:
         raise KafkaError(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
     if len(records) < HEADER_SIZE or records[MAGIC_POSITION] != MAGIC:
         return records
-    attributes = records[_ATTRIBUTES]
+    attributes = records[ATTRIBUTES_POSITION]
     if attributes & TRANSACTIONAL_FLAG:
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
-    if version < _FIRST_WITH_ZSTD and attributes & COMPRESSION_MASK == _ZSTD:
+    if version < _FIRST_WITH_ZSTD and attributes & COMPRESSION_MASK == Compression.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd needs Produce version {_FIRST_WITH_ZSTD}, this is {version}",
@@ -214,10 +218,30 @@ def _too_slow(room: WaitRoom) -> KafkaError:
     )
 
 
-def _note_stall(context: Context, seconds: float) -> None:
-    if seconds > STALL_SECONDS:
-        context.metrics.append_stalls += 1
-        context.metrics.append_stall_seconds += seconds
+def timed_out() -> KafkaError:
+    """What is said of a batch that is not safe in time."""
+    return KafkaError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        "the batch was appended and is not safe yet; it may be after this answer",
+    )
+
+
+def note_stall(context: Context, seconds: float) -> None:
+    """Counts an append that kept the loop for longer than STALL_SECONDS."""
+    context.metrics.append_stalls += 1
+    context.metrics.append_stall_seconds += seconds
+
+
+def refused_answer(
+    context: Context, version: int, topic: str, index: int, error: KafkaError
+) -> ProduceResponse:
+    """The answer to a request for one partition that was refused."""
+    answer = _refuse(PartitionProduceResponse(index=index), error, version)
+    response = ProduceResponse(
+        responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
+    )
+    _add_leaders(context, version, response)
+    return response
 
 
 def _refuse(

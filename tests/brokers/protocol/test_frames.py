@@ -148,6 +148,17 @@ class TestHolding:
         assert [bytes(frame) for frame in splitter.resume()] == [b"two"]
         assert feed(splitter, [stream[SHARED_BYTES:]]) == [b"x" * 5000]
 
+    @pytest.mark.parametrize("cut", [1, 3, 4, 5])
+    def test_nothing_of_the_next_frame_is_lost_where_nothing_was_held(self, cut: int) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"two")
+        assert feed(splitter, [framed(b"one") + stream[:cut]]) == [b"one"]
+
+        assert list(splitter.resume()) == []
+
+        assert splitter.is_inside_frame
+        assert feed(splitter, [stream[cut:]]) == [b"two"]
+
     def test_receiving_over_held_frames_is_a_bug(self) -> None:
         splitter = FrameSplitter(FrameBuffers())
         stream = framed(b"one", b"two")

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import socket
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ import pytest
 
 from brokers.clock import SystemClock
 from brokers.cluster.proposals import DeleteTopic
-from brokers.cluster.twin import Twin
+from brokers.cluster.twin import Door, Twin
 from brokers.config import BrokerConfig
-from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.protocol.messages.api_versions import ApiVersionsRequest
+from brokers.protocol.errors import KafkaError
 from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from brokers.protocol.messages.metadata import MetadataRequest
 from brokers.protocol.messages.produce import (
@@ -23,7 +23,7 @@ from brokers.protocol.messages.produce import (
 )
 from brokers.server.broker import Broker, StartFailed
 from brokers.server.logs import Log
-from brokers.server.served import HANDLERS
+from brokers.server.served import HANDLERS, LANES
 from brokers.storage.errors import LogDirFailed
 from brokers.storage.names import CLEAN_SHUTDOWN
 from tests.builders.logs import batch
@@ -117,37 +117,81 @@ def test_a_stop_lets_a_reader_that_waits_have_its_answer(tmp_path: Path) -> None
     run(story())
 
 
-def test_before_it_is_registered_a_broker_answers_with_errors_to_try_again_on(
-    tmp_path: Path,
-) -> None:
+class SlowToLetIn(Door):
+    """A store that takes its time to let the broker in, after all was applied."""
+
+    held_back = -1
+    is_slow = True
+
+    def applied(self, version: int) -> None:
+        self.held_back = version
+        if not self.is_slow:
+            super().applied(version)
+
+
+def test_the_door_opens_when_the_cluster_has_let_the_broker_in(tmp_path: Path) -> None:
     async def story() -> None:
         twin = Twin()
         twin.is_away = True
         clock = SystemClock()
         config = BrokerConfig(agent_socket="", log_dir=str(tmp_path / "data"))
+        store = SlowToLetIn(twin)
         broker = Broker(
             config,
-            store=twin.attach(),
+            store=store,
             modules=HANDLERS,
+            lanes=LANES,
             clock=clock,
             log=Log(clock, write=lambda _line: None),
         )
         async with broker.running():
-            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
-            client = ByteClient(reader, writer)
-
-            assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
-            answer = await produced(client)
-            assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            metadata = await client.ask(MetadataRequest(topics=None), 5)
-            assert metadata.topics == []
-            assert not broker.ready.done()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", broker.port)
 
             twin.is_away = False
+            await until(lambda: store.held_back >= 0)
+            assert broker.context.is_serving
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", broker.port)
+            assert not broker.ready.done()
+
+            store.is_slow = False
+            store.applied(store.held_back)
             async with asyncio.timeout(10):
                 assert (await broker.ready).id == 1
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            client = ByteClient(reader, writer)
+            metadata = await client.ask(MetadataRequest(topics=None), 5)
+            assert [known.node_id for known in metadata.brokers] == [metadata.controller_id] == [1]
             broker.stop()
             await client.close()
+
+    run(story())
+
+
+def test_a_port_that_another_program_opened_meanwhile_ends_the_start(tmp_path: Path) -> None:
+    async def story() -> None:
+        twin = Twin()
+        twin.is_away = True
+        clock = SystemClock()
+        broker = Broker(
+            BrokerConfig(agent_socket="", log_dir=str(tmp_path / "data")),
+            store=twin.attach(),
+            modules=HANDLERS,
+            lanes=LANES,
+            clock=clock,
+            log=Log(clock, write=lambda _line: None),
+        )
+        living = asyncio.create_task(broker.run())
+        await until(lambda: broker.port)
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.1", broker.port))
+            other.listen()
+            twin.is_away = False
+
+            with pytest.raises(StartFailed, match=f"port {broker.port} .* is taken"):
+                await living
 
     run(story())
 

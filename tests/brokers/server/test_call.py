@@ -5,7 +5,7 @@ import pytest
 from brokers.protocol.apis import APIS
 from brokers.protocol.headers import Request
 from brokers.protocol.messages.metadata import MetadataResponse
-from brokers.server.call import Call
+from brokers.server.call import Call, Closing
 from brokers.server.peers import Peer
 
 
@@ -16,12 +16,12 @@ class Channel:
         self.peer = Peer(address="192.0.2.1")
         self.is_closed = False
         self.told: list[str] = []
-        self.watched: set[Call] = set()
+        self.watched: set[Closing] = set()
 
-    def watch(self, call: Call) -> None:
+    def watch(self, call: Closing) -> None:
         self.watched.add(call)
 
-    def unwatch(self, call: Call) -> None:
+    def unwatch(self, call: Closing) -> None:
         self.watched.discard(call)
 
     def answered(self, call: Call, message: object) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from brokers.cluster.twin import Twin
+from brokers.config import BrokerConfig, ConfigError
+from brokers.server import daemon
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.listener import until
 
@@ -58,6 +60,13 @@ class Process:
             line = await self._ready.readline()
         answer: dict[str, Any] = json.loads(line) if line else {}
         return answer
+
+    async def says(self, event: str) -> None:
+        """Waits for a line of its log; those before it are gone."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(START_SECONDS):
+            while event.encode() not in await self.process.stderr.readline():
+                assert not self.process.stderr.at_eof(), f"it ended before {event}"
 
     async def end(self) -> tuple[int, list[dict[str, Any]]]:
         """The exit code, and what it wrote."""
@@ -157,23 +166,20 @@ def test_a_broker_that_starts_again_keeps_its_id_and_finds_its_dir_clean(tmp_pat
     asyncio.run(story())
 
 
-def test_a_broker_waits_for_its_agent_with_its_port_open(tmp_path: Path) -> None:
+def test_a_broker_waits_for_its_agent_and_lets_nobody_in(tmp_path: Path) -> None:
     async def story() -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         async with broker_process(tmp_path, SAMSA_PORT=str(port)) as process:
-            async with asyncio.timeout(START_SECONDS):
-                while True:
-                    try:
-                        _reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                        break
-                    except ConnectionRefusedError:
-                        await asyncio.sleep(0)
-            writer.close()
+            await process.says("broker.not_registered")
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", port)
 
             async with agent(tmp_path):
                 assert (await process.ready())["port"] == port
+                _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
 
     asyncio.run(story())
 
@@ -181,9 +187,7 @@ def test_a_broker_waits_for_its_agent_with_its_port_open(tmp_path: Path) -> None
 def test_a_broker_that_stops_before_it_ever_served_stops_cleanly(tmp_path: Path) -> None:
     async def story() -> None:
         async with broker_process(tmp_path) as process:
-            assert process.process.stderr is not None
-            while b"listener.opened" not in await process.process.stderr.readline():
-                pass
+            await process.says("broker.not_registered")
             process.signal(signal.SIGTERM)
 
             code, lines = await process.end()
@@ -241,3 +245,28 @@ def test_a_broker_process_knows_no_django() -> None:
         assert json.loads(out) == []
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("log.retention.ms", "soon", "'soon' in SAMSA_DEFAULTS"),
+        ("log.retention.msec", "1", "no such broker config"),
+        ("max.connections", "0", "at least 1"),
+        ("samsa.frame.max.ms", "never", "not a number"),
+        ("socket.request.max.bytes", "-1", "'-1' in SAMSA_DEFAULTS"),
+    ],
+)
+def test_a_broker_config_that_makes_no_sense_is_refused(key: str, text: str, words: str) -> None:
+    config = BrokerConfig(agent_socket="a", log_dir="b", defaults={key: text})
+
+    with pytest.raises(ConfigError, match=words) as refused:
+        daemon.check_defaults(config)
+
+    assert key in str(refused.value)
+
+
+def test_broker_configs_that_make_sense_are_taken() -> None:
+    defaults = {"log.retention.ms": "1000", "max.connections": "5", "broker.rack": "here"}
+
+    daemon.check_defaults(BrokerConfig(agent_socket="a", log_dir="b", defaults=defaults))

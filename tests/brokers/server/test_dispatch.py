@@ -49,6 +49,35 @@ def test_a_handler_that_waits_holds_up_nobody_else() -> None:
     run(story())
 
 
+def test_an_agent_that_hangs_keeps_no_reader_from_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "MAX_RUNNING", 1)
+    started = asyncio.Event()
+
+    async def hang(context: Context, call: Call, request: MetadataRequest) -> MetadataResponse:
+        started.set()
+        return await asyncio.get_running_loop().create_future()
+
+    async def look(
+        context: Context, call: Call, request: ApiVersionsRequest
+    ) -> ApiVersionsResponse:
+        return ApiVersionsResponse()
+
+    async def story() -> None:
+        modules = [handler(18, look), handler(3, hang, waits=True)]
+        async with running_listener(modules) as running:
+            admin, reader = await running.connect(), await running.connect()
+            admin.send(MetadataRequest(), 5)
+            await started.wait()
+
+            assert (await reader.ask(ApiVersionsRequest(), 0)).error_code == 0
+            await admin.close()
+            await reader.close()
+
+    run(story())
+
+
 def test_more_waiting_handlers_than_may_run_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "MAX_RUNNING", 2)
     running_now: list[int] = []

@@ -11,6 +11,7 @@ import pytest
 
 from brokers.cluster.proposals import DeleteTopic
 from brokers.server import inspection_port
+from brokers.server.inspection_port import MAX_CONNECTIONS
 from tests.fakes.broker import SECRET, RunningBroker, running_broker
 from tests.fakes.listener import HOST, WAIT_SECONDS, ByteClient
 
@@ -91,6 +92,50 @@ def test_a_page_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
             assert "/metrics, /feed, /health" in text
             assert (await got(running, "/feed?since=x"))[0] == 400
             assert (await got(running, "/feed?since=" + "9" * 5000))[0] == 400
+
+    asyncio.run(story())
+
+
+def test_a_target_that_is_no_address_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_broker(tmp_path) as running:
+            status, text = await got(running, "//[")
+
+            assert (status, text) == (400, "'//[' is no address of a page\n")
+
+    asyncio.run(story())
+
+
+def test_a_peer_that_hangs_up_is_not_worth_a_line(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_broker(tmp_path, topics={"orders": 1}) as running:
+            for _ in range(3):
+                async with port_of(running) as client:
+                    client.writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n" + KNOWN.encode())
+                    await client.writer.drain()
+                    client.writer.transport.abort()
+            assert (await got(running, "/health"))[0] == 200
+
+            assert [line for line in running.lines if "inspection" in line["event"]] == []
+
+    asyncio.run(story())
+
+
+def test_who_shows_no_secret_makes_room_for_others(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_broker(tmp_path) as running:
+            port = running.ready.inspection_port
+            idle = [await asyncio.open_connection(HOST, port) for _ in range(MAX_CONNECTIONS)]
+            first, last = idle[0], idle[-1]
+
+            assert (await got(running, "/metrics"))[0] == 200
+
+            async with asyncio.timeout(WAIT_SECONDS):
+                assert await first[0].read() == b""
+            last[1].write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await last[0].readline()).startswith(b"HTTP/1.1 200")
+            for _reader, writer in idle:
+                writer.close()
 
     asyncio.run(story())
 
@@ -180,7 +225,7 @@ def test_more_watchers_than_there_is_room_for_are_turned_away(
 
     async def story() -> None:
         async with running_broker(tmp_path) as running, port_of(running) as first:
-            first.writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            first.writer.write(f"GET /metrics HTTP/1.1\r\nHost: x\r\n{KNOWN}\r\n".encode())
             await first.reader.readuntil(b"\r\n\r\n")
 
             async with port_of(running) as second:

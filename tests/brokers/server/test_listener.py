@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from brokers.clock import ManualClock
+from brokers.protocol.connection import MAX_PIPELINED
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from brokers.server.call import Call
@@ -250,6 +251,37 @@ def test_a_request_that_drips_in_is_given_up() -> None:
     run(story())
 
 
+def test_a_request_that_we_do_not_read_on_is_not_slow() -> None:
+    held: list[Call] = []
+
+    def answer_later(context: Context, call: Call, request: MetadataRequest) -> None:
+        held.append(call)
+
+    async def story() -> None:
+        clock = ManualClock()
+        modules = [handler(3, answer_later)]
+        async with running_listener(modules, clock=clock, frame_seconds=0.2) as running:
+            client = await running.connect()
+            frame = request_frame(MetadataRequest(), 5)
+            client.writer.write(frame * MAX_PIPELINED + frame[:2])
+            await running.until(lambda: len(held) == MAX_PIPELINED)
+            (served,) = running.listener.clients
+            # Looked at once, it is in the middle of a request; and once more, much later.
+            await running.until(lambda: served.frame_mark >= 0)
+            clock.advance(300)
+            seen = served.frame_since
+            await running.until(lambda: served.is_closed or served.frame_since > seen)
+
+            for call in held:
+                call.answer(MetadataResponse())
+
+            for _ in range(MAX_PIPELINED):
+                await client.frame()
+            await client.close()
+
+    run(story())
+
+
 def test_more_connections_than_allowed_are_refused_and_room_is_given_back() -> None:
     async def story() -> None:
         async with running_listener([VERSIONS], max_connections_per_ip=2) as running:
@@ -436,7 +468,7 @@ def test_a_stop_waits_no_longer_than_it_may() -> None:
 
 
 def open_taken(running: RunningListener) -> Callable[[], int]:
-    return lambda: running.listener.open(HOST, running.port)
+    return lambda: running.listener.bind(HOST, running.port)
 
 
 def test_a_taken_port_is_named() -> None:

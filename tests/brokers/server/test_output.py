@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from brokers.server.file_range import FileRange
-from brokers.server.output import TURN_BYTES, FileShrank, Output
+from brokers.server.output import JOINED_BYTES, TURN_BYTES, FileShrank, Output
 from brokers.storage.handles import LogFile
 from brokers.storage.reads import LogSlice
 
+SCRATCH = memoryview(bytearray(JOINED_BYTES))
 SIZE = 3 * 1024 * 1024
 Pair = tuple[socket.socket, socket.socket]
 
@@ -49,7 +50,7 @@ def received(output: Output, reader: socket.socket) -> bytes:
 
 
 def test_small_answers_leave_together(pair: Pair) -> None:
-    output = Output(pair[0])
+    output = Output(pair[0], SCRATCH)
     output.add([b"head", b"body"])
     output.add([b"next"])
 
@@ -60,7 +61,7 @@ def test_small_answers_leave_together(pair: Pair) -> None:
 
 
 def test_what_the_socket_does_not_take_stays_in_its_order(pair: Pair) -> None:
-    output = Output(pair[0])
+    output = Output(pair[0], SCRATCH)
     parts: list[Sized] = [os.urandom(50_000) for _ in range(40)]
     output.add(parts)
 
@@ -68,7 +69,7 @@ def test_what_the_socket_does_not_take_stays_in_its_order(pair: Pair) -> None:
 
 
 def test_file_bytes_stand_between_the_bytes_around_them(pair: Pair, log_file: LogFile) -> None:
-    output = Output(pair[0])
+    output = Output(pair[0], SCRATCH)
     piece = FileRange(LogSlice(log_file, 1000, 2_000_000, 0))
     output.add([b"head", piece, b"tail"])
     output.add([b"next"])
@@ -85,7 +86,7 @@ def test_one_turn_sends_no_more_than_its_share(log_file: LogFile, tmp_path: Path
     with left, right:
         left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * SIZE)
         left.setblocking(False)
-        output = Output(left)
+        output = Output(left, SCRATCH)
         output.add([b"head", FileRange(LogSlice(log_file, 0, SIZE, 0))])
 
         sent = output.drain()
@@ -96,7 +97,7 @@ def test_one_turn_sends_no_more_than_its_share(log_file: LogFile, tmp_path: Path
 
 
 def test_closing_lets_go_of_files_that_were_not_sent(pair: Pair, log_file: LogFile) -> None:
-    output = Output(pair[0])
+    output = Output(pair[0], SCRATCH)
     output.add([b"head", FileRange(LogSlice(log_file, 0, SIZE, 0))])
     output.add([b"head", FileRange(LogSlice(log_file, 0, 10, 0))])
     output.drain()
@@ -110,7 +111,7 @@ def test_closing_lets_go_of_files_that_were_not_sent(pair: Pair, log_file: LogFi
 def test_a_file_that_lacks_promised_bytes_is_said_and_never_waited_for(
     pair: Pair, log_file: LogFile
 ) -> None:
-    output = Output(pair[0])
+    output = Output(pair[0], SCRATCH)
     output.add([b"head", FileRange(LogSlice(log_file, SIZE - 5, 10, 0))])
 
     with pytest.raises(FileShrank, match="5 bytes at"):
@@ -134,7 +135,7 @@ def test_a_large_answer_in_memory_leaves_in_turns_too() -> None:
         left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * SIZE)
         left.setblocking(False)
         right.setblocking(False)
-        output = Output(left)
+        output = Output(left, SCRATCH)
         data = os.urandom(SIZE)
         output.add([b"head", data])
 

@@ -63,6 +63,7 @@ def test_a_version_that_is_too_new_is_answered_in_the_oldest_form(desk: Desk, ve
 
     answer = api_versions.handle(desk.context, call, ApiVersionsRequest())
 
+    assert answer is not None
     read = codec(ApiVersionsResponse, 0).decode(
         b"".join(codec(ApiVersionsResponse, 0).encode(answer))
     )

@@ -38,6 +38,7 @@ def test_every_idempotent_producer_is_shown_with_its_last_sequence(tmp_path: Pat
         ("x", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("t", 4, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("other", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ("bad name", 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
     ],
 )
 def test_what_is_not_led_here_is_refused(

@@ -113,6 +113,16 @@ def test_a_broker_that_is_fenced_is_not_told_and_leads_nothing(desk: Desk, versi
     assert partition.offline_replicas == ([leader] if version >= 5 else [])
 
 
+def test_while_no_broker_is_let_in_the_client_is_cut_off_and_asks_again(desk: Desk) -> None:
+    for broker in list(desk.twin.image.brokers):
+        desk.twin.set_fenced(broker, is_fenced=True)
+    desk.follow()
+
+    for request in (named("orders"), named("new"), MetadataRequest(topics=None)):
+        with pytest.raises(AssertionError, match="all brokers of the cluster are fenced"):
+            ask(desk, 12, request)
+
+
 @pytest.mark.parametrize("version", VERSIONS[8:])
 def test_operations_are_told_to_who_asks(desk: Desk, version: int) -> None:
     request = named("orders", "nobody", may_create=False)

@@ -1,0 +1,71 @@
+"""Which lane takes a request, by the first bytes of its frame.
+
+Knows no sockets: it looks into the buffer where a frame has just been received, and says what to
+send, or who will say it later.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sized
+from struct import Struct
+from typing import ClassVar, Final, Protocol, TypeAlias
+
+from brokers.protocol.apis import Api
+from brokers.protocol.frames import SIZE_PREFIX
+from brokers.server.context import Context
+from brokers.server.express.late import LateAnswer
+from brokers.server.metrics import Histogram
+
+# What a lane answers with: bytes that are sent as they are, buffers and file ranges in order, or
+# somebody who delivers bytes later.
+Answer: TypeAlias = bytes | list[Sized] | LateAnswer
+# Takes the whole frame's buffer, a view of it, how long the frame is, the correlation id and when
+# it came; None where the request has to go the regular way.
+Serve: TypeAlias = Callable[[bytearray, memoryview, int, int, float], Answer | None]
+
+
+class Lane(Protocol):
+    """The lane of one version of one API; see the package."""
+
+    KEY: ClassVar[int]
+    VERSIONS: ClassVar[tuple[int, int]]
+
+    def __init__(self, context: Context, api: Api, version: int, seconds: Histogram) -> None: ...
+
+    @property
+    def serve(self) -> Serve: ...
+
+
+# What every frame begins with: its size, the API's key and version as one number, and the
+# correlation id.
+_HEAD: Final = Struct(">iii")
+_unpack_head: Final = _HEAD.unpack_from
+
+
+def _kind(key: int, version: int) -> int:
+    return key << 16 | version
+
+
+class Express:
+    """The lanes of one broker. Belongs to the event loop."""
+
+    __slots__ = ("_lanes",)
+
+    def __init__(
+        self, context: Context, apis: Mapping[int, Api], lanes: Iterable[type[Lane]]
+    ) -> None:
+        self._lanes: dict[int, Serve] = {}
+        for lane in lanes:
+            api = apis[lane.KEY]
+            seconds = context.metrics.requests_of(api.name)
+            for version in range(lane.VERSIONS[0], lane.VERSIONS[1] + 1):
+                assert api.serves(version), f"{api.name} version {version} is not served"
+                self._lanes[_kind(api.key, version)] = lane(context, api, version, seconds).serve
+
+    def serve(self, data: bytearray, view: memoryview, count: int, now: float) -> Answer | None:
+        """The answer to the one request that is all of `count` bytes, if a lane takes it."""
+        if count < _HEAD.size:
+            return None
+        size, kind, correlation = _unpack_head(view)
+        lane = self._lanes.get(kind)
+        if lane is None or size != count - SIZE_PREFIX:
+            return None
+        return lane(data, view, count, correlation, now)

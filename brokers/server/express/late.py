@@ -1,0 +1,67 @@
+"""An answer that a lane gives later, in the place of its request among the others.
+
+Owns the wait's place on the connection and in the limits of all waits; what it waits for, and what
+it then says, is its lane's. It ends once: by an answer, by its deadline or with its connection.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sized
+from typing import Final, Protocol
+
+from brokers.server.call import Closing
+from brokers.server.context import Context
+
+# What one holds in memory, its entries in the lists of others included.
+LATE_BYTES: Final = 600
+
+
+class LateChannel(Protocol):
+    """What a late answer needs of its connection."""
+
+    def watch(self, call: Closing) -> None: ...
+
+    def unwatch(self, call: Closing) -> None: ...
+
+    def deliver_reserved(self, place: int, frame: list[Sized]) -> None: ...
+
+
+class LateAnswer(ABC):
+    """See the module. Belongs to the event loop."""
+
+    __slots__ = ("_channel", "_context", "_place", "_wait_ms", "due_ms")
+
+    def __init__(self, context: Context, wait_ms: int) -> None:
+        self._context = context
+        self._wait_ms = wait_ms
+        self._channel: LateChannel | None = None
+        self._place = 0
+        self.due_ms = 0
+
+    def begin(self, channel: LateChannel, place: int) -> None:
+        """Waits from now on."""
+        self._channel = channel
+        self._place = place
+        self._context.replicas.room.append_bytes += LATE_BYTES
+        self._context.replicas.deadlines.add(self, self._wait_ms)
+        channel.watch(self)
+
+    def finish(self, frame: bytes) -> None:
+        """Delivers the answer; does nothing where the wait has ended already."""
+        channel = self._channel
+        if channel is None:
+            return
+        channel.unwatch(self)
+        self._end()
+        channel.deliver_reserved(self._place, [frame])
+
+    def channel_closed(self) -> None:
+        self._end()
+
+    @abstractmethod
+    def expire(self) -> None:
+        """The time is over: finishes with what there is to say."""
+
+    def _end(self) -> None:
+        self._channel = None
+        self._context.replicas.room.append_bytes -= LATE_BYTES
+        self._context.replicas.deadlines.remove(self)

@@ -1,0 +1,266 @@
+"""The lane for one batch to one partition, which is what librdkafka always sends.
+
+The answer leaves at once where the batch is safe as soon as it is appended, and else when the high
+watermark has passed it.
+"""
+
+from struct import Struct
+from typing import Any, ClassVar, Final
+
+from brokers.protocol.apis import Api
+from brokers.protocol.codec import codec
+from brokers.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from brokers.protocol.headers import read_request, response_head
+from brokers.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from brokers.protocol.primitives import read_uvarint
+from brokers.protocol.records.batch import HEADER_SIZE
+from brokers.server.context import Context
+from brokers.server.express.late import LateAnswer
+from brokers.server.express.templates import MAX_HEAD_BYTES, Templates
+from brokers.server.handlers.produce import (
+    ATTRIBUTES_POSITION,
+    FIRST_ATTRIBUTES_TO_CHECK,
+    LEAST_WAIT_MS,
+    note_stall,
+    refused_answer,
+    timed_out,
+)
+from brokers.server.metrics import STALL_SECONDS, Histogram
+
+# Where the client id's length stands in a frame, and the low byte of it.
+_CLIENT_ID_HIGH: Final = 12
+_CLIENT_ID_LOW: Final = 13
+_HEAD_START: Final = 12
+# From the end of the client id to the low byte of the name's length: in flexible versions tags, no
+# transactional id, acks, timeout and a count; in the older ones a longer id, count and length.
+_TO_NAME_FLEXIBLE: Final = 23
+_TO_NAME_PLAIN: Final = 27
+# From the end of the name to the length of the records: a count and the partition's index.
+_TO_RECORDS_FLEXIBLE: Final = 5
+_TO_RECORDS_PLAIN: Final = 8
+# Behind the records of a flexible request: the ends of a partition, its topic and the request.
+_TAGS: Final = bytes(3)
+_INT32: Final = Struct(">i")
+_unpack_size: Final = _INT32.unpack_from
+_OFFSETS: Final = Struct(">qqq")
+# Numbers that no template has otherwise, to find where an answer's own numbers stand.
+_MARKS: Final = (0x1122334455667711, 0x2233445566771122, 0x3344556677112233)
+
+
+class Template:
+    """One head, and the answer to it without its numbers."""
+
+    __slots__ = ("after", "before", "key", "pack", "size", "wait_ms")
+
+    def __init__(self, topic: str, index: int, wait_ms: int, before: bytes, after: bytes) -> None:
+        self.key = (topic, index)
+        self.wait_ms = wait_ms
+        self.before = before
+        self.after = after
+        form = Struct(f">ii{len(before)}sqqq{len(after)}s")
+        self.size = form.size - 4
+        self.pack = form.pack
+
+
+class LateProduce(LateAnswer):
+    """The answer to a batch that waits for the high watermark."""
+
+    __slots__ = ("_began", "_correlation", "_frame", "_lane", "_template")
+
+    def __init__(
+        self, lane: "ProduceLane", template: Template, correlation: int, frame: bytes, began: float
+    ) -> None:
+        super().__init__(lane.context, template.wait_ms)
+        self._lane = lane
+        self._template = template
+        self._correlation = correlation
+        self._frame = frame
+        self._began = began
+
+    def reached(self, _slot: int) -> None:
+        self._lane.waited(self._began)
+        self.finish(self._frame)
+
+    def lost(self, _slot: int, error: KafkaError) -> None:
+        self.finish(self._lane.refused(self._template, self._correlation, error))
+
+    def expire(self) -> None:
+        self.lost(0, timed_out())
+
+
+class ProduceLane:
+    """One version's. See the package."""
+
+    KEY: ClassVar[int] = 0
+    # From the first whose answers have three offsets in a row.
+    VERSIONS: ClassVar[tuple[int, int]] = (5, 11)
+
+    __slots__ = (
+        "_api",
+        "_clock",
+        "_find",
+        "_is_flexible",
+        "_leader",
+        "_now_ms",
+        "_to_name",
+        "_to_records",
+        "_version",
+        "context",
+        "observe",
+        "templates",
+    )
+
+    def __init__(self, context: Context, api: Api, version: int, seconds: Histogram) -> None:
+        self.templates: Templates[Template] = Templates()
+        self._find = self.templates.get
+        self.context = context
+        self._api = api
+        self._version = version
+        self.observe = seconds.observe
+        self._clock = context.clock.monotonic
+        self._now_ms = context.clock.now_ms
+        self._is_flexible = api.is_flexible(version)
+        to_name = _TO_NAME_FLEXIBLE if self._is_flexible else _TO_NAME_PLAIN
+        self._to_name = to_name
+        # The length of a compact name is one more than its bytes.
+        self._to_records = to_name + (
+            _TO_RECORDS_FLEXIBLE if self._is_flexible else 1 + _TO_RECORDS_PLAIN
+        )
+
+    def serve(
+        self, data: bytearray, view: memoryview, count: int, correlation: int, now: float
+    ) -> "bytes | LateProduce | None":
+        """Appends and answers; None where nothing has happened and the regular way must."""
+        # A wrong guess of where things stand only finds no template.
+        at = data[_CLIENT_ID_LOW]
+        at += self._to_records + data[at + self._to_name]
+        head = bytes(view[_HEAD_START:at])
+        template = self._find(head)
+        if template is None:
+            self._learn(head, view, count)
+            return None
+        if self._is_flexible:
+            size = data[at]
+            at += 1
+            if size > 127:
+                # Two bytes, as most batches have, or any other number of them.
+                if data[at] < 128:
+                    size += (data[at] << 7) - 128
+                    at += 1
+                else:
+                    size, at = _length(data, at - 1)
+            stop = at + size - 1
+            if stop + 3 != count or view[stop:count] != _TAGS:
+                return None
+        else:
+            stop = at + 4 + _unpack_size(data, at)[0]
+            at += 4
+            if stop != count:
+                return None
+        context = self.context
+        if stop - at < HEADER_SIZE or not context.is_serving:
+            return None
+        records = view[at:stop]
+        partition = context.replicas.led(template.key)
+        if (
+            partition is None
+            or records[ATTRIBUTES_POSITION] >= FIRST_ATTRIBUTES_TO_CHECK
+            or (partition.is_synced and context.replicas.room.is_full_of_appends)
+        ):
+            return None
+        try:
+            appended = partition.append(records, self._now_ms())
+        except KafkaError as error:
+            return self.refused(template, correlation, error)
+        seconds = self._clock() - now
+        if seconds > STALL_SECONDS:
+            note_stall(context, seconds)
+        frame = template.pack(
+            template.size,
+            correlation,
+            template.before,
+            appended.base_offset,
+            appended.log_append_time_ms,
+            partition.log.start_offset,
+            template.after,
+        )
+        if appended.last_offset < partition.high_watermark:
+            self.observe(seconds)
+            return frame
+        late = LateProduce(self, template, correlation, frame, now)
+        partition.wait_for(appended.last_offset + 1, late, 0)
+        return late
+
+    def waited(self, began: float) -> None:
+        """Takes note of the time of an answer that came late."""
+        self.observe(self._clock() - began)
+
+    def refused(self, template: Template, correlation: int, error: KafkaError) -> bytes:
+        """The frame that says why a batch was not taken, or is not safe."""
+        message = refused_answer(self.context, self._version, *template.key, error)
+        body = b"".join(codec(ProduceResponse, self._version).encode(message))
+        return response_head(self._api, self._version, correlation, len(body)) + body
+
+    def _learn(self, head: bytes, view: memoryview, count: int) -> None:
+        """Makes a template of a request, if it is one of those that the lane can take.
+
+        Only a request that our own encoder would write in the same bytes tells for certain where
+        everything stands in it.
+        """
+        if len(head) > MAX_HEAD_BYTES or _HEAD_START + len(head) >= count:
+            return
+        own = codec(ProduceRequest, self._version)
+        try:
+            request = read_request(view[4:count], {self._api.key: self._api}, 0)
+            message = own.decode(request.body)
+        except ProtocolError:
+            return
+        partition = _only_partition(message)
+        if partition is None or message.transactional_id is not None or message.acks not in (1, -1):
+            return
+        topic, index, size = partition
+        body = b"".join(own.encode(message))
+        ending = size + (len(_TAGS) if self._is_flexible else 0)
+        length = _length_bytes(size) if self._is_flexible else _INT32.size
+        if body != request.body or len(head) != count - ending - length - _HEAD_START:
+            return
+        wait_ms = max(message.timeout_ms, LEAST_WAIT_MS)
+        self.templates.keep(head, self._template(topic, index, wait_ms))
+
+    def _template(self, topic: str, index: int, wait_ms: int) -> Template:
+        answer = PartitionProduceResponse(index, ErrorCode.NONE, *_MARKS)
+        message = ProduceResponse(
+            responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
+        )
+        body = b"".join(codec(ProduceResponse, self._version).encode(message))
+        head = response_head(self._api, self._version, 0, len(body))[8:]
+        before, after = body.split(_OFFSETS.pack(*_MARKS))
+        return Template(topic, index, wait_ms, head + before, after)
+
+
+def _only_partition(message: ProduceRequest) -> tuple[str, int, int] | None:
+    """Topic, index and size of records of a request that writes to one partition."""
+    if len(message.topic_data) != 1 or len(message.topic_data[0].partition_data) != 1:
+        return None
+    topic = message.topic_data[0]
+    partition: Any = topic.partition_data[0]
+    if partition.records is None:
+        return None
+    return topic.name, partition.index, len(partition.records)
+
+
+def _length(data: bytearray, at: int) -> tuple[int, int]:
+    try:
+        return read_uvarint(data, at)
+    except (ProtocolError, IndexError):
+        return 0, at  # no length that fits anything, so the regular way finds the words for it
+
+
+def _length_bytes(size: int) -> int:
+    """How many bytes the compact length of so many records takes."""
+    return max(1, ((size + 1).bit_length() + 6) // 7)
