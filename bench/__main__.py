@@ -1,6 +1,7 @@
 """`python -m bench [SUITE] [--json FILE]`: runs suites and prints their tables."""
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,30 +10,42 @@ from rich.console import Console
 
 from bench.measure import Table, machine
 from bench.reports import as_json, drawn
-from bench.suites import SUITES, load
+from bench.suites import LONG, OPTIONS, SUITES, load
 
 
 @click.command(epilog="Suites: " + "; ".join(f"{name} ({what})" for name, what in SUITES.items()))
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
 @click.option("--peer", metavar="HOST:PORT", help="Run the suite broker against this one, too.")
-def main(suite: str | None, json_file: Path | None, peer: str | None) -> None:
-    """Run one SUITE, or all of them."""
-    if peer is not None and suite != "broker":
-        raise click.UsageError("--peer belongs to the suite broker: ./samsa bench broker --peer …")
+@click.option(
+    "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
+)
+def main(suite: str | None, json_file: Path | None, peer: str | None, minutes: int | None) -> None:
+    """Run one SUITE, or all that are short."""
+    options = given({"peer": peer, "minutes": minutes}, suite)
     # A file or a pipe has no width of its own: give the widest table room.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     started = datetime.now(UTC)
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
     results: dict[str, list[Table]] = {}
-    for name in [suite] if suite else list(SUITES):
+    for name in [suite] if suite else [name for name in SUITES if name not in LONG]:
         results[name] = []
-        for table in load(name).run(**({} if peer is None else {"peer": peer})):
+        for table in load(name).run(**options):
             results[name].append(table)
             console.print(drawn(table))
             console.print("".join(f"  {note}\n" for note in table.notes), style="dim", end="")
     if json_file is not None:
         json_file.write_text(as_json(results, started), encoding="utf-8")
+
+
+def given(options: Mapping[str, str | int | None], suite: str | None) -> dict[str, str | int]:
+    """The options that were given, if they are the suite's."""
+    found = {name: value for name, value in options.items() if value is not None}
+    for name in found:
+        if suite is None or OPTIONS.get(suite) != name:
+            owners = " and ".join(owner for owner, option in OPTIONS.items() if option == name)
+            raise click.UsageError(f"--{name} belongs to {owners}: ./samsa bench SUITE --{name} …")
+    return found
 
 
 if __name__ == "__main__":

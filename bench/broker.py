@@ -314,7 +314,9 @@ def bare_request(kernel: Target) -> Figures:
 
 def measure(target: Target, work: Work) -> Figures:
     """The best of some rounds on a topic of its own, on warm pages."""
-    topic = f"bench-{work.kind}-{work.bytes_each}-{work.partitions}-{work.connections}"
+    shape = f"{work.bytes_each}-{work.partitions}-{work.connections}"
+    # A name of its own: one that was just deleted is free once its last flush has ended.
+    topic = f"bench-{work.kind}-{shape}-{work.durability}-{work.rate}"
     target.make_topic(topic, work.partitions, durability=work.durability)
     job = _job(target, work, topic)
     try:

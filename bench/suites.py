@@ -16,12 +16,18 @@ SUITES = {
     "records": "record batches checked, read, built and compressed",
     "log": "append, read, lookup and recovery of the log, next to bare system calls",
     "broker": "a whole broker over its socket, next to the kernel alone and, if given, a peer",
+    "scale": "many partitions, ten thousand idle connections, clients that come and go",
+    "soak": "an hour of a cluster that nobody uses",
 }
+# Run only when they are named: they take long, and most of it is waiting.
+LONG = frozenset({"scale", "soak"})
+# Which options a suite takes; the rest of the command line is everybody's.
+OPTIONS = {"broker": "peer", "scale": "minutes", "soak": "minutes"}
 
 
 class Suite(Protocol):
-    def run(self, **options: str) -> Iterable[Table]:
-        """The only option so far is the `peer` of the suite of brokers: another's HOST:PORT."""
+    def run(self, **options: str | int) -> Iterable[Table]:
+        """`peer` is another broker's HOST:PORT, `minutes` how long what takes long goes on."""
         ...
 
 
