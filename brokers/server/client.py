@@ -60,6 +60,7 @@ class Client:
         "_is_stopping",
         "_is_writing",
         "_listener",
+        "_may_shortcut",
         "_receive",
         "_send_bytes",
         "_sends_bulk",
@@ -94,6 +95,8 @@ class Client:
         self._listener = listener
         self._counted = 0  # of the output, in what all connections together have waiting
         self._in_turn = False
+        # Said by the machine, and kept because only what it reads can change it.
+        self._may_shortcut = machine.may_shortcut
         self._sends_bulk = False  # its last request was a large one
         self._is_flushing = False  # a flush at the end of the turn is asked for
         self._is_reading = False
@@ -119,7 +122,7 @@ class Client:
         if self.is_closed:
             return
         listener, machine = self._listener, self.machine
-        may_shortcut = machine.may_shortcut
+        may_shortcut = self._may_shortcut
         is_between = may_shortcut or not machine.is_inside_frame
         try:
             if is_between:
@@ -148,6 +151,11 @@ class Client:
                 self.requests += 1
                 self._take(answer)
                 return
+        self._read(room, count, now, is_between=is_between)
+
+    def _read(self, room: memoryview, count: int, now: float, *, is_between: bool) -> None:
+        """The regular way of received bytes: through the machine."""
+        machine = self.machine
         if not is_between:
             if len(room) > BULK_BYTES:
                 self._sends_bulk = True
@@ -222,6 +230,7 @@ class Client:
             return
         finally:
             self._in_turn = False
+            self._may_shortcut = machine.may_shortcut
         self._flush()
         if not machine.can_read:
             self._stop_reading()

@@ -171,7 +171,9 @@ class InspectionPort:
         return len(given) == 1 and hmac.compare_digest(given[0], wanted)
 
     async def _metrics(self, _query: dict[str, list[str]]) -> Page:
-        return 200, _TEXT, render(self._context.metrics)
+        metrics = self._context.metrics
+        metrics.tasks = len(asyncio.all_tasks())
+        return 200, _TEXT, render(metrics)
 
     async def _health(self, _query: dict[str, list[str]]) -> Page:
         if self._context.is_serving:

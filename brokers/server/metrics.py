@@ -111,6 +111,12 @@ ROWS: Final = (
         kind=Kind.GAUGE,
         sentence="Partitions that this broker leads.",
     ),
+    Row(
+        name="samsa_tasks",
+        attribute="tasks",
+        kind=Kind.GAUGE,
+        sentence="Tasks of the event loop when it was asked, that of the asker included.",
+    ),
 )
 
 
@@ -151,6 +157,7 @@ class Metrics:
         self.append_stall_seconds = 0.0
         self.handler_failures = 0
         self.partitions = 0
+        self.tasks = 0  # counted by whoever renders: there is no cheaper way than to walk them all
 
     def requests_of(self, api: str) -> Histogram:
         """The histogram of one API, to be kept by whoever counts there."""

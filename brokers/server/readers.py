@@ -13,6 +13,9 @@ from typing import Final
 
 # Called in one turn; the rest is still ready in the next one, after all else that waits.
 READY_PER_TURN: Final = 64
+# Where so many were ready at once, others are by now, and a turn of the loop between would be most
+# of what they cost.
+CROWD: Final = 2
 
 
 class Readers:
@@ -47,9 +50,14 @@ class Readers:
         self._calls.clear()
 
     def _turn(self) -> None:
-        calls = self._calls
-        for fd, _event in self._poll.poll(0, READY_PER_TURN):
-            # Who was called before may have ended it.
-            call = calls.get(fd)
-            if call is not None:
-                call()
+        calls, left = self._calls, READY_PER_TURN
+        while left > 0:
+            ready = self._poll.poll(0, left)
+            for fd, _event in ready:
+                # Who was called before may have ended it.
+                call = calls.get(fd)
+                if call is not None:
+                    call()
+            if len(ready) < CROWD:
+                return
+            left -= len(ready)

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import ClassVar, Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.protocol.records.batch import Batch, TimestampType
+from brokers.protocol.records.batch import CONTROL_FLAG, Batch, TimestampType
 from brokers.protocol.records.control import read_end_txn
 from brokers.protocol.records.validation import Origin, check_produced, check_replicated
 from brokers.storage.dense_tail import DenseTail
@@ -243,7 +243,7 @@ class Appends:
     def _check_producer(
         self, batch: Batch, origin: Origin, transaction_version: int
     ) -> Appended | None:
-        if batch.is_control:
+        if batch.attributes & CONTROL_FLAG:
             marker = read_end_txn(batch)
             if marker is not None:
                 self._notes.states.check_marker(batch, marker, transaction_version)

@@ -5,7 +5,7 @@ the same state. Whether a batch is welcome is asked of the states before it is w
 noted, snapshots are taken, and aborted transactions go into the index of their segment.
 """
 
-from brokers.protocol.records.batch import Batch
+from brokers.protocol.records.batch import CONTROL_FLAG, Batch
 from brokers.protocol.records.control import read_end_txn
 from brokers.storage.files import Files
 from brokers.storage.handles import Handles
@@ -124,7 +124,7 @@ def _note(
     states: ProducerStates, batch: Batch, base_offset: int, now_ms: int
 ) -> CompletedTxn | None:
     """Notes a batch; returns a transaction that it aborted, which is not completed yet."""
-    if not batch.is_control:
+    if not batch.attributes & CONTROL_FLAG:
         states.update(batch, base_offset, now_ms)
         return None
     marker = read_end_txn(batch)

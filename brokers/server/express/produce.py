@@ -148,10 +148,13 @@ class ProduceLane:
             size = data[at]
             at += 1
             if size > 127:
-                # Two bytes, as most batches have, or any other number of them.
+                # Two bytes or three, as most batches have, or any other number of them.
                 if data[at] < 128:
                     size += (data[at] << 7) - 128
                     at += 1
+                elif data[at + 1] < 128:
+                    size += (data[at] << 7) + (data[at + 1] << 14) - 16_512
+                    at += 2
                 else:
                     size, at = _length(data, at - 1)
             stop = at + size - 1
