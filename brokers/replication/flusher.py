@@ -151,7 +151,8 @@ class Flusher:
             log, ticket = self._done.popleft()
             self._running -= 1
             log.is_flushing = False
-            if log.is_flush_asked:
+            # Once the disk has failed nothing starts any more, and `stop` would wait for it.
+            if log.is_flush_asked and not self._is_stopped:
                 self._asked.append(log)
             try:
                 log.finish_flush(ticket)

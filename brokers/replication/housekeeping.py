@@ -33,6 +33,8 @@ class Intervals:
     tick: float = 0.5
     # Partitions in use that must go: a reader lets go within its answer, a flush within its sync.
     postponed: float = 0.5
+    # Logs that a full disk refused at the start: each try may read as much as a recovery does.
+    refused: float = 30.0
     # Of logs that are not synced: what flush.ms asks for, and complete segments.
     flush: float = 1.0
     # Folders of deleted partitions, some at a time.
@@ -59,6 +61,7 @@ class Housekeeping:
         self._tick = every.tick
         self._chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
             ("postponed", every.postponed, self.try_postponed),
+            ("refused", every.refused, self.open_refused),
             ("flush", every.flush, self.ask_flushes),
             ("purge", every.purge, self.purge),
             ("unlink", every.unlink, self.unlink_deleted),
@@ -83,6 +86,12 @@ class Housekeeping:
     async def try_postponed(self) -> None:
         """Makes and removes partitions that could not be before."""
         self._replicas.try_postponed()
+
+    async def open_refused(self) -> None:
+        """Opens logs that could not be for want of room, until one cannot be still."""
+        slices = Slices(self._clock)
+        while self._replicas.open_refused():
+            await slices.breathe()
 
     async def purge(self) -> None:
         """Unlinks the files of partitions that were removed."""

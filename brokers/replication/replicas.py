@@ -34,7 +34,7 @@ from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
 from brokers.replication.waits import WaitRoom
 from brokers.storage import names
-from brokers.storage.errors import LogBusy, LogDirFailed, StorageError
+from brokers.storage.errors import LogBusy, LogDirFailed, StorageCorrupt, StorageError
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_dir import LogDir, NewPartition
 from brokers.storage.partition_metadata import encode_id, write_partition_metadata
@@ -170,6 +170,26 @@ class Replicas:
             topic = self._image.topics.get(key[0])
             if topic is not None and key[1] < len(topic.partitions):
                 self._apply_partition(topic, key[1], self._make_at_once)
+
+    def open_refused(self) -> bool:
+        """Opens one log that a full disk refused at the start; True if the next may be tried now.
+
+        It is led with the next round of `try_postponed`.
+        """
+        refused = self.log_dir.refused
+        if not refused:
+            return False
+        log = self.log_dir.load_again(refused[0])
+        if log is None:
+            failure = self.log_dir.handles.failure
+            if failure is not None:
+                self.report("log_dir.failed", failure)
+            return False
+        if log.damage is not None:
+            found = log.damage
+            self.report("log.damaged", StorageCorrupt(found.path, found.position, found.reason))
+        self.postponed[refused[0]] = None
+        return True
 
     def end_fetches(self) -> None:
         """Answers every reader that waits with what is there, as if its time were over."""

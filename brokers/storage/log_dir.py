@@ -9,7 +9,7 @@ and only if everything between went well.
 import fcntl
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -126,6 +126,17 @@ class LogDir:
             self.topic_ids[partition] = topic_id
         return log
 
+    @property
+    def refused(self) -> list[Partition]:
+        """Of those that failed, the ones that only lacked room or descriptors; oldest try first."""
+        return [key for key, failed in self.failed.items() if isinstance(failed.error, KafkaError)]
+
+    def load_again(self, partition: Partition) -> PartitionLog | None:
+        """Opens one of `refused`, with recovery; None when it failed once more."""
+        folder = self.failed.pop(partition).folder
+        self._unloaded[folder] = None
+        return self.load(folder)
+
     def create(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
         """Makes the folder of a new partition; it is on the disk when this returns."""
         new = NewPartition(topic=topic, index=index, topic_id=topic_id)
@@ -151,7 +162,7 @@ class LogDir:
             metadata = encode_partition_metadata(one.topic_id)
             folders.append(NewFolder(os.path.join(self.path, name), metadata))
         # Recovery would hold a new log against what an older one of this name had reached.
-        self._forget({(one.topic, one.index) for one in new})
+        self._forget((one.topic, one.index) for one in new)
         ticket = FlushTicket(self._files, self.path, 0)
         ticket.new_folders = folders
         return ticket
@@ -193,9 +204,11 @@ class LogDir:
         """Unlinks the files of one removed partition; returns how many folders wait on."""
         if self._doomed:
             folder = os.path.join(self.path, self._doomed[-1])
-            with self._on_disk("remove"):
+            # An operator who needs the room may have been faster, and no disk is to blame for that.
+            with self._on_disk("remove"), suppress(FileNotFoundError):
                 for name in self._files.list_folder(folder):
-                    self._files.unlink(os.path.join(folder, name))
+                    with suppress(FileNotFoundError):
+                        self._files.unlink(os.path.join(folder, name))
                 self._files.remove_folder(folder)
             self._doomed.pop()
         return len(self._doomed)
@@ -275,7 +288,7 @@ class LogDir:
             # Else the name of the first segment says it.
             if log.start_offset > log.segments[0].base_offset:
                 starts[partition] = log.start_offset
-        if starts != self._starts.offsets:
+        if starts != self._starts.offsets or not self._starts.is_sure:
             self._starts.write(starts)
 
     def write_high_watermarks(self, offsets: Mapping[Partition, int]) -> None:
@@ -372,12 +385,16 @@ class LogDir:
             self.delete_pending(_ALL_DUE)
             self.write_log_starts()
 
-    def _forget(self, partitions: Collection[Partition]) -> None:
-        """Takes partitions out of every checkpoint on the disk."""
+    def _forget(self, partitions: Iterable[Partition]) -> None:
+        """Takes partitions that are not here out of every checkpoint on the disk.
+
+        All others that are gone go with them: thousands may be made anew in batches, and each batch
+        would wait for the disk again.
+        """
+        gone = set(partitions)
         for saved in (self._points, self._starts, self._high_watermarks):
-            if any(partition in saved.offsets for partition in partitions):
-                kept = {key: at for key, at in saved.offsets.items() if key not in partitions}
-                saved.write(kept)
+            if not (saved.is_sure and gone.isdisjoint(saved.offsets)):
+                saved.write(self._saved_of(saved))
 
     def _saved(self, name: str) -> "_SavedOffsets":
         return _SavedOffsets(self.handles, os.path.join(self.path, name))
@@ -389,25 +406,30 @@ class LogDir:
 class _SavedOffsets:
     """A checkpoint and what it says on the disk now, also of folders that are not open."""
 
-    __slots__ = ("_checkpoint", "_handles", "offsets")
+    __slots__ = ("_checkpoint", "_handles", "is_sure", "offsets")
 
     def __init__(self, handles: Handles, path: str) -> None:
         self._handles = handles
         self._checkpoint = OffsetCheckpoint(handles.files, path)
+        # A write that was refused may have come as far as the new file, and then `offsets` are old.
+        self.is_sure = True
         self.offsets: dict[Partition, int] = {}
         # Without it, or with a damaged one, recovery is right too, and only takes longer.
         with suppress(FileNotFoundError, StorageCorrupt):
             self.offsets = self._checkpoint.read()
 
     def is_above(self, offsets: Mapping[Partition, int]) -> bool:
-        """Whether one of these partitions has a greater offset on the disk."""
+        """Whether one of these partitions may have a greater offset on the disk."""
+        if not self.is_sure:
+            return True
         return any(self.offsets.get(partition, 0) > at for partition, at in offsets.items())
 
     def write(self, offsets: Mapping[Partition, int]) -> None:
-        """Replaces the checkpoint, durably; OutOfSpace leaves the old one."""
+        """Replaces the checkpoint, durably; a refusal leaves the old one, or maybe the new."""
+        self.is_sure = False
         with _on_disk(self._handles, self._checkpoint.path, "checkpoint"):
             self._checkpoint.write(offsets)
-        self.offsets = dict(offsets)
+        self.offsets, self.is_sure = dict(offsets), True
 
 
 def _lock(files: Files, path: str) -> int:

@@ -74,9 +74,15 @@ class ProducerSnapshots:
         states.clear()
         return None
 
-    def remove_above(self, offset: int) -> None:
-        """Removes snapshots of a future that truncation took back."""
-        self._remove(found for found in self.offsets() if found > offset)
+    def remove_above(self, offset: int) -> bool:
+        """Removes snapshots of a future that truncation took back; True if there was one.
+
+        It must not come back once the log has reached its offset again: a sync of the folder sees
+        to that.
+        """
+        removed = [found for found in self.offsets() if found > offset]
+        self._remove(removed)
+        return bool(removed)
 
     def remove_strays(self, base_offsets: Collection[int]) -> None:
         """Removes snapshots of no segment, except one above them all: the last close wrote it."""

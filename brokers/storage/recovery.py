@@ -113,7 +113,8 @@ class _Recovery:
         found.epochs.truncate_from_start(found.start_offset)
         if found.damage is None:
             snapshots = found.producers.snapshots
-            snapshots.remove_above(found.end_offset)
+            if snapshots.remove_above(found.end_offset):
+                self._handles.sync_folder(self._folder)
             self._drop_old_segments()
             snapshots.remove_strays([segment.base_offset for segment in found.segments])
         return found

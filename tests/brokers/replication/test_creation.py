@@ -147,3 +147,25 @@ def test_what_cannot_begin_is_told_to_who_waits(tmp_path: Path) -> None:
             assert error.code is ErrorCode.KAFKA_STORAGE_ERROR
 
     asyncio.run(run())
+
+
+def test_a_topic_made_again_waits_once_for_what_its_old_self_had_saved(tmp_path: Path) -> None:
+    async def run() -> None:
+        files, number = FaultyFiles(), 2 * TOGETHER + 1
+        async with rig(tmp_path, image(topic(partitions=number)), files=files) as broker:
+            log_dir = broker.replicas.log_dir
+            log_dir.write_checkpoints()
+            log_dir.write_high_watermarks(broker.replicas.high_watermarks())
+            files.calls.clear()
+
+            await broker.apply(image(topic(id=2, partitions=number), version=2, deleted=[1]))
+
+            synced = [Path(call.path).name for call in files.calls if call.kind == "datasync"]
+            checkpoints = sorted(name for name in synced if "checkpoint" in name)
+            assert checkpoints == [
+                "recovery-point-offset-checkpoint.tmp",
+                "replication-offset-checkpoint.tmp",
+            ]
+            assert len(broker.replicas) == number
+
+    asyncio.run(run())

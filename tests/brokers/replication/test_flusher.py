@@ -156,3 +156,24 @@ def test_stopping_finishes_what_was_asked_for() -> None:
         assert all(log.finished == 1 for log in logs)
 
     run(test, max_parallel=2)
+
+
+def test_a_failure_leaves_nothing_for_a_stop_to_wait_for() -> None:
+    async def test(flusher: Flusher, failures: list[LogDirFailed]) -> None:
+        bad, asked_again = Log(), Log()
+        for log in (bad, asked_again):
+            log.gate.clear()
+            flusher.ask(log)
+        await until(lambda: flusher.running == 2)
+        flusher.ask(asked_again)
+        bad.fault = LogDirFailed("x", "fsync", OSError(errno.EIO, "bad"))
+        bad.gate.set()
+        await until(lambda: bool(failures))
+        asked_again.gate.set()
+
+        async with asyncio.timeout(10):
+            await flusher.stop()
+
+        assert (asked_again.begun, asked_again.finished) == (1, 1)
+
+    run(test)

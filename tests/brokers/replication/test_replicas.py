@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.housekeeping import Housekeeping
 from brokers.storage.log_dir import LogDir
 from tests.brokers.replication.parts import (
     OTHER,
@@ -221,6 +222,78 @@ def test_watermarks_of_logs_that_are_not_open_are_kept(tmp_path: Path) -> None:
         async with rig(tmp_path, cluster) as broker:
             assert ("t", 1) in broker.replicas.log_dir.failed
             assert broker.replicas.high_watermarks() == {("t", 0): 0, ("t", 1): 4}
+
+    asyncio.run(run())
+
+
+def test_logs_that_a_full_disk_refused_at_the_start_are_opened_later(tmp_path: Path) -> None:
+    async def run() -> None:
+        cluster, before = image(topic(partitions=3), configs=LIVE), FaultyFiles()
+        async with rig(tmp_path, cluster, files=before) as broker:
+            for index in (1, 2):
+                broker.leader(index=index).append(batch(records=4), NOW_MS)
+        before.close_all()
+
+        # The lock of the log dir is the first, and it is there already.
+        full = Fault(at=1, error=errno.ENOSPC, kinds=frozenset({"open"}), is_lasting=True)
+        files = FaultyFiles(full)
+        async with rig(tmp_path, cluster, files=files) as broker:
+            assert broker.leader(index=0).is_leading
+            assert broker.replicas.log_dir.refused == [("t", 1), ("t", 2)]
+            assert not broker.replicas.open_refused()
+            assert broker.replicas.log_dir.refused == [("t", 2), ("t", 1)]
+            assert code_of(broker, "t", 1) is ErrorCode.KAFKA_STORAGE_ERROR
+
+            files.heal()
+            await Housekeeping(broker.replicas, clock=broker.clock).open_refused()
+            broker.replicas.try_postponed()
+
+            assert broker.replicas.log_dir.failed == {}
+            assert [broker.leader(index=index).high_watermark for index in (1, 2)] == [4, 4]
+            assert broker.failures == []
+            assert await broker.replicas.close(broker_epoch=2)
+
+    asyncio.run(run())
+
+
+def test_a_disk_that_fails_in_such_a_try_is_reported(tmp_path: Path) -> None:
+    async def run() -> None:
+        cluster, before = image(topic(), configs=LIVE), FaultyFiles()
+        async with rig(tmp_path, cluster, files=before) as broker:
+            broker.leader().append(batch(records=4), NOW_MS)
+        before.close_all()
+
+        full = Fault(at=1, error=errno.ENOSPC, kinds=frozenset({"open"}), is_lasting=True)
+        files = FaultyFiles(full)
+        async with rig(tmp_path, cluster, files=files) as broker:
+            files.plan(Fault(at=0, error=errno.EIO, kinds=frozenset({"datasync"})))
+            assert not broker.replicas.open_refused()
+
+            assert broker.failures == [broker.replicas.log_dir.handles.failure]
+
+    asyncio.run(run())
+
+
+def test_damage_found_by_then_is_reported(tmp_path: Path) -> None:
+    async def run() -> None:
+        cluster, before = image(topic(), configs=LIVE), FaultyFiles()
+        async with rig(tmp_path, cluster, files=before) as broker:
+            broker.leader().append(batch(records=4), NOW_MS)
+            broker.leader().log.flush()
+            broker.replicas.log_dir.write_checkpoints()
+        before.close_all()
+        (tmp_path / "t-0" / "leader-epoch-checkpoint").unlink()
+        (tmp_path / "t-0" / f"{0:020}.log").write_bytes(b"")
+
+        full = Fault(at=0, error=errno.ENOSPC, kinds=frozenset({"unlink"}), is_lasting=True)
+        (tmp_path / "t-0" / "left.tmp").touch()
+        files = FaultyFiles(full)
+        async with rig(tmp_path, cluster, files=files) as broker:
+            assert broker.replicas.log_dir.refused == [("t", 0)]
+            files.heal()
+            broker.replicas.open_refused()
+
+            assert [event for event, _error in broker.troubles] == ["log.damaged"]
 
     asyncio.run(run())
 

@@ -1,6 +1,7 @@
 """A log dir as a whole: who may open it, what it saves, and when it counts as clean."""
 
 import errno
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -382,6 +383,16 @@ def test_a_removed_partition_is_gone_at_once_and_its_files_later(tmp_path: Path)
     assert (tmp_path / folder).is_dir()
     assert log_dir.purge() == 0
     assert not (tmp_path / folder).exists()
+
+
+def test_a_removed_folder_that_an_operator_took_away_is_no_failure(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0)
+    folder = tmp_path / log_dir.remove("orders", 0)
+    shutil.rmtree(folder)
+
+    assert log_dir.purge() == 0
+
+    assert log_dir.handles.failure is None
 
 
 def test_a_start_takes_up_purges_and_leaves_stray_folders_alone(tmp_path: Path) -> None:

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from brokers.protocol.records.batch import Batch
 from brokers.storage.files import Files
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.log_dir import LogDir
+from brokers.storage.producer_snapshots import ProducerSnapshots
+from brokers.storage.producer_state import ProducerStates
 from tests.builders.logs import NOW_MS, batch
 from tests.fakes.crash_files import CrashDisk
 from tests.scale import count
@@ -82,3 +85,32 @@ def test_a_power_cut_behind_a_clean_end_costs_nothing(
                 check(again.logs["orders", index], producer)
             assert again.logs["orders", 2].end_offset == 0
             assert again.close(broker_epoch=6)
+
+
+@pytest.mark.slow
+def test_a_snapshot_of_a_lost_tail_does_not_come_back_behind_a_clean_end(tmp_path: Path) -> None:
+    for seed in range(SEEDS):
+        rng = random.Random(seed)
+        disk = CrashDisk(tmp_path / str(seed))
+        with disk.files() as files:
+            log = opened(disk.live, files).create("orders", 0, ID)
+            append(log, 0, SMALL, producer=-1)
+            log.flush()
+            # A roll wrote it, and then the power took the batch that it speaks of.
+            states = ProducerStates()
+            states.update(Batch(batch(producer=7)), base_offset=1, now_ms=NOW_MS)
+            ProducerSnapshots(files, log.folder).save(2, states)
+            files.sync_folder(log.folder)
+        disk.kill()
+        with disk.files() as files:
+            log_dir = opened(disk.live, files)
+            append(log_dir.logs["orders", 0], 1, SMALL, producer=-1)
+            assert log_dir.close(broker_epoch=5)
+
+        disk.lose_power(rng)
+
+        with disk.files() as files:
+            again = opened(disk.live, files)
+            log = again.logs["orders", 0]
+            assert (again.clean_broker_epoch, log.end_offset) == (5, 2)
+            assert list(log.producers.active()) == []

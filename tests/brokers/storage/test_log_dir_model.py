@@ -91,8 +91,12 @@ class Machine:
         if self.rng.random() < 0.7:
             self.crashes_within += 1
             at = self.rng.randrange(CALLS_UNTIL_THE_END)
-            self.files.plan(Fault(at=at, error=errno.EIO, is_lasting=True))
+            planned = None
             while not self.files.failed:
+                if self.files is not planned:
+                    # At first, and after a clean end, which comes to an end sooner than the power.
+                    planned = self.files
+                    planned.plan(Fault(at=at, error=errno.EIO, is_lasting=True))
                 try:
                     self.step()
                 except (StorageError, KafkaError):
