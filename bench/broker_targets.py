@@ -108,10 +108,10 @@ def own_broker() -> Iterator[tuple[Target, float]]:
 
 
 @contextmanager
-def floor() -> Iterator[Target]:
+def floor(*, is_synced: bool = False) -> Iterator[Target]:
     """The sink that stands for what the kernel takes."""
     with tempfile.TemporaryDirectory(prefix="samsa-floor-") as folder:
-        command = [sys.executable, "-P", "-m", "bench.floor", folder]
+        command = [sys.executable, "-P", "-m", "bench.floor", folder, *(["synced"] * is_synced)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             try:
                 assert process.stdout is not None

@@ -2,14 +2,19 @@
 
 Speaks only as much of the protocol as to know where a request ends; each one is written to a file
 as it came and answered by a few bytes. No broker on this machine can do a request for less, so its
-figures stand beside the broker's. `python -m bench.floor FOLDER` prints its port.
+figures stand beside the broker's. With `synced` a thread brings the file to the disk before it
+answers, since whoever serves others cannot wait for the disk itself.
+
+`python -m bench.floor FOLDER [synced]` prints its port.
 """
 
 import os
 import select
 import socket
 import sys
+import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 RECEIVE_BYTES = 256 * 1024
 ANSWER = (60).to_bytes(4, "big") + bytes(60)
@@ -30,7 +35,15 @@ class Sink:
         self.left = 0
 
 
-def serve(folder: Path) -> None:
+def sync_and_answer(file: int, waiting: "SimpleQueue[socket.socket]") -> None:
+    """The thread of the synced form."""
+    while True:
+        sock = waiting.get()
+        os.fdatasync(file)
+        sock.send(ANSWER)
+
+
+def serve(folder: Path, *, is_synced: bool) -> None:
     """Answers until the parent ends it."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
@@ -40,6 +53,9 @@ def serve(folder: Path) -> None:
     buffer = memoryview(bytearray(RECEIVE_BYTES))
     file = os.open(folder / "floor", os.O_RDWR | os.O_CREAT)
     os.ftruncate(file, 0)
+    waiting: SimpleQueue[socket.socket] = SimpleQueue()
+    if is_synced:
+        threading.Thread(target=sync_and_answer, args=(file, waiting), daemon=True).start()
     sinks: dict[int, Sink] = {}
     position = 0
     while True:
@@ -63,9 +79,11 @@ def serve(folder: Path) -> None:
             if sink.left == 0:
                 sink.left = int.from_bytes(buffer[:4], "big") + 4
             sink.left -= count
-            if sink.left == 0:
+            if sink.left == 0 and is_synced:
+                waiting.put(sink.socket)
+            elif sink.left == 0:
                 sink.socket.send(ANSWER)
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), is_synced="synced" in sys.argv[2:])

@@ -112,7 +112,9 @@ class FrameSplitter:
         self.is_held = False
         self._buffers = buffers
         self._head = b""  # the first bytes of a size prefix that was cut
-        self._held = b""  # whole frames, and perhaps the beginning of one, that have to wait
+        # Whole frames, and perhaps the beginning of one, that have to wait. Like all other frames
+        # they can be written to: batches get their offsets where they were received.
+        self._held = bytearray()
         self._frame: memoryview | None = None  # the frame being received in pieces
         self._received = 0  # bytes of it that are there
         self._shared: memoryview | None = None  # where the last room was given
@@ -159,14 +161,14 @@ class FrameSplitter:
         if not self._held:
             # What has begun of the next frame, or of its size, stays as it is.
             return
-        held, self._held = memoryview(self._held), b""
+        held, self._held = memoryview(self._held), bytearray()
         yield from self._split(held, len(held))
 
     def _split(self, source: memoryview, end: int) -> Iterator[memoryview]:
         position = 0
         while end - position >= SIZE_PREFIX:
             if self.is_held:
-                self._held = bytes(source[position:end])
+                self._held = bytearray(source[position:end])
                 return
             (size,) = SIZE.unpack_from(source, position)
             if size < 0 or size > self.limit:
@@ -194,4 +196,4 @@ class FrameSplitter:
             self._buffers.settle(self._received)
             self._frame = None
         self.is_inside_frame = False
-        self._held = b""
+        self._held = bytearray()

@@ -345,7 +345,9 @@ class Broker:
             self.fail(error)
 
     async def _shut_down(self, chores: list["asyncio.Task[None]"]) -> None:
-        error = self._ended.exception() if self._ended.done() else None
+        # Whoever runs the broker may have given it up: no failure, and an end in good order.
+        is_told = self._ended.done() and not self._ended.cancelled()
+        error = self._ended.exception() if is_told else None
         # A refusal leaves the logs as good as they were; a failed disk or a bug leaves nobody sure.
         has_failed = error is not None and not isinstance(error, StartFailed)
         # Readers that wait for data get what there is, and find another broker the sooner.
@@ -369,6 +371,10 @@ class Broker:
             return
         self.is_clean = await self.replicas.close(broker_epoch=self._epoch_of_end())
         self._log.info("broker.stopped", clean=self.is_clean)
+        failure = self._log_dir.handles.failure
+        if failure is not None:
+            # It failed only now, perhaps in the last flush, and so the end was not as asked for.
+            raise failure
 
     def _epoch_of_end(self) -> int:
         """The epoch that the next start must name to be taken for the one after a clean end."""

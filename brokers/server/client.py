@@ -113,8 +113,7 @@ class Client:
 
     def start(self, now: float) -> None:
         self.last_active = now
-        self._is_reading = True
-        self._listener.readers.add(self._socket, self._readable)
+        self._start_reading()
 
     # -- bytes in --------------------------------------------------------------------------------
 
@@ -320,7 +319,10 @@ class Client:
         if output.size:
             self._is_writing = True
             self._count_output()
-            self._listener.loop.add_writer(self._socket, self._writable)
+            try:
+                self._listener.loop.add_writer(self._socket, self._writable)
+            except OSError as error:
+                self.close(FAILED, detail=_no_room(error))
 
     def _writable(self) -> None:
         if self.is_closed:
@@ -358,6 +360,14 @@ class Client:
 
     # -- back-pressure ---------------------------------------------------------------------------
 
+    def _start_reading(self) -> None:
+        try:
+            self._listener.readers.add(self._socket, self._readable)
+        except OSError as error:
+            self.close(FAILED, detail=_no_room(error))
+        else:
+            self._is_reading = True
+
     def _stop_reading(self) -> None:
         if self._is_reading:
             self._is_reading = False
@@ -374,10 +384,10 @@ class Client:
         bound = 0 if self._listener.is_crowded else RESUME_OUTPUT_BYTES
         self.machine.is_choked = self.output.size > bound
         if self.machine.can_read:
-            self._is_reading = True
-            self._listener.readers.add(self._socket, self._readable)
-            # What was received before may be all that the peer will ever send.
-            self._serve(self.machine.resume(), self._listener.now())
+            self._start_reading()
+            if not self.is_closed:
+                # What was received before may be all that the peer will ever send.
+                self._serve(self.machine.resume(), self._listener.now())
 
     def stop(self) -> None:
         """The broker stops: takes no further request, and ends once all are answered."""
@@ -412,8 +422,7 @@ class Client:
             return
         self.is_closed = True
         listener = self._listener
-        if self._is_reading:
-            listener.readers.remove(self._socket)
+        self._stop_reading()
         if self._is_writing:
             listener.loop.remove_writer(self._socket)
         self._socket.close()
@@ -432,3 +441,7 @@ class Client:
             if self._held_ranges is None:
                 self._held_ranges = set()
             self._held_ranges.update(ranges)
+
+
+def _no_room(error: OSError) -> str:
+    return f"the kernel has no room to watch one more socket: {error}"

@@ -138,7 +138,11 @@ class Listener:
     def _flush_collected(self) -> None:
         clients, self._to_flush = self._to_flush, []
         for client in clients:
-            client.flush_collected()
+            try:
+                client.flush_collected()
+            except Exception as error:  # noqa: BLE001 - else nobody behind it would ever be flushed
+                self.bug(error)
+                client.close(FAILED)
 
     def describe(self, client: Client, error: ProtocolError) -> str:
         """What was wrong with received bytes, and what they look like if we know that."""

@@ -30,7 +30,10 @@ class Readers:
         loop.add_reader(self._poll.fileno(), self._turn)
 
     def add(self, sock: socket.socket, call: Callable[[], None]) -> None:
-        """Calls whenever there is something to read, or the peer is gone, until `remove`."""
+        """Calls whenever there is something to read, or the peer is gone, until `remove`.
+
+        OSError where the kernel has no room for one more; then there is nothing to remove.
+        """
         fd = sock.fileno()
         self._poll.register(fd, select.EPOLLIN)
         self._calls[fd] = call

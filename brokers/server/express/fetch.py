@@ -17,6 +17,7 @@ from brokers.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     PartitionData,
 )
 from brokers.protocol.primitives import uvarint
@@ -38,6 +39,12 @@ _NAME_FLEXIBLE: Final = (41, 9)
 _ID_WITH_REPLICA: Final = 66
 _ID_ALONE: Final = 62
 _FIRST_WITHOUT_REPLICA: Final = 15
+# From the end of the client id to the session's number and epoch, with all that may stand between:
+# tags, the replica's id, three numbers and the isolation level.
+_TAGS_BYTES: Final = 1
+_REPLICA_BYTES: Final = 4
+_LIMITS_BYTES: Final = 13
+_OF_NO_SESSION: Final = Struct(">ii").pack(NO_SESSION, FINAL_EPOCH)
 _OFFSET: Final = Struct(">q")
 _unpack_offset: Final = _OFFSET.unpack_from
 _OFFSETS: Final = Struct(">qqq")
@@ -102,6 +109,7 @@ class FetchLane:
         "_seconds",
         "_to_name",
         "_to_offset",
+        "_to_session",
         "_version",
         "templates",
     )
@@ -118,6 +126,9 @@ class FetchLane:
         self._has_ids = version >= FIRST_WITH_IDS
         self._to_name, self._to_offset = _NAME_FLEXIBLE if self._is_flexible else _NAME_PLAIN
         self._to_offset += self._to_name
+        self._to_session = _LIMITS_BYTES + (_TAGS_BYTES if self._is_flexible else 0)
+        if version < _FIRST_WITHOUT_REPLICA:
+            self._to_session += _REPLICA_BYTES
         if self._has_ids:
             self._to_offset = _ID_ALONE if version >= _FIRST_WITHOUT_REPLICA else _ID_WITH_REPLICA
 
@@ -133,7 +144,7 @@ class FetchLane:
         head = bytes(view[_HEAD_START:at]) + view[at + 8 : count]
         template = self._find(head)
         if template is None:
-            self._learn(head, at, view, count)
+            self._learn(head, at, view, count, now)
             return None
         context = self._context
         if not context.is_serving:
@@ -175,13 +186,20 @@ class FetchLane:
         self._seconds.observe(self._clock() - now)
         return answer
 
-    def _learn(self, head: bytes, at: int, view: memoryview, count: int) -> None:
+    def _learn(self, head: bytes, at: int, view: memoryview, count: int, now: float) -> None:
         """Makes a template of a request, if it is one of those that the lane can take.
 
         Only a request that our own encoder would write in the same bytes tells for certain where
         everything stands in it.
         """
-        if len(head) > MAX_HEAD_BYTES or at + _OFFSET.size > count:
+        session = 2 + head[1] + self._to_session
+        if (
+            len(head) > MAX_HEAD_BYTES
+            or at + _OFFSET.size > count
+            # Readers with sessions come again and again as well, with another head each time.
+            or head[session : session + len(_OF_NO_SESSION)] != _OF_NO_SESSION
+            or not self.templates.has_room(now)
+        ):
             return
         own = codec(FetchRequest, self._version)
         try:
@@ -190,13 +208,24 @@ class FetchLane:
         except ProtocolError:
             return
         wanted = _only_partition(message)
-        if wanted is None or b"".join(own.encode(message)) != request.body:
+        if (
+            wanted is None
+            # Nobody else is answered from here, and a name that no topic can have may hold marks.
+            or self._led(message.topics[0], wanted.partition) is None
+            or b"".join(own.encode(message)) != request.body
+        ):
             return
         wanted.fetch_offset = _MARKS[0]
         marked = b"".join(own.encode(message))
         if marked.find(_OFFSET.pack(_MARKS[0])) != at - (count - len(marked)):
             return
         self.templates.keep(head, self._template(message))
+
+    def _led(self, topic: FetchTopic, index: int) -> Partition | None:
+        replicas = self._context.replicas
+        if self._has_ids:
+            return replicas.led_by_id((topic.topic_id, index))
+        return replicas.led((topic.topic, index))
 
     def _template(self, request: FetchRequest) -> Template:
         topic = request.topics[0]

@@ -33,7 +33,7 @@ class LateAnswer(ABC):
     def __init__(self, context: Context, wait_ms: int) -> None:
         self._context = context
         self._wait_ms = wait_ms
-        self._channel: LateChannel | None = None
+        self._channel: LateChannel | None = None  # none once nobody waits any more
         self._place = 0
         self.due_ms = 0
 

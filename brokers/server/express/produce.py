@@ -43,6 +43,11 @@ _TO_NAME_PLAIN: Final = 27
 # From the end of the name to the length of the records: a count and the partition's index.
 _TO_RECORDS_FLEXIBLE: Final = 5
 _TO_RECORDS_PLAIN: Final = 8
+# From the end of the client id to the low byte of the number of topics.
+_TOPICS_FLEXIBLE: Final = 8
+_TOPICS_PLAIN: Final = 11
+# As they stand in a head.
+_LEARNED_ACKS: Final = frozenset({b"\x00\x01", b"\xff\xff"})
 # Behind the records of a flexible request: the ends of a partition, its topic and the request.
 _TAGS: Final = bytes(3)
 _INT32: Final = Struct(">i")
@@ -83,11 +88,14 @@ class LateProduce(LateAnswer):
         self._began = began
 
     def reached(self, _slot: int) -> None:
-        self._lane.waited(self._began)
-        self.finish(self._frame)
+        if self._channel is not None:
+            self._lane.waited(self._began)
+            self.finish(self._frame)
 
     def lost(self, _slot: int, error: KafkaError) -> None:
-        self.finish(self._lane.refused(self._template, self._correlation, error))
+        if self._channel is not None:
+            self._lane.waited(self._began)
+            self.finish(self._lane.refused(self._template, self._correlation, error))
 
     def expire(self) -> None:
         self.lost(0, timed_out())
@@ -142,7 +150,7 @@ class ProduceLane:
         head = bytes(view[_HEAD_START:at])
         template = self._find(head)
         if template is None:
-            self._learn(head, view, count)
+            self._learn(head, view, count, now)
             return None
         if self._is_flexible:
             size = data[at]
@@ -179,6 +187,7 @@ class ProduceLane:
         try:
             appended = partition.append(records, self._now_ms())
         except KafkaError as error:
+            self.observe(self._clock() - now)
             return self.refused(template, correlation, error)
         seconds = self._clock() - now
         if seconds > STALL_SECONDS:
@@ -209,13 +218,18 @@ class ProduceLane:
         body = b"".join(codec(ProduceResponse, self._version).encode(message))
         return response_head(self._api, self._version, correlation, len(body)) + body
 
-    def _learn(self, head: bytes, view: memoryview, count: int) -> None:
+    def _learn(self, head: bytes, view: memoryview, count: int, now: float) -> None:
         """Makes a template of a request, if it is one of those that the lane can take.
 
         Only a request that our own encoder would write in the same bytes tells for certain where
         everything stands in it.
         """
-        if len(head) > MAX_HEAD_BYTES or _HEAD_START + len(head) >= count:
+        if (
+            len(head) > MAX_HEAD_BYTES
+            or _HEAD_START + len(head) >= count
+            or not self._seems_plain(head)
+            or not self.templates.has_room(now)
+        ):
             return
         own = codec(ProduceRequest, self._version)
         try:
@@ -227,13 +241,28 @@ class ProduceLane:
         if partition is None or message.transactional_id is not None or message.acks not in (1, -1):
             return
         topic, index, size = partition
-        body = b"".join(own.encode(message))
         ending = size + (len(_TAGS) if self._is_flexible else 0)
         length = _length_bytes(size) if self._is_flexible else _INT32.size
-        if body != request.body or len(head) != count - ending - length - _HEAD_START:
+        if (
+            len(head) != count - ending - length - _HEAD_START
+            # Nobody else is answered from here, and a name that no topic can have may hold marks.
+            or self.context.replicas.led((topic, index)) is None
+            # As bytes, since views are compared item by item.
+            or b"".join(own.encode(message)) != bytes(request.body)
+        ):
             return
         wait_ms = max(message.timeout_ms, LEAST_WAIT_MS)
         self.templates.keep(head, self._template(topic, index, wait_ms))
+
+    def _seems_plain(self, head: bytes) -> bool:
+        """Whether a head asks to be answered and speaks of one partition, as far as a look tells.
+
+        Those that do not come again and again as well, and would be decoded twice each time.
+        """
+        start = 2 + head[1]  # behind the client id
+        one = 2 if self._is_flexible else 1
+        topics = head[start + (_TOPICS_FLEXIBLE if self._is_flexible else _TOPICS_PLAIN)]
+        return head[start + 2 : start + 4] in _LEARNED_ACKS and topics == head[-5] == one
 
     def _template(self, topic: str, index: int, wait_ms: int) -> Template:
         answer = PartitionProduceResponse(index, ErrorCode.NONE, *_MARKS)

@@ -1,7 +1,8 @@
 """What lanes have learned, by the bytes that requests of one kind have in common.
 
 Bounded in number and in the size of each, whoever sends what: when there is no room for one more,
-all are forgotten, and those that are in use are learned again at once.
+all are forgotten, and those that are in use are learned again at once. That happens no more than
+once a second: to learn costs as much as to answer, and more than fit may be in use.
 """
 
 from typing import Final, Generic, TypeVar
@@ -10,6 +11,8 @@ from typing import Final, Generic, TypeVar
 MAX_TEMPLATES: Final = 1_024
 # A longer head has a client id or topic name that nobody uses twice a second.
 MAX_HEAD_BYTES: Final = 512
+# Between two times that all are forgotten.
+FORGET_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
@@ -17,16 +20,25 @@ T = TypeVar("T")
 class Templates(Generic[T]):
     """See the module. Lanes look things up with `get`."""
 
-    __slots__ = ("_known", "get")
+    __slots__ = ("_forgotten", "_known", "get")
 
     def __init__(self) -> None:
         self._known: dict[bytes, T] = {}
+        self._forgotten = -FORGET_SECONDS  # monotonic seconds
         self.get = self._known.get
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def keep(self, head: bytes, template: T) -> None:
+    def has_room(self, now: float) -> bool:
+        """Whether one more can be kept, which may need that all others are forgotten."""
         if len(self._known) >= MAX_TEMPLATES:
+            if now - self._forgotten < FORGET_SECONDS:
+                return False
+            self._forgotten = now
             self._known.clear()
+        return True
+
+    def keep(self, head: bytes, template: T) -> None:
+        """Where there is room."""
         self._known[head] = template

@@ -148,6 +148,18 @@ class TestHolding:
         assert [bytes(frame) for frame in splitter.resume()] == [b"two"]
         assert feed(splitter, [stream[SHARED_BYTES:]]) == [b"x" * 5000]
 
+    def test_held_frames_can_be_written_to_as_all_others(self) -> None:
+        splitter = FrameSplitter(FrameBuffers())
+        stream = framed(b"one", b"two")
+        splitter.room(memoryview(bytearray(SHARED_BYTES)))[: len(stream)] = stream
+        for _ in splitter.received(len(stream)):
+            splitter.is_held = True
+
+        for frame in splitter.resume():
+            frame[:1] = b"T"
+
+            assert bytes(frame) == b"Two"
+
     @pytest.mark.parametrize("cut", [1, 3, 4, 5])
     def test_nothing_of_the_next_frame_is_lost_where_nothing_was_held(self, cut: int) -> None:
         splitter = FrameSplitter(FrameBuffers())

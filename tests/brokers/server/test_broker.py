@@ -28,7 +28,7 @@ from brokers.storage.errors import LogDirFailed
 from brokers.storage.names import CLEAN_SHUTDOWN
 from tests.builders.logs import batch
 from tests.fakes.broker import running_broker
-from tests.fakes.faulty_files import FaultyFiles
+from tests.fakes.faulty_files import Fault, FaultyFiles
 from tests.fakes.listener import ByteClient, until
 
 
@@ -315,5 +315,45 @@ def test_damage_is_reported_once_for_each_log(tmp_path: Path) -> None:
             told = [line for line in second.lines if line["event"].startswith("log.")]
 
         assert [(line["event"], line["folder"]) for line in told] == [("log.damaged", "orders-0")]
+
+    run(story())
+
+
+def test_a_broker_that_is_given_up_ends_in_good_order(tmp_path: Path) -> None:
+    async def story() -> None:
+        door, clock = Twin().attach(), SystemClock()
+        config = BrokerConfig(agent_socket="", log_dir=str(tmp_path / "data"), bind="127.0.0.1")
+        log = Log(clock, write=lambda _line: None)
+        broker = Broker(config, store=door, modules=HANDLERS, clock=clock, log=log)
+        living = asyncio.create_task(broker.run())
+        await broker.ready
+
+        living.cancel()
+        await asyncio.wait([living])
+
+        door.kill()
+        assert living.cancelled()
+        assert broker.is_clean
+        assert (tmp_path / "data" / CLEAN_SHUTDOWN).exists()
+
+    run(story())
+
+
+def test_a_disk_that_fails_in_the_last_flush_is_told_of(tmp_path: Path) -> None:
+    async def story() -> None:
+        files, live = FaultyFiles(), {"samsa.durability": "replicated"}
+        async with running_broker(
+            tmp_path, topics={"orders": 1}, configs=live, files=files
+        ) as running:
+            client = await running.connect()
+            await produced(client)
+            files.plan(Fault(at=0, error=errno.EIO, kinds=frozenset({"datasync"})))
+
+            running.broker.stop()
+
+            with pytest.raises(LogDirFailed, match="fsync"):
+                await running.living
+            await client.close()
+        assert not (tmp_path / "data" / CLEAN_SHUTDOWN).exists()
 
     run(story())

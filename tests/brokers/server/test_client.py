@@ -1,6 +1,7 @@
 """What one connection holds of others' things, files above all, and that it gives it back."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from brokers.server import listener
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.file_range import FileRange
+from brokers.server.readers import Readers
 from brokers.storage.handles import LogFile
 from brokers.storage.reads import LogSlice
 from tests.fakes.listener import handler, request_frame, running_listener, until
@@ -251,5 +253,123 @@ def test_when_all_together_take_too_little_nobody_who_lags_is_read(
             await until(lambda: running.context.metrics.output_bytes == 0)
             await client.close()
             await quick.close()
+
+    asyncio.run(story())
+
+
+def test_a_file_that_is_shorter_than_promised_ends_its_reader_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "1.log"
+    path.write_bytes(bytes(50))
+    file = LogFile(str(path))
+    errors: list[Any] = []
+
+    def answer(context: Context, call: Call, request: FetchRequest) -> FetchResponse:
+        return answer_of(file, 100)
+
+    async def story() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, told: errors.append(told))
+        async with running_listener([handler(1, answer)]) as running:
+            client = await running.connect()
+
+            client.send(FetchRequest(), 11)
+
+            assert await client.is_closed()
+            assert [line["detail"] for line in running.lines] == ["50 bytes at 50 are missing"]
+            assert (file.pins, running.context.metrics.output_bytes) == (0, 0)
+            assert not errors
+            await client.close()
+
+    file.fd = os.open(path, os.O_RDONLY)
+    try:
+        asyncio.run(story())
+    finally:
+        os.close(file.fd)
+
+
+def test_who_cannot_be_watched_is_sent_away_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    add = Readers.add
+    room = [0]
+
+    def limited(self: Readers, sock: Any, call: Any) -> None:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "no room")
+        room[0] -= 1
+        add(self, sock, call)
+
+    monkeypatch.setattr(Readers, "add", limited)
+
+    async def story() -> None:
+        async with running_listener([handler(1, lambda *_: FetchResponse())]) as running:
+            refused = await running.connect()
+            assert await refused.is_closed()
+            assert not running.listener.clients
+            assert "no room" in running.lines[0]["detail"]
+
+            room[0] = 1
+            client = await running.connect()
+            await client.ask(FetchRequest(), 11)
+
+            await client.close()
+            await refused.close()
+
+    asyncio.run(story())
+
+
+def test_who_cannot_be_watched_for_its_output_is_sent_away(
+    log_file: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(context: Context, call: Call, request: FetchRequest) -> FetchResponse:
+        return answer_of(log_file)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    async def story() -> None:
+        async with running_listener([handler(1, answer)]) as running:
+            client = await running.connect()
+            monkeypatch.setattr(running.listener.loop, "add_writer", full)
+
+            client.send(FetchRequest(), 11)
+
+            await until(lambda: running.lines)
+            monkeypatch.undo()
+            assert not running.listener.clients
+            assert (log_file.pins, running.context.metrics.output_bytes) == (0, 0)
+            assert await client.is_closed()
+            await client.close()
+
+    asyncio.run(story())
+
+
+def test_one_connection_that_fails_while_answers_leave_keeps_no_other_from_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[Call] = []
+    flush = client_module.Client.flush_collected
+
+    def fail_once(self: client_module.Client) -> None:
+        monkeypatch.setattr(client_module.Client, "flush_collected", flush)
+        raise ZeroDivisionError("a bug")
+
+    async def story() -> None:
+        async with running_listener([collecting(calls)]) as running:
+            first, second = await running.connect(), await running.connect()
+            for client in (first, second):
+                client.send(FetchRequest(), 11)
+            await until(lambda: len(calls) == 2)
+            monkeypatch.setattr(client_module.Client, "flush_collected", fail_once)
+
+            for call in calls:
+                call.answer(FetchResponse())
+
+            await second.frame()
+            assert await first.is_closed()
+            assert [line["event"] for line in running.lines] == ["connection.failed"]
+            await first.close()
+            await second.close()
 
     asyncio.run(story())

@@ -27,6 +27,8 @@ from brokers.protocol.messages.produce import (
 )
 from brokers.protocol.schema import Message
 from brokers.server.call import Closing
+from brokers.server.express import fetch as express_fetch
+from brokers.server.express import produce as express_produce
 from brokers.server.express import templates
 from brokers.server.express.fetch import FetchLane
 from brokers.server.express.lanes import Answer, Express
@@ -147,6 +149,11 @@ def read(version: int, *, name: str = "t", offset: int = 0, **more: Any) -> Fetc
     return FetchRequest(topics=[asked], **values)
 
 
+# The bytes that lanes look for in the answers of their own encoders, as a name.
+MARKED = struct.pack(">qqq", 0x1122334455667711, 0x2233445566771122, 0x3344556677112233).decode()
+WRITE_TWO = ProduceRequest(acks=1, topic_data=write(batch()).topic_data * 2)
+
+
 def on_a_road(folder: Path, story: Callable[[Road], None], **configs: str) -> None:
     async def run() -> None:
         topics = [topic(name, id=number) for number, name in enumerate(NAMES, start=1)]
@@ -232,6 +239,65 @@ def test_what_is_not_one_plain_batch_goes_the_regular_way(
             assert road.ask(framed(message, version)) is None
 
         assert road.broker.leader().log.end_offset == 0
+
+    on_a_road(tmp_path, story)
+
+
+@pytest.mark.parametrize("version", [8, 11])
+@pytest.mark.parametrize(
+    "message", [write(batch(), acks=0), WRITE_TWO, write(batch(), name=MARKED)]
+)
+def test_what_no_lane_will_ever_take_is_not_learned_and_harms_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, message: ProduceRequest
+) -> None:
+    decoded: list[int] = []
+
+    def counted(*what: Any) -> Any:
+        decoded.append(1)
+        return read_request(*what)
+
+    def story(road: Road) -> None:
+        monkeypatch.setattr(express_produce, "read_request", counted)
+
+        for _ in range(3):
+            assert road.ask(framed(message, version)) is None
+
+        # A name that nobody has shows itself only when it is looked for.
+        assert len(decoded) == (3 if message.topic_data[0].name == MARKED else 0)
+
+    on_a_road(tmp_path, story)
+
+
+@pytest.mark.parametrize("version", FETCH_VERSIONS)
+def test_a_reader_with_a_session_is_not_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("it was decoded")
+
+    def story(road: Road) -> None:
+        road.broker.leader().append(batch(), NOW_MS)
+        monkeypatch.setattr(express_fetch, "read_request", never)
+
+        for session, epoch in ((0, 0), (5, 3), (5, -1)):
+            message = read(version, session_id=session, session_epoch=epoch)
+            assert road.ask(framed(message, version)) is None
+        with pytest.raises(AssertionError, match="decoded"):
+            road.ask(framed(read(version), version))
+
+    on_a_road(tmp_path, story)
+
+
+def test_a_lane_counts_the_requests_that_it_refuses(tmp_path: Path) -> None:
+    def story(road: Road) -> None:
+        road.ask(framed(write(batch()), 9))
+        seconds = road.broker.context.metrics.requests_of(APIS[0].name)
+        bad = bytearray(batch())
+        bad[-1] ^= 1
+
+        assert road.ask(framed(write(bytes(bad)), 9)) is not None
+
+        assert seconds.count == 1
 
     on_a_road(tmp_path, story)
 
@@ -324,6 +390,7 @@ def test_a_wait_ends_with_its_connection(tmp_path: Path) -> None:
         files.gate.set()
         await until(lambda: road.broker.leader().high_watermark == 1)
         assert not line.delivered
+        assert road.broker.context.metrics.requests_of(APIS[0].name).count == 0
 
     in_time(tmp_path, story)
 

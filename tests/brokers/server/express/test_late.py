@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from brokers.protocol.connection import MAX_PIPELINED
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.fetch import (
     FetchPartition,
@@ -26,6 +27,7 @@ from brokers.server.express.lanes import Express
 from tests.brokers.replication.parts import GatedFiles
 from tests.builders.logs import batch
 from tests.fakes.broker import running_broker
+from tests.fakes.listener import request_frame
 
 PRODUCE, FETCH = 9, 12
 
@@ -156,5 +158,31 @@ def test_a_client_that_leaves_while_its_batch_waits_leaves_nothing_behind(tmp_pa
                 while room.append_bytes:  # noqa: ASYNC110
                     await asyncio.sleep(0)
             files.gate.set()
+
+    asyncio.run(story())
+
+
+def test_batches_that_had_to_wait_for_earlier_answers_are_appended_too(tmp_path: Path) -> None:
+    async def story() -> None:
+        files = GatedFiles()
+        async with running_broker(
+            tmp_path, topics={"orders": 1}, configs={"retention.ms": "-1"}, files=files
+        ) as running:
+            client = await running.connect()
+            files.gate.clear()
+            count = MAX_PIPELINED + 20
+            client.writer.write(
+                b"".join(request_frame(write(), PRODUCE, number) for number in range(count))
+            )
+            room = running.context.replicas.room
+            async with asyncio.timeout(10):
+                while room.appends < MAX_PIPELINED:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            files.gate.set()
+
+            for number in range(count):
+                assert base_offset(await client.answer(ProduceResponse, PRODUCE)) == number
+
+            await client.close()
 
     asyncio.run(story())
