@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -234,7 +235,8 @@ class Supervisor:
         if reach.console is not None:
             lines.append(f"Console   {reach.console}")
             lines.append(f"Login     admin, with the password in {self._home.password_file}")
-        stop = "./samsa down" if self._options.is_detached else "Ctrl-C"
+        down = f"./samsa down --home {shlex.quote(str(self._home.folder))}"
+        stop = down if self._options.is_detached else "Ctrl-C"
         return [*lines, f"Stop      {stop}"]
 
     # --- stop ----------------------------------------------------------------------------------
