@@ -90,9 +90,18 @@ def test_what_is_missing_or_wrong_has_its_exit_code(
     assert words in sh.run(consume, *arguments, code=code).stderr
 
 
+# As a terminal starts it: who runs the tests in the background has Ctrl-C ignored for all of them.
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from cli.consume import consume
+consume()
+"""
+
+
 def started(sh: Shell, *arguments: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-c", "from cli.consume import consume; consume()", *arguments],
+        [sys.executable, "-c", PROGRAM, *arguments],
         cwd=ROOT,
         env={**os.environ, BOOTSTRAP_VARIABLE: sh.bootstrap},
         stdout=subprocess.PIPE,
