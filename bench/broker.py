@@ -6,17 +6,14 @@ their `synced` twins only once the disk has confirmed. With a peer, the same wor
 and the ratio is printed.
 """
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from bench import rdkafka
 from bench.blaster import Job, Seen
-from bench.broker_targets import ROOT, Target, floor, other_broker, own_broker
+from bench.broker_targets import Target, floor, other_broker, own_broker
+from bench.children import done_by
 from bench.measure import Cell, Table
 
 SECONDS = 4.0
@@ -25,7 +22,8 @@ WARM_SECONDS = 1.0
 KIB = 1024
 REPLICATED, SYNCED = "replicated", "synced"
 LATENCY_RATE = 1_000
-CHILD_SECONDS = 120
+# What a client of a slow broker may take for its records, beside what every child is granted.
+CLIENT_SECONDS = 60.0
 # Batches of this size fill gigabytes of pages in no time, and fresh pages cost twice what the
 # broker does with them: rounds are short, each has a topic of its own, and what one gives back the
 # next ones take.
@@ -298,7 +296,7 @@ def _client_row(target: Target, work: ClientWork, topic: str, *, is_producer: bo
         settings=PRODUCER_SETTINGS if is_producer else CONSUMER_SETTINGS,
     )
     before, had = target.cpu_seconds(), target.records_in(topic, 1)
-    seen = rdkafka.Seen(**_child("bench.rdkafka", asdict(job)))
+    seen = rdkafka.Seen(**done_by("bench.rdkafka", asdict(job), seconds=CLIENT_SECONDS))
     cpu = target.cpu_seconds() - before
     if is_producer:
         written = target.records_in(topic, 1) - had
@@ -395,20 +393,4 @@ def _replaced(job: Job, **changes: object) -> Job:
 
 
 def _blast(job: Job) -> Seen:
-    return Seen(**_child("bench.blaster", asdict(job)))
-
-
-def _child(module: str, job: dict[str, Any]) -> dict[str, Any]:
-    """Does a job in a process of its own, and returns what it saw."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", module],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        timeout=CHILD_SECONDS,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
-    return seen
+    return Seen(**done_by("bench.blaster", asdict(job), seconds=job.seconds))

@@ -23,15 +23,20 @@ from brokers.protocol.messages.fetch import (
 from brokers.protocol.primitives import uvarint
 from brokers.replication.partition import NO_EPOCH, Partition
 from brokers.server.context import Context
-from brokers.server.express.templates import MAX_HEAD_BYTES, Templates
+from brokers.server.express.templates import (
+    CLIENT_ID_LOW,
+    HEAD_START,
+    MARKS,
+    MAX_HEAD_BYTES,
+    OFFSETS,
+    Templates,
+)
 from brokers.server.fetch_reads import FIRST_WITH_IDS, READ_COMMITTED
 from brokers.server.fetch_sessions import FINAL_EPOCH, NO_SESSION
 from brokers.server.file_range import FileRange
 from brokers.server.handlers.fetch import MAX_FETCH_BYTES, min_bytes
 from brokers.server.metrics import Histogram
 
-_HEAD_START: Final = 12
-_CLIENT_ID_LOW: Final = 13
 # From the end of the client id to the low byte of the name's length, and from the end of the name
 # to the fetch offset; where topics go by ids, all is at once.
 _NAME_PLAIN: Final = (44, 13)
@@ -47,10 +52,7 @@ _LIMITS_BYTES: Final = 13
 _OF_NO_SESSION: Final = Struct(">ii").pack(NO_SESSION, FINAL_EPOCH)
 _OFFSET: Final = Struct(">q")
 _unpack_offset: Final = _OFFSET.unpack_from
-_OFFSETS: Final = Struct(">qqq")
 _pack_length: Final = Struct(">i").pack
-# Numbers that no template has otherwise, to find where a message's own numbers stand.
-_MARKS: Final = (0x1122334455667711, 0x2233445566771122, 0x3344556677112233)
 _ONE_RECORD_BYTE: Final = b"x"
 
 
@@ -137,11 +139,11 @@ class FetchLane:
     ) -> list[Sized] | None:
         """Plans the read and answers; None where the regular way must."""
         # A wrong guess of where things stand only finds no template.
-        at = data[_CLIENT_ID_LOW]
+        at = data[CLIENT_ID_LOW]
         if not self._has_ids:
             at += data[at + self._to_name]
         at += self._to_offset
-        head = bytes(view[_HEAD_START:at]) + view[at + 8 : count]
+        head = bytes(view[HEAD_START:at]) + view[at + 8 : count]
         template = self._find(head)
         if template is None:
             self._learn(head, at, view, count, now)
@@ -215,9 +217,9 @@ class FetchLane:
             or b"".join(own.encode(message)) != request.body
         ):
             return
-        wanted.fetch_offset = _MARKS[0]
+        wanted.fetch_offset = MARKS[0]
         marked = b"".join(own.encode(message))
-        if marked.find(_OFFSET.pack(_MARKS[0])) != at - (count - len(marked)):
+        if marked.find(_OFFSET.pack(MARKS[0])) != at - (count - len(marked)):
             return
         self.templates.keep(head, self._template(message))
 
@@ -231,9 +233,9 @@ class FetchLane:
         topic = request.topics[0]
         data = PartitionData(
             partition_index=topic.partitions[0].partition,
-            high_watermark=_MARKS[0],
-            last_stable_offset=_MARKS[1],
-            log_start_offset=_MARKS[2],
+            high_watermark=MARKS[0],
+            last_stable_offset=MARKS[1],
+            log_start_offset=MARKS[2],
             aborted_transactions=[] if request.isolation_level == READ_COMMITTED else None,
             records=_ONE_RECORD_BYTE,
         )
@@ -245,7 +247,7 @@ class FetchLane:
         parts = codec(FetchResponse, self._version).encode(FetchResponse(responses=[answered]))
         first, _record, *after = map(bytes, parts)
         head = response_head(self._api, self._version, 0, len(first))[8:]
-        before, between = first.split(_OFFSETS.pack(*_MARKS))
+        before, between = first.split(OFFSETS.pack(*MARKS))
         length = len(uvarint(1 + len(_ONE_RECORD_BYTE))) if self._is_flexible else 4
         return Template(
             request,

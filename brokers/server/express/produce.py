@@ -21,7 +21,14 @@ from brokers.protocol.primitives import read_uvarint
 from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.server.context import Context
 from brokers.server.express.late import LateAnswer
-from brokers.server.express.templates import MAX_HEAD_BYTES, Templates
+from brokers.server.express.templates import (
+    CLIENT_ID_LOW,
+    HEAD_START,
+    MARKS,
+    MAX_HEAD_BYTES,
+    OFFSETS,
+    Templates,
+)
 from brokers.server.handlers.produce import (
     ATTRIBUTES_POSITION,
     FIRST_ATTRIBUTES_TO_CHECK,
@@ -32,10 +39,6 @@ from brokers.server.handlers.produce import (
 )
 from brokers.server.metrics import STALL_SECONDS, Histogram
 
-# Where the client id's length stands in a frame, and the low byte of it.
-_CLIENT_ID_HIGH: Final = 12
-_CLIENT_ID_LOW: Final = 13
-_HEAD_START: Final = 12
 # From the end of the client id to the low byte of the name's length: in flexible versions tags, no
 # transactional id, acks, timeout and a count; in the older ones a longer id, count and length.
 _TO_NAME_FLEXIBLE: Final = 23
@@ -52,9 +55,6 @@ _LEARNED_ACKS: Final = frozenset({b"\x00\x01", b"\xff\xff"})
 _TAGS: Final = bytes(3)
 _INT32: Final = Struct(">i")
 _unpack_size: Final = _INT32.unpack_from
-_OFFSETS: Final = Struct(">qqq")
-# Numbers that no template has otherwise, to find where an answer's own numbers stand.
-_MARKS: Final = (0x1122334455667711, 0x2233445566771122, 0x3344556677112233)
 
 
 class Template:
@@ -145,9 +145,9 @@ class ProduceLane:
     ) -> "bytes | LateProduce | None":
         """Appends and answers; None where nothing has happened and the regular way must."""
         # A wrong guess of where things stand only finds no template.
-        at = data[_CLIENT_ID_LOW]
+        at = data[CLIENT_ID_LOW]
         at += self._to_records + data[at + self._to_name]
-        head = bytes(view[_HEAD_START:at])
+        head = bytes(view[HEAD_START:at])
         template = self._find(head)
         if template is None:
             self._learn(head, view, count, now)
@@ -226,7 +226,7 @@ class ProduceLane:
         """
         if (
             len(head) > MAX_HEAD_BYTES
-            or _HEAD_START + len(head) >= count
+            or HEAD_START + len(head) >= count
             or not self._seems_plain(head)
             or not self.templates.has_room(now)
         ):
@@ -244,7 +244,7 @@ class ProduceLane:
         ending = size + (len(_TAGS) if self._is_flexible else 0)
         length = _length_bytes(size) if self._is_flexible else _INT32.size
         if (
-            len(head) != count - ending - length - _HEAD_START
+            len(head) != count - ending - length - HEAD_START
             # Nobody else is answered from here, and a name that no topic can have may hold marks.
             or self.context.replicas.led((topic, index)) is None
             # As bytes, since views are compared item by item.
@@ -265,13 +265,13 @@ class ProduceLane:
         return head[start + 2 : start + 4] in _LEARNED_ACKS and topics == head[-5] == one
 
     def _template(self, topic: str, index: int, wait_ms: int) -> Template:
-        answer = PartitionProduceResponse(index, ErrorCode.NONE, *_MARKS)
+        answer = PartitionProduceResponse(index, ErrorCode.NONE, *MARKS)
         message = ProduceResponse(
             responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
         )
         body = b"".join(codec(ProduceResponse, self._version).encode(message))
         head = response_head(self._api, self._version, 0, len(body))[8:]
-        before, after = body.split(_OFFSETS.pack(*_MARKS))
+        before, after = body.split(OFFSETS.pack(*MARKS))
         return Template(topic, index, wait_ms, head + before, after)
 
 

@@ -5,6 +5,7 @@ all are forgotten, and those that are in use are learned again at once. That hap
 once a second: to learn costs as much as to answer, and more than fit may be in use.
 """
 
+from struct import Struct
 from typing import Final, Generic, TypeVar
 
 # Of all connections together, in one version of one API; each takes about 1 KiB.
@@ -13,6 +14,14 @@ MAX_TEMPLATES: Final = 1_024
 MAX_HEAD_BYTES: Final = 512
 # Between two times that all are forgotten.
 FORGET_SECONDS: Final = 1.0
+
+# Where what requests have in common begins in a frame, with the length of the client id, and where
+# the low byte of that length is.
+HEAD_START: Final = 12
+CLIENT_ID_LOW: Final = 13
+# Three numbers in a row that no template has otherwise, to find where a message's own stand.
+OFFSETS: Final = Struct(">qqq")
+MARKS: Final = (0x1122334455667711, 0x2233445566771122, 0x3344556677112233)
 
 T = TypeVar("T")
 
