@@ -12,6 +12,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import CONTROL_FLAG, Batch, TimestampType
 from brokers.protocol.records.control import read_end_txn
 from brokers.protocol.records.validation import Origin, check_produced, check_replicated
+from brokers.storage import room_ahead
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.log_folder import LogFolder
 from brokers.storage.rolling import CLOSED, bounds, must_roll
@@ -324,13 +325,16 @@ class Appends:
                 segment = self.roll(now_ms, offset if is_far else self.end_offset)
             if segment.size == 0:
                 segment.first_timestamp = timestamp
+            folder.take_room(segment, segment.size + size)
             self._set_bounds(segment)
         return segment
 
     def _set_bounds(self, segment: Segment) -> None:
-        self._roll_bytes, self._roll_timestamp, self._roll_offset = bounds(
+        limit, self._roll_timestamp, self._roll_offset = bounds(
             segment, self._folder.config, self._folder.path
         )
+        # Who passes the room that was taken has to come by, too.
+        self._roll_bytes = min(limit, room_ahead.bound(segment.file))
         self._index_room = segment.index_room(self._folder.config)
         self._waiting_limit = ENTRY.size * max(1, min(_HELD_STEP, self._index_room))
 

@@ -5,10 +5,14 @@ call or lose what was not synced. Errors leave as plain OSError, because only th
 a failure means. Nothing here retries, and nothing here caches.
 """
 
+import ctypes
+import errno
 import os
 import sys
 from array import array
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, Protocol, TypeAlias
 
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.names import TEMPORARY
@@ -19,6 +23,9 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int]"
 # Broker data is for the broker's user and group of operators; secrets do not live in a log dir.
 _FILE_MODE = 0o640
 _FOLDER_MODE = 0o750
+
+# FALLOC_FL_KEEP_SIZE of Linux: Python's own posix_fallocate lengthens the file.
+_KEEP_SIZE: Final = 1
 
 # Small files (checkpoints, snapshots) are read whole. The largest honest one is a snapshot of
 # 1,000,000 producers; anything past this is damage, and must not become an allocation.
@@ -42,7 +49,14 @@ class Files(Protocol):
     def pread(self, fd: int, length: int, position: int) -> bytes:
         """Up to `length` bytes; fewer at the end of the file."""
 
-    def truncate(self, fd: int, length: int) -> None: ...
+    def truncate(self, fd: int, length: int) -> None:
+        """Sets the length, and gives back what was reserved behind it."""
+
+    def reserve(self, fd: int, position: int, length: int) -> None:
+        """Takes room on the disk from `position` on; the file is as long as before.
+
+        OSError where there is no room, or the file system cannot.
+        """
 
     def size(self, fd: int) -> int: ...
 
@@ -91,6 +105,14 @@ class LocalFiles:
     def open(self, path: str, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC, _FILE_MODE)
 
+    def reserve(self, fd: int, position: int, length: int) -> None:
+        fallocate = _fallocate()
+        if fallocate is None:
+            raise OSError(errno.ENOTSUP, "this system's C library has no fallocate")
+        if fallocate(fd, _KEEP_SIZE, position, length) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
     def size(self, fd: int) -> int:
         return os.fstat(fd).st_size
 
@@ -117,6 +139,14 @@ class LocalFiles:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+@cache
+def _fallocate() -> Callable[..., Any] | None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), "fallocate64", None)
+    if function is not None:
+        function.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return function
 
 
 def write_all(files: Files, fd: int, data: Buffer) -> None:

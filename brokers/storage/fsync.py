@@ -8,6 +8,7 @@ the kernel has marked the lost pages as clean and a second call would report suc
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brokers.protocol.errors import KafkaError
@@ -35,6 +36,22 @@ class Snapshot(NamedTuple):
     fd: int
 
 
+@dataclass(slots=True, kw_only=True)
+class Rest:
+    """What a flush has to do beside the log files that were written to: nothing, most often."""
+
+    new_folders: Sequence[NewFolder] = ()
+    pinned: list[LogFile] = field(default_factory=list)  # of all segments with something in here
+    rolled: list[Segment] = field(default_factory=list)  # for the owner, as is the next one
+    indexed: set[Segment] = field(default_factory=set)
+    snapshots: list[Snapshot] = field(default_factory=list)  # closed by the owner
+    # With descriptor and mark.
+    txn_indexes: list[tuple[TxnIndex, int, int]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # index files, complete and closed
+    epochs: tuple[str, bytes] | None = None
+    syncs_folder: bool = False
+
+
 class FlushTicket:
     """Made by `begin_flush`, given back to `finish_flush`; `run` once in between, in any thread.
 
@@ -42,42 +59,35 @@ class FlushTicket:
     """
 
     __slots__ = (
+        "_path",
         "end_offset",
-        "epochs",
         "failure",
         "files",
         "folder",
-        "indexed",
         "is_done",
         "logs",
-        "new_folders",
-        "paths",
-        "pinned",
         "refusal",
-        "rolled",
-        "snapshots",
-        "syncs_folder",
-        "txn_indexes",
+        "rest",
     )
 
-    def __init__(self, files: Files, folder: str, end_offset: int) -> None:
+    def __init__(
+        self, files: Files, folder: str, end_offset: int, rest: Rest | None = None
+    ) -> None:
         self.files = files
         self.folder = folder
-        self.new_folders: Sequence[NewFolder] = ()  # made in `folder`, and nothing else is done
         # Everything below is on the disk once this has run; truncation meanwhile takes it down.
         self.end_offset = end_offset
         self.logs: list[LogFile] = []
-        self.pinned: list[LogFile] = []  # those of every segment that has something in here
-        self.rolled: list[Segment] = []  # for the owner, as is the next one
-        self.indexed: set[Segment] = set()
-        self.snapshots: list[Snapshot] = []  # closed by the owner
-        self.txn_indexes: list[tuple[TxnIndex, int, int]] = []  # with descriptor and mark
-        self.paths: list[str] = []  # index files, complete and closed
-        self.epochs: tuple[str, bytes] | None = None
-        self.syncs_folder = False
+        self.rest = rest
         self.is_done = False
         self.failure: LogDirFailed | None = None
         self.refusal: KafkaError | None = None  # nothing was lost, and the next ticket does it all
+        self._path = folder  # what the disk is asked for now
+
+    @property
+    def pinned(self) -> list[LogFile]:
+        """The files that are neither closed nor deleted until this is given back."""
+        return self.logs if self.rest is None else self.rest.pinned
 
     def run(self) -> None:
         """Syncs everything; raises LogDirFailed, and remembers it for the owner.
@@ -85,43 +95,46 @@ class FlushTicket:
         OutOfSpace or TooManyOpenFiles only say that it could not be done yet.
         """
         assert not self.is_done, "a ticket runs once"
-        path = self.folder
         try:
-            if self.new_folders:
-                make_folders(self.files, path, self.new_folders)
             for file in self.logs:
-                path = file.path
+                self._path = file.path
                 self.files.datasync(file.fd)
-            for snapshot in self.snapshots:
-                path = snapshot.path
-                self.files.datasync(snapshot.fd)
-            for index, fd, _mark in self.txn_indexes:
-                path = index.path
-                self.files.datasync(fd)
-            for closed in self.paths:
-                path = closed
-                self._sync_closed(path)
-            if self.epochs is not None:
-                path = self.epochs[0]
-                _replace_epochs(self.files, *self.epochs)
-            if self.syncs_folder:
-                path = self.folder
-                self.files.sync_folder(path)
+            if self.rest is not None:
+                self._run_rest(self.rest)
         except KafkaError as error:
             self.refusal = error
             raise
         except OSError as error:
             if error.errno in TOO_MANY_OPEN_ERRNOS:
-                self.refusal = TooManyOpenFiles(path, "fsync")
+                self.refusal = TooManyOpenFiles(self._path, "fsync")
                 raise self.refusal from error
-            self.failure = LogDirFailed(path, "fsync", error)
+            self.failure = LogDirFailed(self._path, "fsync", error)
             raise self.failure from error
         except BaseException as error:
             # A bug, or the thread's end; either way nobody knows what the disk has.
-            self.failure = LogDirFailed(path, "fsync", OSError(repr(error)))
+            self.failure = LogDirFailed(self._path, "fsync", OSError(repr(error)))
             raise
         finally:
             self.is_done = True
+
+    def _run_rest(self, rest: Rest) -> None:
+        if rest.new_folders:
+            make_folders(self.files, self.folder, rest.new_folders)
+        for snapshot in rest.snapshots:
+            self._path = snapshot.path
+            self.files.datasync(snapshot.fd)
+        for index, fd, _mark in rest.txn_indexes:
+            self._path = index.path
+            self.files.datasync(fd)
+        for closed in rest.paths:
+            self._path = closed
+            self._sync_closed(closed)
+        if rest.epochs is not None:
+            self._path = rest.epochs[0]
+            _replace_epochs(self.files, *rest.epochs)
+        if rest.syncs_folder:
+            self._path = self.folder
+            self.files.sync_folder(self.folder)
 
     def _sync_closed(self, path: str) -> None:
         try:
@@ -191,8 +204,8 @@ class Flushes:
         and with the segment of the recovery point.
         """
         unsynced = [snapshot.offset for snapshot in self._snapshots]
-        if self.ticket is not None:
-            unsynced += [snapshot.offset for snapshot in self.ticket.snapshots]
+        if self.ticket is not None and self.ticket.rest is not None:
+            unsynced += [snapshot.offset for snapshot in self.ticket.rest.snapshots]
         return min(offset, self.flushed_offset, min(unsynced, default=offset + 1) - 1)
 
     def begin(
@@ -210,22 +223,18 @@ class Flushes:
         """
         assert self.ticket is None, f"{folder} is being flushed already"
         dirty = [segment for segment in segments if segment.file.is_dirty]
-        if not (dirty or self._rolled or self._snapshots or self.folder_changed or epochs.is_dirty):
+        has_rest = self._rolled or self._snapshots or self.folder_changed or epochs.is_dirty
+        if not dirty and not has_rest:
             return None
-        ticket = FlushTicket(files, folder, end_offset)
-        for segment in self._rolled:
-            ticket.paths += (segment.offset_index.path, segment.time_index.path)
-        for segment in dict.fromkeys([*self._rolled, *dirty, *sorted(indexed, key=_base)]):
-            _add_segment(ticket, segment)
-        if epochs.is_dirty:
-            path = os.path.join(folder, LEADER_EPOCHS)
-            ticket.epochs = (path, encode_epochs(epochs))
-            epochs.is_dirty = False
-        ticket.snapshots, self._snapshots = self._snapshots, []
-        ticket.syncs_folder = self.folder_changed or self.is_new or ticket.epochs is not None
-        self.folder_changed = self.is_new = False
-        ticket.rolled, self._rolled = self._rolled, []
-        ticket.indexed = indexed
+        if has_rest or self.is_new or indexed or any(segment.txn_index for segment in dirty):
+            rest = self._take_rest(folder, epochs, indexed)
+            ticket = FlushTicket(files, folder, end_offset, rest)
+            for segment in dict.fromkeys([*rest.rolled, *dirty, *sorted(indexed, key=_base)]):
+                _add_segment(ticket.logs, rest, segment)
+        else:
+            ticket = FlushTicket(files, folder, end_offset)
+            for segment in dirty:
+                _add_log(ticket.logs, segment.file)
         self.ticket = ticket
         return ticket
 
@@ -239,11 +248,13 @@ class Flushes:
         if ticket.refusal is not None:
             self._take_up_again(ticket)
             return
-        for snapshot in ticket.snapshots:
-            ticket.files.close(snapshot.fd)
+        if ticket.rest is not None:
+            for snapshot in ticket.rest.snapshots:
+                ticket.files.close(snapshot.fd)
         if ticket.failure is None:
-            for index, _fd, mark in ticket.txn_indexes:
-                index.synced(mark)
+            if ticket.rest is not None:
+                for index, _fd, mark in ticket.rest.txn_indexes:
+                    index.synced(mark)
             self.flushed_offset = max(self.flushed_offset, ticket.end_offset)
 
     def truncated(self, offset: int) -> None:
@@ -256,9 +267,9 @@ class Flushes:
     def removed(self, segments: Sequence[Segment]) -> None:
         """Segments that are deleted need no sync any more, but their names do."""
         self._rolled = [segment for segment in self._rolled if segment not in segments]
-        if self.ticket is not None:
-            kept = [segment for segment in self.ticket.rolled if segment not in segments]
-            self.ticket.rolled = kept
+        rest = self.ticket.rest if self.ticket is not None else None
+        if rest is not None:
+            rest.rolled = [segment for segment in rest.rolled if segment not in segments]
         self.folder_changed = True
 
     def release(self, files: Files) -> None:
@@ -270,22 +281,41 @@ class Flushes:
     def _take_up_again(self, ticket: FlushTicket) -> None:
         for file in ticket.logs:
             file.is_dirty = True
-        self._rolled[:0] = ticket.rolled
-        self._snapshots[:0] = ticket.snapshots
-        self.folder_changed = True
+        if ticket.rest is not None:
+            self._rolled[:0] = ticket.rest.rolled
+            self._snapshots[:0] = ticket.rest.snapshots
+            self.folder_changed = True
+
+    def _take_rest(self, folder: str, epochs: EpochCache, indexed: set[Segment]) -> Rest:
+        rest = Rest(rolled=self._rolled, snapshots=self._snapshots, indexed=indexed)
+        self._rolled, self._snapshots = [], []
+        for segment in rest.rolled:
+            rest.paths += (segment.offset_index.path, segment.time_index.path)
+        if epochs.is_dirty:
+            rest.epochs = (os.path.join(folder, LEADER_EPOCHS), encode_epochs(epochs))
+            epochs.is_dirty = False
+        rest.syncs_folder = self.folder_changed or self.is_new or rest.epochs is not None
+        self.folder_changed = self.is_new = False
+        return rest
 
 
-def _add_segment(ticket: FlushTicket, segment: Segment) -> None:
-    file = segment.file
+def _add_log(logs: list[LogFile], file: LogFile) -> None:
     # What is written from here on makes it dirty again; until then the pin holds it open.
     file.pins += 1
-    ticket.pinned.append(file)
+    file.is_dirty = False
+    logs.append(file)
+
+
+def _add_segment(logs: list[LogFile], rest: Rest, segment: Segment) -> None:
+    file = segment.file
+    rest.pinned.append(file)
     if file.is_dirty:
-        file.is_dirty = False
-        ticket.logs.append(file)
+        _add_log(logs, file)
+    else:
+        file.pins += 1
     unsynced = segment.txn_index.unsynced() if segment.txn_index is not None else None
     if segment.txn_index is not None and unsynced is not None:
-        ticket.txn_indexes.append((segment.txn_index, *unsynced))
+        rest.txn_indexes.append((segment.txn_index, *unsynced))
 
 
 def _base(segment: Segment) -> int:

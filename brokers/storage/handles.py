@@ -16,6 +16,7 @@ from brokers.storage.dense_tail import DEFAULT_TAIL_BYTES
 from brokers.storage.errors import TOO_MANY_OPEN_ERRNOS, LogDirFailed, TooManyOpenFiles
 from brokers.storage.files import Files
 from brokers.storage.memory_budget import MemoryBudget
+from brokers.storage.room_ahead import RoomAhead
 
 # Never more than this share of what the process may open: sockets want the rest.
 _SHARE_OF_LIMIT: Final = 2
@@ -36,7 +37,7 @@ class LogFile:
     Owners read `fd` and go through `Handles.open` when it is negative.
     """
 
-    __slots__ = ("fd", "is_dirty", "path", "pins", "was_used")
+    __slots__ = ("fd", "is_dirty", "path", "pins", "room_end", "room_taken", "was_used")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -44,6 +45,7 @@ class LogFile:
         self.pins = 0  # readers and flushes that need the descriptor to stay
         self.is_dirty = False  # holds bytes that no finished or running flush covers
         self.was_used = True
+        self.room_end = self.room_taken = 0
 
     @property
     def is_held(self) -> bool:
@@ -65,6 +67,7 @@ class Handles:
         "_look_again_in",
         "_max_open",
         "_open",
+        "ahead",
         "failure",
         "files",
         "indexes",
@@ -82,6 +85,7 @@ class Handles:
         tail_bytes: int = DEFAULT_TAIL_BYTES,
     ) -> None:
         self.files = files
+        self.ahead = RoomAhead(files)
         self.failure: LogDirFailed | None = None
         self.owners: set[Owner] = set()
         self.indexes = MemoryBudget(index_bytes)
@@ -126,6 +130,7 @@ class Handles:
     def close(self, file: LogFile) -> None:
         """Closes a file for good; the caller has seen to its dirty bytes and its pins."""
         assert file.pins == 0, f"{file.path} is closed under {file.pins} pins"
+        self.ahead.forget(file)
         if file.fd >= 0:
             self._open.pop(file, None)
             self._held.discard(file)

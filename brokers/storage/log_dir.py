@@ -26,7 +26,7 @@ from brokers.storage.errors import (
     write_failed,
 )
 from brokers.storage.files import Files
-from brokers.storage.fsync import FlushTicket
+from brokers.storage.fsync import FlushTicket, Rest
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
@@ -163,9 +163,7 @@ class LogDir:
             folders.append(NewFolder(os.path.join(self.path, name), metadata))
         # Recovery would hold a new log against what an older one of this name had reached.
         self._forget((one.topic, one.index) for one in new)
-        ticket = FlushTicket(self._files, self.path, 0)
-        ticket.new_folders = folders
-        return ticket
+        return FlushTicket(self._files, self.path, 0, Rest(new_folders=folders))
 
     def finish_create(self, ticket: FlushTicket) -> None:
         """Raises what the ticket ran into; a KafkaError leaves folders for another try."""

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final
 
 from brokers.protocol.errors import KafkaError
+from brokers.storage import room_ahead
 from brokers.storage.deletions import Deletions
 from brokers.storage.errors import (
     LogBusy,
@@ -92,9 +93,16 @@ class LogFolder:
                 return segment
         except OSError as error:
             raise self.refused("roll", error) from error
+        self._give_room_back(old)
         self.flushes.rolled(old)
         self.segments.append(segment)
         return segment
+
+    def take_room(self, segment: Segment, end: int) -> None:
+        """Sees to the room ahead of the active segment, which grows to `end` now."""
+        if end > room_ahead.bound(segment.file):
+            self.handles.open(segment.file)
+            self.handles.ahead.take(segment.file, segment.size, end, self.config.segment_bytes)
 
     def write_indexes(self, segment: Segment) -> None:
         """Writes index entries. Their batches are in the log, so nothing is refused any more."""
@@ -151,8 +159,9 @@ class LogFolder:
         if ticket.failure is not None:
             raise self.handles.fail(ticket.failure)
         if ticket.refusal is not None:
-            self.notes.indexed |= ticket.indexed.intersection(self.segments)
-            self.epochs.is_dirty = self.epochs.is_dirty or ticket.epochs is not None
+            if ticket.rest is not None:
+                self.notes.indexed |= ticket.rest.indexed.intersection(self.segments)
+                self.epochs.is_dirty = self.epochs.is_dirty or ticket.rest.epochs is not None
             raise ticket.refusal
         return self.flushes.flushed_offset
 
@@ -187,6 +196,7 @@ class LogFolder:
                 # A later segment that came back after a crash would follow on the wrong records.
                 self.handles.sync_folder(self.path)
             self.handles.files.truncate(fd, position)
+        self.handles.ahead.forget(active.file)
         with self._no_way_back():
             self.segments.take_newest(keep)
             self.flushes.truncated(offset)
@@ -248,6 +258,7 @@ class LogFolder:
             else:
                 self.handles.files.close(notes.snapshots.write(end_offset, notes.states))
                 notes.snapshot_offset = end_offset
+        self._give_room_back(active)
         # One without a batch has nothing to index, and thousands of empty files would cost seconds.
         if active.size > 0 and active.sealed_size != active.size:
             active.seal()
@@ -322,6 +333,13 @@ class LogFolder:
         fd = snapshots.write(offset, self.notes.states)
         self.flushes.wrote(Snapshot(offset, snapshots.path(offset), fd))
         self.notes.snapshot_offset = offset
+
+    def _give_room_back(self, segment: Segment) -> None:
+        if segment.file.room_taken:
+            # It is nothing that anything else should fail for.
+            with suppress(OSError):
+                self.handles.open(segment.file)
+                self.handles.ahead.give_back(segment.file, segment.size)
 
     def _create_segment(self, base_offset: int) -> Segment:
         segment = Segment(self.handles, self.path, base_offset)

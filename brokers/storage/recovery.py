@@ -79,7 +79,7 @@ class _Recovery:
 
     def run(self, log_start_offset: int, *, is_clean: bool) -> Recovered:
         present = settle_folder(self._files, self._folder)
-        segments = self._open_segments(present, log_start_offset)
+        segments = self._open_segments(present, log_start_offset, is_clean=is_clean)
         self._found = found = Recovered(
             segments=segments,
             epochs=EpochCache(),
@@ -119,7 +119,9 @@ class _Recovery:
             snapshots.remove_strays([segment.base_offset for segment in found.segments])
         return found
 
-    def _open_segments(self, present: FolderFiles, log_start_offset: int) -> Segments:
+    def _open_segments(
+        self, present: FolderFiles, log_start_offset: int, *, is_clean: bool
+    ) -> Segments:
         bases = present.bases or [log_start_offset]
         segments = []
         for base_offset in bases:
@@ -132,6 +134,9 @@ class _Recovery:
             segments.append(segment)
         if not present.bases:
             segments[0].forget_indexes()
+        elif not is_clean:
+            active = segments[-1]
+            self._handles.ahead.give_back_forgotten(active.file.fd, active.size)
         return Segments(segments)
 
     def _first_unsound(self, present: FolderFiles, unsynced: int) -> int:

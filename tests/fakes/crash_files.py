@@ -94,6 +94,9 @@ class CrashFiles:
         self._disk.truncate(fd, length)
         self._note("truncate", self._serials[fd], length)
 
+    def reserve(self, fd: int, position: int, length: int) -> None:
+        self._disk.reserve(fd, position, length)
+
     def size(self, fd: int) -> int:
         return self._disk.size(fd)
 

@@ -107,6 +107,10 @@ class FaultyFiles:
         self._gate("truncate", self._paths[fd])
         self._disk.truncate(fd, length)
 
+    def reserve(self, fd: int, position: int, length: int) -> None:
+        self._gate("reserve", self._paths[fd])
+        self._disk.reserve(fd, position, length)
+
     def size(self, fd: int) -> int:
         self._gate("size", self._paths[fd])
         return self._disk.size(fd)
