@@ -6,6 +6,7 @@ asked for, so that all that a turn has appended goes with it, and an idle log wa
 """
 
 import asyncio
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from brokers.storage.fsync import FlushTicket
 MAX_PARALLEL: Final = 8
 # After a flush that was refused for want of space or of descriptors.
 RETRY_SECONDS: Final = 0.2
+# The ticket has noted what went wrong and says so to its owner, also when it is a bug.
+_WHATEVER: Final = suppress(BaseException)
 
 
 class Flushable(Protocol):
@@ -55,7 +58,10 @@ class Flusher:
         self._threads: list[threading.Thread] = []
         self._running = 0
         self._is_starting = False  # a turn of `_start` is coming
+        # What `_collect` listens to, while there are threads that may write to it.
+        self._wake = -1
         self._is_collecting = False  # a turn of `_collect` is coming
+        self.around: Callable[[Callable[[], None]], None] = _alone
         self._is_stopped = True
         self._idle: asyncio.Future[None] | None = None
 
@@ -67,6 +73,8 @@ class Flusher:
     def start(self) -> None:
         """Threads are started one by one, when so many flushes run at once."""
         self._is_stopped = False
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._loop.add_reader(self._wake, self._collect)
 
     async def stop(self) -> None:
         """Finishes what was asked for, and ends the threads."""
@@ -74,9 +82,16 @@ class Flusher:
             self._idle = self._loop.create_future()
             await self._idle
         self._is_stopped = True
-        for _thread in self._threads:
+        threads, self._threads = self._threads, []
+        for _thread in threads:
             self._work.put(None)
-        self._threads.clear()
+        if self._wake >= 0:
+            self._loop.remove_reader(self._wake)
+            # All have done their work, and one may just be about to say so.
+            for thread in threads:
+                thread.join()
+            os.close(self._wake)
+            self._wake = -1
 
     def ask(self, log: Flushable) -> None:
         """Flushes a log soon. Asked while a flush of it runs, it is flushed once more."""
@@ -123,27 +138,27 @@ class Flusher:
     def _flush(self) -> None:
         """The threads."""
         while (item := self._work.get()) is not None:
-            # The ticket has noted what went wrong and says so to its owner, also when it is a bug.
-            with suppress(BaseException):
+            with _WHATEVER:
                 item[1].run()
             self._done.append(item)
             # Set back before `_collect` looks, so that what is appended after its look wakes again.
             if not self._is_collecting:
                 self._is_collecting = True
-                try:
-                    self._loop.call_soon_threadsafe(self._collect)
-                except RuntimeError:
-                    return  # The loop has ended, and nobody waits for this flush any more.
+                os.eventfd_write(self._wake, 1)
 
     def _collect(self) -> None:
+        os.eventfd_read(self._wake)
         self._is_collecting = False
+        self.around(self._finish_and_start)
+
+    def _finish_and_start(self) -> None:
         try:
             self._finish_all()
         finally:
             if self._done:
                 # Whatever one log's waiters ran into, the others are told.
                 self._is_collecting = True
-                self._loop.call_soon(self._collect)
+                os.eventfd_write(self._wake, 1)
             self._start()
 
     def _finish_all(self) -> None:
@@ -173,3 +188,7 @@ class Flusher:
     def _tell_idle(self) -> None:
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
+
+
+def _alone(call: Callable[[], None]) -> None:
+    call()

@@ -127,6 +127,7 @@ class Broker:
         self.listener = Listener(
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
         )
+        self._flusher.around = self.listener.gather
         self._inspection = InspectionPort(self.context, secret=secret, log=log)
         self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
         self.port = 0

@@ -19,7 +19,6 @@ from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
 from brokers.server.call import Call, Closing
 from brokers.server.express.lanes import Answer
-from brokers.server.express.late import LateAnswer
 from brokers.server.file_range import FileRange, release_all
 from brokers.server.output import FileShrank, Output
 from brokers.server.peers import Peer
@@ -189,14 +188,16 @@ class Client:
                 self.output.add([memoryview(answer)[count:]])
                 self._flush()
         elif is_first and type(answer) is list:
-            self.output.add(answer)
-            self._flush()
+            if self._drain(answer) and self.output.size:
+                self._wait_to_write()
         else:
             place = machine.reserve()
-            if isinstance(answer, LateAnswer):
-                answer.begin(self, place)
+            if isinstance(answer, bytes):
+                self.deliver_reserved(place, [answer])
+            elif isinstance(answer, list):
+                self.deliver_reserved(place, answer)
             else:
-                self.deliver_reserved(place, [answer] if isinstance(answer, bytes) else answer)
+                answer.begin(self, place)
             if not machine.can_read:
                 self._stop_reading()
                 self._flush_soon()
@@ -317,12 +318,15 @@ class Client:
         if self.is_closed or self._is_writing or not output.size or not self._drain():
             return
         if output.size:
-            self._is_writing = True
-            self._count_output()
-            try:
-                self._listener.loop.add_writer(self._socket, self._writable)
-            except OSError as error:
-                self.close(FAILED, detail=_no_room(error))
+            self._wait_to_write()
+
+    def _wait_to_write(self) -> None:
+        self._is_writing = True
+        self._count_output()
+        try:
+            self._listener.loop.add_writer(self._socket, self._writable)
+        except OSError as error:
+            self.close(FAILED, detail=_no_room(error))
 
     def _writable(self) -> None:
         if self.is_closed:
@@ -342,10 +346,15 @@ class Client:
         self._listener.output_bytes += size - self._counted
         self._counted = size
 
-    def _drain(self) -> bool:
-        """Sends what can be sent now; False where that was the end of the connection."""
+    def _drain(self, first: list[Sized] | None = None) -> bool:
+        """Sends what can be sent now; False where that was the end of the connection.
+
+        Before all else `first`, where nothing waits.
+        """
+        output = self.output
         try:
-            self._listener.metrics.bytes_out += self.output.drain()
+            count = output.drain() if first is None else output.send_at_once(first)
+            self._listener.metrics.bytes_out += count
         except FileShrank as error:
             self.close(FAILED, detail=str(error))
             return False

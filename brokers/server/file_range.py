@@ -13,10 +13,12 @@ from brokers.storage.reads import LogSlice
 class FileRange:
     """Wraps a slice that is not empty; an empty one has nothing to send and is `b""`."""
 
-    __slots__ = ("_length", "_slice", "position")
+    __slots__ = ("_length", "_slice", "fd", "position")
 
     def __init__(self, piece: LogSlice) -> None:
         assert piece.length > 0, "an empty slice is answered as empty bytes"
+        # Open as long as the slice is not released.
+        self.fd = piece.file.fd
         self.position = piece.position
         self._length = piece.length
         self._slice: LogSlice | None = piece
@@ -24,15 +26,11 @@ class FileRange:
     def __len__(self) -> int:
         return self._length
 
-    @property
-    def fd(self) -> int:
-        assert self._slice is not None, "the range was released"
-        return self._slice.fd
-
     def release(self) -> None:
         """Lets go of the file. Any further call does nothing."""
         piece, self._slice = self._slice, None
         if piece is not None:
+            self.fd = -1
             piece.release()
 
 

@@ -108,6 +108,7 @@ class Listener:
         self._buffers = FrameBuffers()
         self._by_address: dict[str, int] = {}
         self._to_flush: list[Client] = []
+        self._is_gathering = False
         self._socket: socket.socket | None = None
         self._spare_fd = -1
         self._sweep: asyncio.Handle | None = None
@@ -131,9 +132,18 @@ class Listener:
 
     def flush_soon(self, client: Client) -> None:
         """The client has answers to send, and may get more of them in this turn of the loop."""
-        if not self._to_flush:
+        if not self._to_flush and not self._is_gathering:
             self.loop.call_soon(self._flush_collected)
         self._to_flush.append(client)
+
+    def gather(self, call: Callable[[], None]) -> None:
+        """Sends right behind `call` the answers that it leads to, and not a turn later."""
+        self._is_gathering = True
+        try:
+            call()
+        finally:
+            self._is_gathering = False
+            self._flush_collected()
 
     def _flush_collected(self) -> None:
         clients, self._to_flush = self._to_flush, []

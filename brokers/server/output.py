@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator, Sized
 from typing import Final, TypeAlias
 
-from brokers.server.file_range import FileRange
+from brokers.server.file_range import FileRange, release_all
 
 # What one connection may send before others have their turn: about half a millisecond of work.
 TURN_BYTES: Final = 1024 * 1024
@@ -54,6 +54,30 @@ class Output:
             size += len(buffer)
         self.size += size
 
+    def send_at_once(self, buffers: list[Sized]) -> int:
+        """The same as `add` and `drain`, for a queue that is empty: most answers never stand in it.
+
+        What is raised is that of `drain`; the buffers' files are let go then.
+        """
+        try:
+            data = _gathered(buffers, self._scratch)
+            count = self._socket.send(data) if data is not None else 0
+        except BlockingIOError:
+            count = 0
+        except BaseException:  # whatever it is goes on, without the files
+            release_all(buffers)
+            raise
+        if data is not None and count == len(data):
+            for item in buffers:
+                if type(item) is FileRange:
+                    item.release()
+            return count
+        self.add(buffers)
+        if data is None:
+            return self.drain()
+        self._advance(count)
+        return count
+
     def drain(self) -> int:
         """Sends what the socket takes and the turn allows; how many bytes that was.
 
@@ -65,7 +89,9 @@ class Output:
         # The common cases: all answers of a turn in one call.
         data: _Chunk
         if self._has_files:
-            data = self._gathered()
+            gathered = _gathered(items, self._scratch)
+            assert gathered is not None, f"{size} bytes do not fit where {JOINED_BYTES} do"
+            data = gathered
         else:
             data = items[0] if len(items) == 1 else b"".join(items)  # type: ignore[arg-type, assignment]
         try:
@@ -78,21 +104,6 @@ class Output:
         else:
             self._advance(count)
         return count
-
-    def _gathered(self) -> memoryview:
-        """All of a small queue, with the bytes of its files."""
-        scratch, end = self._scratch, 0
-        for item in self._items:
-            start, end = end, end + len(item)
-            if type(item) is FileRange:
-                count = os.preadv(item.fd, (scratch[start:end],), item.position)
-                if count != end - start:
-                    raise FileShrank(
-                        f"{end - start - count} bytes at {item.position + count} are missing"
-                    )
-            else:
-                scratch[start:end] = item  # type: ignore[call-overload]
-        return scratch[:end]
 
     def _drain_in_parts(self) -> int:
         left = TURN_BYTES
@@ -160,3 +171,21 @@ class Output:
                 item.release()
         self._items.clear()
         self.size = self._sent = 0
+
+
+def _gathered(items: list[Sized], scratch: memoryview) -> memoryview | None:
+    """All of these, with the bytes of their files, in the scratch; None if they do not fit."""
+    end, room = 0, len(scratch)
+    for item in items:
+        start, end = end, end + len(item)
+        if end > room:
+            return None
+        if type(item) is FileRange:
+            count = os.preadv(item.fd, (scratch[start:end],), item.position)
+            if count != end - start:
+                raise FileShrank(
+                    f"{end - start - count} bytes at {item.position + count} are missing"
+                )
+        else:
+            scratch[start:end] = item  # type: ignore[call-overload]
+    return scratch[:end]

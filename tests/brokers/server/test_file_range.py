@@ -22,8 +22,7 @@ def test_a_range_knows_what_a_socket_needs() -> None:
 
     assert (len(piece), piece.fd, piece.position) == (50, 9, 100)
     piece.release()
-    with pytest.raises(AssertionError, match="released"):
-        _ = piece.fd
+    assert piece.fd == -1, "the number may be another file's by now"
 
 
 def test_an_empty_slice_is_no_range() -> None:

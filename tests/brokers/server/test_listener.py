@@ -100,6 +100,35 @@ def test_pipelined_requests_are_answered_in_their_order() -> None:
     run(story())
 
 
+def test_answers_that_were_gathered_leave_before_the_turn_is_over() -> None:
+    calls: list[Call] = []
+
+    def later(context: Context, call: Call, request: ApiVersionsRequest) -> None:
+        calls.append(call)
+
+    async def story() -> None:
+        async with running_listener([handler(18, later)]) as running:
+            client = await running.connect()
+            for number in range(2):
+                client.writer.write(request_frame(ApiVersionsRequest(), 3, number))
+            await running.until(lambda: len(calls) == 2)
+            metrics = running.listener.metrics
+
+            def answer_both() -> None:
+                for call in calls:
+                    call.answer(ApiVersionsResponse(throttle_time_ms=call.request.correlation_id))
+                assert metrics.bytes_out == 0, "they leave together"
+
+            running.listener.gather(answer_both)
+
+            assert metrics.bytes_out > 0
+            answers = [await client.answer(ApiVersionsResponse, 3) for _ in range(2)]
+            assert [answer.throttle_time_ms for answer in answers] == [0, 1]
+            await client.close()
+
+    run(story())
+
+
 def test_an_unknown_version_of_api_versions_reaches_its_handler_and_leaves_as_version_0() -> None:
     seen: list[int] = []
 

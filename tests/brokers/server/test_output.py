@@ -96,6 +96,48 @@ def test_one_turn_sends_no_more_than_its_share(log_file: LogFile, tmp_path: Path
         output.close()
 
 
+def test_an_answer_at_once_has_its_files_bytes_and_lets_go_of_them(
+    pair: Pair, log_file: LogFile
+) -> None:
+    output = Output(pair[0], SCRATCH)
+    piece = FileRange(LogSlice(log_file, 1000, 20_000, 0))
+
+    assert output.send_at_once([b"head", piece, b"tail"]) == 20_008
+
+    expected = Path(log_file.path).read_bytes()[1000:21_000]
+    assert pair[1].recv(1 << 20) == b"head" + expected + b"tail"
+    assert (output.size, log_file.pins) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [20_000, SIZE])
+def test_what_does_not_leave_at_once_waits_in_its_order(
+    pair: Pair, log_file: LogFile, size: int
+) -> None:
+    output, expected, sent = Output(pair[0], SCRATCH), bytearray(), 1
+    content = Path(log_file.path).read_bytes()[:size]
+
+    while not output.size:
+        sent = output.send_at_once([b"head", FileRange(LogSlice(log_file, 0, size, 0))])
+        expected += b"head" + content
+    assert sent < size + 4
+    output.add([b"next"])
+
+    assert received(output, pair[1]) == expected + b"next"
+    assert log_file.pins == 0
+
+
+def test_an_answer_at_once_to_nobody_lets_go_of_its_files(pair: Pair, log_file: LogFile) -> None:
+    output = Output(pair[0], SCRATCH)
+    pair[1].close()
+
+    with pytest.raises(OSError, match="pipe"):
+        output.send_at_once([b"head", FileRange(LogSlice(log_file, 0, 100, 0))])
+    with pytest.raises(FileShrank, match="5 bytes at"):
+        output.send_at_once([b"head", FileRange(LogSlice(log_file, SIZE - 5, 10, 0))])
+
+    assert (output.size, log_file.pins) == (0, 0)
+
+
 def test_closing_lets_go_of_files_that_were_not_sent(pair: Pair, log_file: LogFile) -> None:
     output = Output(pair[0], SCRATCH)
     output.add([b"head", FileRange(LogSlice(log_file, 0, SIZE, 0))])
