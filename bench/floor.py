@@ -13,8 +13,9 @@ import select
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 RECEIVE_BYTES = 256 * 1024
 ANSWER = (60).to_bytes(4, "big") + bytes(60)
@@ -36,11 +37,15 @@ class Sink:
 
 
 def sync_and_answer(file: int, waiting: "SimpleQueue[socket.socket]") -> None:
-    """The thread of the synced form."""
+    """The thread of the synced form: all that came during one sync go with the next."""
     while True:
-        sock = waiting.get()
+        together = [waiting.get()]
+        with suppress(Empty):
+            while True:
+                together.append(waiting.get_nowait())
         os.fdatasync(file)
-        sock.send(ANSWER)
+        for sock in together:
+            sock.send(ANSWER)
 
 
 def serve(folder: Path, *, is_synced: bool) -> None:
