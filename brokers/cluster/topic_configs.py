@@ -149,7 +149,7 @@ _TABLE: Final = (
     _row("min.insync.replicas", _INT, "1", at_least(1), LIVE,
          "With fewer replicas in sync, a producer that asks for acks=all is refused.",
          Synonym(key="min.insync.replicas")),
-    _row("preallocate", _BOOLEAN, "false", None, "a growing file takes room some megabytes ahead anyway",
+    _row("preallocate", _BOOLEAN, "false", None, "a growing file takes some megabytes ahead anyway",
          "Whether a new segment's file takes its whole size at once."),
     _row("remote.log.copy.disable", _BOOLEAN, "false", None, _NO_TIERS,
          "Whether tiered data becomes read-only."),
