@@ -55,13 +55,18 @@ def read_until(supervisor: "subprocess.Popen[str]", words: str) -> list[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_everything_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    with process(tmp_path) as supervisor:
-        read_until(supervisor, "Stop      Ctrl-C")
+    # Whoever runs the tests may be under nohup, which every child would respect.
+    previous = signal.signal(number, signal.SIG_DFL)
+    try:
+        with process(tmp_path) as supervisor:
+            read_until(supervisor, "Stop      Ctrl-C")
 
-        supervisor.send_signal(number)
+            supervisor.send_signal(number)
 
-        assert supervisor.wait(PATIENCE) == 0
-        assert list(leftovers.marked(tmp_path)) == []
+            assert supervisor.wait(PATIENCE) == 0
+            assert list(leftovers.marked(tmp_path)) == []
+    finally:
+        signal.signal(number, previous)
 
 
 def test_a_terminal_that_closes_is_ignored_under_nohup(tmp_path: Path) -> None:
