@@ -33,7 +33,10 @@ class _LastFlush:
 
 async def flush_last(logs: Iterable[PartitionLog], flusher: Flusher) -> None:
     """Brings to the disk what the logs need for a quick start; `flusher` is stopped before it."""
-    flusher.start()
+    try:
+        flusher.start()
+    except OSError:
+        return  # no descriptor left for it: closing them one by one takes no more
     for log in logs:
         flusher.ask(_LastFlush(log))
     await flusher.stop()

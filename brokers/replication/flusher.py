@@ -72,9 +72,11 @@ class Flusher:
 
     def start(self) -> None:
         """Threads are started one by one, when so many flushes run at once."""
-        self._is_stopped = False
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        # A thread of the life before may have set it when all was collected already.
+        self._is_collecting = False
         self._loop.add_reader(self._wake, self._collect)
+        self._is_stopped = False
 
     async def stop(self) -> None:
         """Finishes what was asked for, and ends the threads."""

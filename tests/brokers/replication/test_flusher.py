@@ -177,3 +177,22 @@ def test_a_failure_leaves_nothing_for_a_stop_to_wait_for() -> None:
         assert (asked_again.begun, asked_again.finished) == (1, 1)
 
     run(test)
+
+
+def test_a_second_life_begins_awake() -> None:
+    async def story() -> None:
+        flusher = Flusher(asyncio.get_running_loop(), on_log_dir_failed=lambda _failure: None)
+        flusher.start()
+        await flusher.stop()
+        # A thread may set it when all was collected already, just before it ends.
+        flusher._is_collecting = True  # noqa: SLF001 - no test can stop a thread just there
+
+        flusher.start()
+        log = Log()
+        flusher.ask(log)
+        async with asyncio.timeout(10):
+            await flusher.stop()
+
+        assert log.finished == 1
+
+    asyncio.run(story())
