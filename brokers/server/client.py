@@ -2,8 +2,8 @@
 
 Owns the socket and nothing else of the broker. A read takes what has come, all requests in it are
 handled, and their answers leave in one send; answers that come later are collected until the end of
-the loop's turn. Reading stops while too much waits to be sent or to be answered, and goes on when
-half of it is gone.
+the loop's turn, or of the flush that they have waited for. Reading stops while too much waits to be
+sent or to be answered, and goes on when half of it is gone.
 
 The closed flag is looked at first everywhere: the number of a closed descriptor soon belongs to
 somebody else, so nothing here ever speaks to the loop by number without knowing that it is its own.

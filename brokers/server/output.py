@@ -57,7 +57,7 @@ class Output:
     def send_at_once(self, buffers: list[Sized]) -> int:
         """The same as `add` and `drain`, for a queue that is empty: most answers never stand in it.
 
-        What is raised is that of `drain`; the buffers' files are let go then.
+        What is raised is that of `drain`; the buffers' files are let go then, or by `close`.
         """
         try:
             data = _gathered(buffers, self._scratch)

@@ -335,7 +335,9 @@ class Appends:
         )
         # Who passes the room that was taken has to come by, too.
         self._roll_bytes = min(limit, room_ahead.bound(segment.file))
-        self._index_room = segment.index_room(self._folder.config)
+        # Counted with those that wait already, as `_hold_entries` does.
+        waiting = len(segment.waiting) // ENTRY.size
+        self._index_room = segment.index_room(self._folder.config) + waiting
         self._waiting_limit = ENTRY.size * max(1, min(_HELD_STEP, self._index_room))
 
     def _write_rest(self, segment: Segment, records: memoryview, written: int) -> None:

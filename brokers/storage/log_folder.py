@@ -128,6 +128,7 @@ class LogFolder:
             self.handles.files.truncate(segment.file.fd, segment.size)
         except OSError as cut_error:
             return self.failed("truncate", cut_error)
+        self.handles.ahead.forget(segment.file)
         return self.refused("append", error)
 
     def begin_flush(self, end_offset: int, *, rolled_only: bool) -> FlushTicket | None:
@@ -337,7 +338,7 @@ class LogFolder:
     def _give_room_back(self, segment: Segment) -> None:
         if segment.file.room_taken:
             # It is nothing that anything else should fail for.
-            with suppress(OSError):
+            with suppress(OSError, TooManyOpenFiles):
                 self.handles.open(segment.file)
                 self.handles.ahead.give_back(segment.file, segment.size)
 

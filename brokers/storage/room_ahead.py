@@ -51,29 +51,34 @@ class RoomAhead:
         file.room_end = end + step
         if step == 0 or self.taken_bytes + step > self._max_bytes:
             return
-        with suppress(OSError):
+        try:
             self._files.reserve(file.fd, size, end + step - size)
-            file.room_taken = step
-            self.taken_bytes += step
+        except OSError:
+            self._cut(file.fd, size)  # some file systems keep the part that they found
+            return
+        file.room_taken = step
+        self.taken_bytes += step
 
     def give_back(self, file: Growing, size: int) -> None:
         """Returns what an open file of `size` bytes has not used: it is complete."""
         unused = file.room_end - size if file.room_taken else 0
         self.forget(file)
         if unused > KEPT_BYTES:
-            with suppress(OSError):
-                self._files.truncate(file.fd, size)
+            self._cut(file.fd, size)
 
     def give_back_forgotten(self, fd: int, size: int) -> None:
         """The same for a file of which nobody knows: a broker has crashed that had taken room."""
         if size > FIRST_BYTES:
-            with suppress(OSError):
-                self._files.truncate(fd, size)
+            self._cut(fd, size)
 
     def forget(self, file: Growing) -> None:
         """Takes note that a file has no room ahead: it was cut, or is gone."""
         self.taken_bytes -= file.room_taken
         file.room_taken = file.room_end = 0
+
+    def _cut(self, fd: int, size: int) -> None:
+        with suppress(OSError):
+            self._files.truncate(fd, size)
 
 
 def bound(file: Growing) -> int:

@@ -163,7 +163,14 @@ class Segment:
 
     def index_room(self, config: LogConfig) -> int:
         """How many entries fit into both indexes; the time index keeps one for the roll."""
+        # What waits becomes no more entries than these, and waits on while that is enough to know.
+        room = self._index_room(config) - len(self.waiting) // ENTRY.size
+        if room > 0:
+            return room
         self.settle()
+        return self._index_room(config)
+
+    def _index_room(self, config: LogConfig) -> int:
         room = config.segment_index_bytes
         return min(
             room // offset_index.ENTRY_SIZE - self.offset_index.entries,

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from brokers.storage.files import Files, LocalFiles
-from brokers.storage.handles import LogFile
+from brokers.storage.handles import Handles, LogFile
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.room_ahead import FIRST_BYTES, KEPT_BYTES, STEP_BYTES, RoomAhead, bound
-from tests.builders.logs import append, batch, content, open_log
+from brokers.storage.segment import ENTRY, MAX_WAITING
+from tests.builders.logs import NOW_MS, append, batch, content, open_log
 from tests.fakes.faulty_files import Fault, FaultyFiles, UnsyncedFiles
 
 PLENTY = 1 << 40
@@ -77,8 +78,9 @@ def test_all_files_together_take_no_more_than_they_may() -> None:
     assert ahead.taken_bytes == 2 * FIRST_BYTES + 1
 
 
-def test_a_refusal_is_not_asked_again_at_once() -> None:
-    files, file = NotedFiles(), LogFile("x.log")
+def test_a_refusal_is_not_asked_again_at_once_and_leaves_nothing_taken(tmp_path: Path) -> None:
+    files, file = NotedFiles(), LogFile(str(tmp_path / "x.log"))
+    file.fd = files.open(file.path, os.O_RDWR | os.O_CREAT)
     files.refuses = True
     ahead = RoomAhead(files)
 
@@ -86,6 +88,61 @@ def test_a_refusal_is_not_asked_again_at_once() -> None:
 
     assert (ahead.taken_bytes, file.room_taken) == (0, 0)
     assert bound(file) == 4 * FIRST_BYTES
+    assert files.cut == [0], "some file systems keep the part of it that they found"
+    files.close(file.fd)
+
+
+class FewDescriptors(UnsyncedFiles):
+    """A process that may open no more of the files that it had closed for want of room."""
+
+    is_full = False
+
+    def open(self, path: str, flags: int) -> int:
+        if self.is_full and path.endswith(".log") and not flags & os.O_CREAT:
+            raise OSError(errno.EMFILE, "too many open files")
+        return super().open(path, flags)
+
+
+def grown_and_closed(folder: Path) -> tuple[PartitionLog, FewDescriptors]:
+    """A log with room ahead, whose file was closed by whoever needed a descriptor."""
+    files = FewDescriptors()
+    config = LogConfig(segment_bytes=64 * FIRST_BYTES, segment_ms=1000, segment_jitter_ms=0)
+    handles = Handles(files, max_open=16)
+    log = open_log(folder / "t-0", config, handles=handles)
+    grow(log, 3 * FIRST_BYTES)
+    log.flush()
+    assert log.segments.active.file.room_taken
+    for number in range(20):
+        handles.open(LogFile(str(folder / f"{number}.log")), create=True)
+    assert log.segments.active.file.fd == -1
+    files.is_full = True
+    return log, files
+
+
+def test_a_close_does_not_fail_for_room_that_cannot_be_given_back(tmp_path: Path) -> None:
+    log, _files = grown_and_closed(tmp_path)
+
+    log.close()
+
+
+def test_a_roll_does_not_fail_for_room_that_cannot_be_given_back(tmp_path: Path) -> None:
+    log, _files = grown_and_closed(tmp_path)
+
+    append(log, batch(timestamp=NOW_MS + 60_000))
+
+    assert len(log.segments) == 2
+
+
+def test_index_entries_are_written_as_a_log_grows(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(), files=NotedFiles())
+
+    for _ in range(2 * MAX_WAITING):
+        append(log, batch(size=5_000))
+
+    active = log.segments.active
+    assert os.stat(active.offset_index.path).st_size > 0
+    assert len(active.waiting) <= MAX_WAITING * ENTRY.size
+    log.close()
 
 
 def open_noted(folder: Path, files: Files, *, is_clean: bool = False) -> PartitionLog:
