@@ -35,7 +35,7 @@ from brokers.cluster.proposals import (
     Result,
     TopicResult,
 )
-from brokers.cluster.topic_names import PROHIBITED_TOPIC, check_topic_name
+from brokers.cluster.topic_names import INTERNAL_TOPICS, PROHIBITED_TOPIC, check_topic_name
 from brokers.protocol.errors import ErrorCode, KafkaError
 
 # Kafka creates no more in one request; a broker needs a minute for as many folders.
@@ -314,6 +314,12 @@ def _result(topic: Topic, partitions: int) -> TopicResult:
 
 def _create_partitions(view: View, action: CreatePartitions) -> Decision:
     topic = _known_topic(view, action.name)
+    if topic.name in INTERNAL_TOPICS:
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic {topic.name!r} is internal, and the number of its partitions says which of "
+            "them keeps what: with another number all of it would be looked for elsewhere",
+        )
     there = len(topic.partitions)
     more = action.count - there
     if more <= 0:

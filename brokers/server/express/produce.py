@@ -7,6 +7,7 @@ watermark has passed it.
 from struct import Struct
 from typing import Any, ClassVar, Final
 
+from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.protocol.apis import Api
 from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode, KafkaError, ProtocolError
@@ -241,6 +242,8 @@ class ProduceLane:
         if partition is None or message.transactional_id is not None or message.acks not in (1, -1):
             return
         topic, index, size = partition
+        if topic in INTERNAL_TOPICS:
+            return  # refused, by who has the words for it
         ending = size + (len(_TAGS) if self._is_flexible else 0)
         length = _length_bytes(size) if self._is_flexible else _INT32.size
         if (

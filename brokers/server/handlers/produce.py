@@ -10,6 +10,7 @@ and librdkafka both take as the end of the producer, and never as a reason to tr
 
 from typing import Final
 
+from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.produce import (
     LeaderIdAndEpoch,
@@ -131,11 +132,12 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
     topics: list[TopicProduceResponse] = []
     for topic in request.topic_data:
         name = topic.name
+        wrong = _internal(name) if name in INTERNAL_TOPICS and refused is None else refused
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             try:
-                if refused is not None:
-                    raise refused
+                if wrong is not None:
+                    raise wrong
                 partition = leader(name, data.index)
                 records = data.records
                 if (
@@ -192,6 +194,13 @@ def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
             ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is starting and leads nothing yet"
         )
     return None
+
+
+def _internal(name: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        f"{name} is internal: what stands in it is read as the state of a coordinator",
+    )
 
 
 def _checked(records: memoryview | None, version: int) -> memoryview:

@@ -148,6 +148,16 @@ def test_internal_topics_are_created_and_deleted_like_others(twin: Twin, name: s
     accepted(twin, DeleteTopic(name=name))
 
 
+def test_an_internal_topic_keeps_its_number_of_partitions(twin: Twin) -> None:
+    name = "__consumer_offsets"
+    accepted(twin, CreateTopic(name=name, partitions=2))
+
+    refused = outcome(twin, CreatePartitions(name=name, count=4))
+
+    assert refused.error is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert len(twin.image.topics[name].partitions) == 2
+
+
 def test_new_partitions_go_on_behind_the_last_one(twin: Twin) -> None:
     accepted(twin, CreateTopic(name="new", assignments=((1,),)))
 

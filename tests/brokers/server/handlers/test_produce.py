@@ -322,6 +322,23 @@ def test_who_asks_the_wrong_broker_is_told_the_right_one(tmp_path: Path, version
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+def test_nobody_writes_what_coordinators_read_as_their_state(
+    tmp_path: Path, version: int, name: str
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, image(topic(), topic(name, id=2))) as broker:
+            line = broker.ask(produce, several([name, "t"]), version)
+            await until(lambda: bool(line.answers))
+
+            codes = [t.partition_responses[0].error_code for t in line.answers[0].responses]
+            assert codes == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
+            assert broker.leader(name).log.end_offset == 0
+
+    asyncio.run(run())
+
+
 def test_one_partition_may_fail_while_another_succeeds(tmp_path: Path) -> None:
     async def run() -> None:
         async with rig(tmp_path) as broker:
