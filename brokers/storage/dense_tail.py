@@ -6,7 +6,7 @@ begins at or before it. It starts with the first append of this run and is never
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import Final
 
 from brokers.storage.memory_budget import MemoryBudget
@@ -46,6 +46,16 @@ class DenseTail:
         """Forgets everything: what comes next does not follow on what was here."""
         self.unload()
         self._budget.forget(self)
+
+    def drop_below(self, offset: int) -> None:
+        """Forgets the batches that begin below `offset`: they lie elsewhere now."""
+        count = bisect_left(self.bases, offset)
+        if count == len(self.bases):
+            self.restart()
+        elif count:
+            del self.bases[:count], self.positions[:count]
+            self.limit = len(self.bases) + _STEP
+            self._budget.hold(self, len(self.bases) * _ENTRY_BYTES)
 
     def unload(self) -> None:
         # The arrays stay, for the log has them at hand; one that is emptied whole frees its memory.

@@ -31,8 +31,9 @@ def settle_folder(files: Files, folder: str) -> FolderFiles:
     dropped = {name for name in found if name.endswith((names.TEMPORARY, names.DELETED))}
     cleaned = {name: file for name, file in parsed.items() if file.marker == names.CLEANED}
     dropped |= set(cleaned)
-    # The cleaner renames its files to .swap only when all are complete, from the newest on; one
-    # that stands behind an unfinished one belongs to a cleaning that never ended.
+    # A group of files becomes .swap when all of it is complete, its log last, and the next group
+    # when that one stands in its place: oldest first here, newest first where Kafka splits. Either
+    # way a swap at or above an unfinished file has not replaced anything yet.
     unfinished = min((file.offset for file in cleaned.values()), default=None)
     swaps = {name: file for name, file in parsed.items() if file.marker == names.SWAP}
     if unfinished is not None:

@@ -13,6 +13,8 @@ here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run`
 from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
+from brokers.storage.cleaning import Cleaned, Result
+from brokers.storage.compaction import Cleaning, Extent, cleanable
 from brokers.storage.epochs import EpochCache
 from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, OutOfSpace, write_failed
 from brokers.storage.fsync import FlushTicket
@@ -284,6 +286,79 @@ class PartitionLog:
         """Unlinks what was deleted, is due and is read by nobody; returns how many wait on."""
         with self._folder.on_disk("delete"):
             return self._folder.finish_deletions(now_ms)
+
+    def cleaning(
+        self,
+        *,
+        first_dirty: int,
+        high_watermark: int,
+        now_ms: int,
+        next_horizon_ms: int | None = None,
+    ) -> Cleaning | None:
+        """What there is to clean now, or None; see `compaction.cleanable`."""
+        folder = self._folder
+        if self.damage is not None or self._appends.is_closed or folder.swaps.ticket is not None:
+            return None
+        with folder.on_disk("clean"):
+            folder.swaps.settle()
+            extent = Extent(
+                folder=folder.path,
+                start_offset=self.start_offset,
+                end_offset=self.end_offset,
+                first_dirty=first_dirty,
+                bound=min(high_watermark, self.flushed_offset),
+                cuts=folder.swaps.cuts,
+            )
+            return cleanable(
+                self.segments,
+                self.config,
+                extent,
+                now_ms=now_ms,
+                next_horizon_ms=next_horizon_ms,
+            )
+
+    def begin_swap(self, cleaning: Cleaning, group: Cleaned) -> FlushTicket | None:
+        """The first of three steps that put one cleaned file in the place of those it was made of.
+
+        The ticket runs in any thread and goes to `exchange_cleaned`, whose ticket goes to
+        `finish_swap`. None from one of them: the log has changed, and the result is void, as it is
+        after an error. Groups come oldest first.
+        """
+        if self.damage is not None or self._appends.is_closed:
+            return None
+        self._folder.refuse_failed()
+        with self._folder.on_disk("clean"):
+            return self._folder.swaps.begin(cleaning, group)
+
+    def exchange_cleaned(self, ticket: FlushTicket, now_ms: int) -> FlushTicket | None:
+        """Reads from the new file from here on; readers keep the old ones that they hold."""
+        swaps = self._folder.swaps
+        with self._folder.on_disk("clean"):
+            end = swaps.exchange(ticket, now_ms + self.config.file_delete_delay_ms)
+            if end is None:
+                return None
+            # Where recent batches lie was counted through the old files.
+            self._appends.tail.drop_below(end)
+            return swaps.sync()
+
+    def finish_swap(self, ticket: FlushTicket) -> None:
+        """Gives the new files their names; if it is refused, the next cleaning does."""
+        with self._folder.on_disk("clean"):
+            self._folder.swaps.finish(ticket)
+
+    def swap_cleaned(self, cleaning: Cleaning, result: Result, now_ms: int) -> bool:
+        """All steps for all groups at once, for callers that may wait; False if it was void."""
+        for group in result.groups:
+            ticket = self.begin_swap(cleaning, group)
+            if ticket is None:
+                return False
+            ticket.run()
+            ticket = self.exchange_cleaned(ticket, now_ms)
+            if ticket is None:
+                return False
+            ticket.run()
+            self.finish_swap(ticket)
+        return True
 
     def truncate_to(self, offset: int) -> bool:
         """Cuts the log so that it ends at `offset`; False if it ends there or before already.

@@ -16,6 +16,8 @@ MAX_SEGMENT_BYTES: Final = 2**31 - 1
 UNLIMITED: Final = -1
 
 DAY_MS: Final = 86_400_000
+# Of max.compaction.lag.ms: records may wait for ever.
+NO_LAG_LIMIT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,12 @@ class LogConfig:
     # cleanup.policy: whether old segments are deleted by time and size, and whether keys are kept.
     is_deleted: bool = True
     is_compacted: bool = False
+    # Of compaction: how long a tombstone stays once the values before it are gone, which share of
+    # a log must be dirty, and how old records must be before they are compacted, or may become.
+    delete_retention_ms: int = DAY_MS
+    min_cleanable_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = NO_LAG_LIMIT
     producer_expiration_ms: int = DAY_MS
     rules: ProduceRules = field(default_factory=ProduceRules)
 

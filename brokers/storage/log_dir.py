@@ -92,6 +92,8 @@ class LogDir:
             self._points = self._saved(names.RECOVERY_POINTS)
             self._starts = self._saved(names.LOG_STARTS)
             self._high_watermarks = self._saved(names.HIGH_WATERMARKS)
+            self._cleaned = self._saved(names.CLEANER_OFFSETS)
+            self._first_dirty = dict(self._cleaned.offsets)
             self._sort_folders()
 
     @property
@@ -193,6 +195,7 @@ class LogDir:
             self._files.rename(log.folder, os.path.join(self.path, folder))
         del self.logs[partition]
         self.topic_ids.pop(partition, None)
+        self._first_dirty.pop(partition, None)
         (self._doomed if marker == names.DELETE_FOLDER else self.set_aside).append(folder)
         log.abandon()
         self.handles.sync_folder(self.path)
@@ -271,12 +274,24 @@ class LogDir:
         for log in self.logs.values():
             log.delete_pending(now_ms)
 
+    def first_dirty(self, partition: Partition) -> int:
+        """Where the next cleaning of a log begins, as the last one said, maybe in an earlier run.
+
+        It may lie outside of the log, which then was never cleaned.
+        """
+        return self._first_dirty.get(partition, 0)
+
+    def note_cleaned(self, partition: Partition, first_dirty: int) -> None:
+        """Takes note of a cleaning that is in place; the next checkpoint saves it."""
+        self._first_dirty[partition] = first_dirty
+
     def write_checkpoints(self) -> None:
-        """Saves recovery points and log starts, and lets logs write what they hold back."""
+        """Saves recovery points, log starts and cleanings; lets logs write what they hold back."""
         for log in self.logs.values():
             log.write_indexes()
         self._points.write(self._current_points())
         self.write_log_starts()
+        self._write_cleaned()
 
     def write_log_starts(self) -> None:
         """Saves the log starts if one has moved."""
@@ -312,6 +327,7 @@ class LogDir:
             if self.handles.failure is None:
                 self._points.write(self._current_points())
                 self.write_log_starts()
+                self._write_cleaned()
                 if is_clean:
                     write_clean_shutdown(self._files, self.path, broker_epoch)
         except (StorageError, KafkaError, OSError):
@@ -366,8 +382,19 @@ class LogDir:
         is_known = partition in self.logs or partition in self.failed
         return is_known or names.partition_folder(*partition) in self._unloaded
 
+    def _write_cleaned(self) -> None:
+        first_dirty = {key: at for key, at in self._first_dirty.items() if self._is_here(key)}
+        if first_dirty != self._cleaned.offsets or not self._cleaned.is_sure:
+            self._cleaned.write(first_dirty)
+
     def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
         """Lowers what is saved of the logs to these, where it is above them; never raises it."""
+        for partition, at in points.items():
+            if self.first_dirty(partition) > at:
+                self._first_dirty[partition] = at
+        if self._cleaned.is_above(points):
+            # What is written over a cut has been in no cleaning.
+            self._write_cleaned()
         if self._starts.is_above(starts):
             saved = self._starts.offsets
             self._starts.write({key: min(at, starts.get(key, at)) for key, at in saved.items()})
@@ -390,7 +417,9 @@ class LogDir:
         would wait for the disk again.
         """
         gone = set(partitions)
-        for saved in (self._points, self._starts, self._high_watermarks):
+        for partition in gone:
+            self._first_dirty.pop(partition, None)
+        for saved in (self._points, self._starts, self._high_watermarks, self._cleaned):
             if not (saved.is_sure and gone.isdisjoint(saved.offsets)):
                 saved.write(self._saved_of(saved))
 

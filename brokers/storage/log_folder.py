@@ -30,6 +30,7 @@ from brokers.storage.names import LEADER_EPOCHS, TEMPORARY
 from brokers.storage.recovery import Recovered
 from brokers.storage.segment import Segment
 from brokers.storage.set_aside import set_damage_aside
+from brokers.storage.swaps import Swaps
 
 _AT_ONCE: Final = 0
 # Up to here a start makes indexes again, and reads what no snapshot tells, in a few milliseconds.
@@ -37,6 +38,7 @@ _QUICKLY_READ_BYTES: Final = 1024 * 1024
 # Who may hold a file.
 _FLUSH: Final = "a flush is running"
 _READER: Final = "a reader has not released its slice"
+_SWAP: Final = "a cleaned segment is being put in place"
 
 
 class LogFolder:
@@ -53,6 +55,7 @@ class LogFolder:
         "path",
         "segments",
         "set_aside",
+        "swaps",
     )
 
     def __init__(self, path: str, config: LogConfig, handles: Handles, found: Recovered) -> None:
@@ -67,6 +70,7 @@ class LogFolder:
         self.set_aside = found.set_aside
         self.flushes = Flushes(found.end_offset, is_new=found.is_new)
         self._deletions = Deletions(handles)
+        self.swaps = Swaps(path, self.segments, self._deletions, self.flushes, self.notes)
 
     def open(self, file: LogFile) -> int:
         """The descriptor of a log file, opened if it was closed."""
@@ -183,6 +187,7 @@ class LogFolder:
 
         What may be refused comes first, and then nothing is cut. Behind it there is no way back.
         """
+        self.swaps.give_way()
         keep = self.segments.index_of(offset) + 1
         active, removed = self.segments[keep - 1], list(self.segments)[keep:][::-1]
         fd = self.open(active.file)
@@ -214,6 +219,7 @@ class LogFolder:
 
         No file is cut or closed here that someone may hold: those go when they are let go.
         """
+        self.swaps.give_way()
         segment, files = Segment(self.handles, self.path, offset), self.handles.files
         # The room for it is found first, under a name that the next start would drop.
         prepared = segment.file.path + TEMPORARY
@@ -294,6 +300,8 @@ class LogFolder:
         """Raises LogBusy while anyone needs an open file of this log, also of a deleted one."""
         if self.flushes.ticket is not None:
             raise LogBusy(self.path, _FLUSH)
+        if self.swaps.ticket is not None:
+            raise LogBusy(self.path, _SWAP)
         if self._deletions.are_held:
             raise LogBusy(self.path, _READER)
         self.refuse_pinned(self.segments)

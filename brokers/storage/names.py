@@ -30,6 +30,7 @@ PARTITION_METADATA = "partition.metadata"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
@@ -75,6 +76,12 @@ def offset_file(offset: int, suffix: str) -> str:
     """The name of a segment file or snapshot."""
     assert 0 <= offset <= _MAX_OFFSET, f"offset {offset} cannot name a file"
     return f"{offset:020d}{suffix}"
+
+
+def beside(log_path: str, suffix: str, marker: str | None = None) -> str:
+    """The path of another file of a log file's segment, under the same marker or the one given."""
+    stem, _, present = log_path.rpartition(LOG)
+    return stem + suffix + (present if marker is None else marker)
 
 
 def parse_offset_file(name: str) -> OffsetFile | None:

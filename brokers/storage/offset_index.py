@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from brokers.storage.files import Files
 from brokers.storage.index_file import read_entries, write_entries
 from brokers.storage.memory_budget import MemoryBudget
-from brokers.storage.names import LOG, OFFSET_INDEX
+from brokers.storage.names import OFFSET_INDEX, beside
 
 ENTRY_SIZE: Final = 8
 IS_SWAPPED: Final = sys.byteorder == "little"
@@ -65,7 +65,7 @@ class OffsetIndex:
 
     @property
     def path(self) -> str:
-        return self.log_path.removesuffix(LOG) + OFFSET_INDEX
+        return beside(self.log_path, OFFSET_INDEX)
 
     @property
     def entries(self) -> int:

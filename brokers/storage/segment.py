@@ -63,8 +63,11 @@ class Segment:
         "waiting",
     )
 
-    def __init__(self, handles: Handles, folder: str, base_offset: int) -> None:
-        path = os.path.join(folder, names.offset_file(base_offset, names.LOG))
+    def __init__(
+        self, handles: Handles, folder: str, base_offset: int, *, marker: str = ""
+    ) -> None:
+        """Under a marker, `.cleaned` or `.swap`, for one that is not in its place yet."""
+        path = os.path.join(folder, names.offset_file(base_offset, names.LOG) + marker)
         self.handles = handles
         self.base_offset = base_offset
         self.file = LogFile(path)
@@ -235,7 +238,7 @@ class Segment:
     def open_txn_index(self) -> TxnIndex:
         """The index of aborted transactions, whose file comes with the first of them."""
         if self.txn_index is None:
-            path = self.file.path.removesuffix(names.LOG) + names.TXN_INDEX
+            path = names.beside(self.file.path, names.TXN_INDEX)
             self.txn_index = TxnIndex(self.handles.files, path)
         return self.txn_index
 
@@ -249,8 +252,26 @@ class Segment:
 
     def paths(self) -> list[str]:
         """Every file the segment may have, the log first."""
-        stem = self.file.path.removesuffix(names.LOG)
-        return [stem + suffix for suffix in names.SEGMENT_SUFFIXES]
+        return [names.beside(self.file.path, suffix) for suffix in names.SEGMENT_SUFFIXES]
+
+    def rename(self, marker: str) -> None:
+        """Gives its files another marker, or with "" their own names; the log goes last.
+
+        After an OSError some have it, and this may be called again.
+        """
+        log_path, files = names.beside(self.file.path, names.LOG, marker), self.handles.files
+        for index, suffix in (
+            (self.offset_index, names.OFFSET_INDEX),
+            (self.time_index, names.TIME_INDEX),
+        ):
+            if index.log_path != log_path:
+                # One that is missing is made again when it is needed.
+                with suppress(FileNotFoundError):
+                    files.rename(index.path, names.beside(log_path, suffix))
+                index.log_path = log_path
+        if self.file.path != log_path:
+            files.rename(self.file.path, log_path)
+            self.file.path = log_path
 
     def remove(self) -> None:
         """Unlinks the files; only for segments that nobody has seen yet."""

@@ -71,6 +71,23 @@ class Segments:
         del self._segments[:count], self._bases[:count]
         return taken
 
+    def replace(self, first: int, count: int, new: Segment) -> None:
+        """Puts one segment in the place of `count` old ones, of which the active one is none.
+
+        What lies behind keeps its place in the one file that all would be; what lies in front
+        moves, so that the sizes add up.
+        """
+        behind = first + count
+        assert count > 0, "nothing is replaced"
+        assert behind < len(self._segments), "the active segment stays"
+        assert new.base_offset == self._bases[first], f"{new.base_offset} begins elsewhere"
+        self._segments[first:behind] = [new]
+        self._bases[first:behind] = [new.base_offset]
+        start = self._segments[first + 1].start
+        for segment in reversed(self._segments[: first + 1]):
+            start -= segment.size
+            segment.start = start
+
     def take_newest(self, keep: int) -> list[Segment]:
         """Removes and returns all but the `keep` oldest ones, the newest first."""
         taken = self._segments[keep:][::-1]

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from brokers.storage.files import Files
 from brokers.storage.index_file import read_entries, write_entries
 from brokers.storage.memory_budget import MemoryBudget
-from brokers.storage.names import LOG, TIME_INDEX
+from brokers.storage.names import TIME_INDEX, beside
 from brokers.storage.offset_index import IS_SWAPPED
 
 ENTRY: Final = Struct(">qi")
@@ -72,7 +72,7 @@ class TimeIndex:
 
     @property
     def path(self) -> str:
-        return self.log_path.removesuffix(LOG) + TIME_INDEX
+        return beside(self.log_path, TIME_INDEX)
 
     @property
     def entries(self) -> int:

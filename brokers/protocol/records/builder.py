@@ -13,6 +13,7 @@ from brokers.protocol.records.batch import (
     CONTROL_FLAG,
     CRC,
     CRC_POSITION,
+    DELETE_HORIZON_FLAG,
     HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -23,6 +24,7 @@ from brokers.protocol.records.batch import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
+    Batch,
 )
 from brokers.protocol.records.compression import Compression, compress
 from brokers.protocol.records.crc32c import crc32c
@@ -42,6 +44,8 @@ class BatchBuilder:
         "_base_sequence",
         "_base_timestamp",
         "_compression",
+        "_final_delta",
+        "_has_base_timestamp",
         "_last_delta",
         "_leader_epoch",
         "_max_timestamp",
@@ -85,10 +89,33 @@ class BatchBuilder:
         self._producer_epoch = producer_epoch
         self._base_sequence = base_sequence
         self._base_timestamp = self._max_timestamp = NO_TIMESTAMP
+        self._has_base_timestamp = False
+        self._final_delta = -1  # at least; a record behind it moves the end
         self._last_delta = -1
         self._parts: list[bytes] = []
         self.record_count = 0
         self.size = HEADER_SIZE  # of the batch, were it built now without compression
+
+    @classmethod
+    def for_rest_of(cls, batch: Batch, delete_horizon: int | None = None) -> "BatchBuilder":
+        """For what compaction leaves of a batch, which keeps its offsets, producer and codec.
+
+        `delete_horizon` says when tombstones among it may go.
+        """
+        builder = cls(
+            base_offset=batch.base_offset,
+            leader_epoch=batch.leader_epoch,
+            compression=batch.compression,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+        )
+        builder._attributes = batch.attributes & ~DELETE_HORIZON_FLAG
+        builder._final_delta = batch.last_offset_delta
+        if delete_horizon is not None:
+            builder._attributes |= DELETE_HORIZON_FLAG
+            builder._base_timestamp, builder._has_base_timestamp = delete_horizon, True
+        return builder
 
     def append(
         self,
@@ -107,7 +134,7 @@ class BatchBuilder:
             raise EncodeError(f"offset {self._base_offset + delta} does not fit into 64 bits")
         if not MIN_INT64 <= timestamp <= MAX_INT64:
             raise EncodeError(f"timestamp {timestamp} does not fit into 64 bits")
-        base_timestamp = self._base_timestamp if self.record_count else timestamp
+        base_timestamp = self._base_timestamp if self._has_base_timestamp else timestamp
         fields = [
             _NO_ATTRIBUTES,
             varint(timestamp - base_timestamp),
@@ -121,7 +148,7 @@ class BatchBuilder:
         record = b"".join(fields)
         prefix = varint(len(record))
         # Nothing of the builder changes before all of the record is known to be sound.
-        self._base_timestamp = base_timestamp
+        self._base_timestamp, self._has_base_timestamp = base_timestamp, True
         if not self.record_count or timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
         self._parts += prefix, record
@@ -136,6 +163,18 @@ class BatchBuilder:
         records = b"".join(self._parts)
         if self._compression is not Compression.NONE:
             records = compress(self._compression, records, level)
+        return self._finish(records)
+
+    def build_empty(self, max_timestamp: int = NO_TIMESTAMP) -> bytearray:
+        """Make a batch that has lost all its records and keeps offsets and sequence for them."""
+        if self.record_count:
+            raise EncodeError(f"a batch with {self.record_count} records is not empty")
+        self._max_timestamp = max_timestamp
+        if not self._has_base_timestamp:
+            self._base_timestamp = max_timestamp
+        return self._finish(b"")
+
+    def _finish(self, records: bytes) -> bytearray:
         length = HEADER_SIZE - LOG_OVERHEAD + len(records)
         if length > MAX_INT32:
             raise EncodeError(f"batch of {length} bytes, its length field allows {MAX_INT32}")
@@ -149,7 +188,7 @@ class BatchBuilder:
             MAGIC,
             0,  # the CRC, below
             self._attributes,
-            self._last_delta,
+            max(self._last_delta, self._final_delta),
             self._base_timestamp,
             self._max_timestamp,
             self._producer_id,

@@ -49,3 +49,17 @@ def test_a_restart_forgets_everything() -> None:
     assert not tail.bases
     assert not tail.positions
     assert budget.held_bytes == 0
+
+
+def test_what_begins_below_an_offset_is_dropped_and_the_rest_stays() -> None:
+    budget = MemoryBudget(PLENTY)
+    tail = filled(DenseTail(budget), 200)
+
+    tail.drop_below(1_495)
+
+    assert (tail.bases[0], tail.positions[0], len(tail.bases)) == (1_500, 15_000, 50)
+    assert budget.held_bytes == 50 * 16
+    tail.drop_below(0)
+    assert len(tail.bases) == 50
+    tail.drop_below(5_000)
+    assert (len(tail.bases), budget.held_bytes) == (0, 0)

@@ -137,3 +137,31 @@ def test_a_swap_that_is_damaged_replaces_nothing(tmp_path: Path) -> None:
 
 def test_an_empty_folder_has_no_segments(tmp_path: Path) -> None:
     assert settled(tmp_path).bases == []
+
+
+def test_a_group_whose_log_is_not_renamed_goes_and_earlier_groups_stay(tmp_path: Path) -> None:
+    folder_with(tmp_path, *segment(0), *segment(50), (50, ".log.cleaned"), (50, ".index.swap"))
+    folder_with(tmp_path, (90, ".log.cleaned"), (90, ".index.cleaned"))
+
+    assert settled(tmp_path).bases == [0, 50]
+    assert left(tmp_path) == {f"{o}{s}" for o in ("", 50) for s in (".log", ".index", ".timeindex")}
+
+
+def test_a_swap_some_of_whose_old_files_are_deleted_is_finished(tmp_path: Path) -> None:
+    folder_with(tmp_path, *segment(0), (50, ".log.deleted"), (50, ".index"), *segment(80))
+    folder_with(tmp_path, (50, ".index.swap"), (50, ".timeindex.swap"), *segment(120))
+    folder_with(tmp_path, (120, ".log.cleaned"))
+    swap_file(tmp_path, 50, last_offset=119)
+
+    found = settled(tmp_path)
+
+    assert found.bases == [0, 50, 120]
+    assert found.has(50, ".timeindex")
+    assert not any("deleted" in one or "cleaned" in one for one in left(tmp_path))
+
+
+def test_a_swap_in_place_stays_when_later_groups_are_dropped(tmp_path: Path) -> None:
+    folder_with(tmp_path, *segment(50), *segment(120), (120, ".log.cleaned"))
+
+    assert settled(tmp_path).bases == [50, 120]
+    assert not any("cleaned" in one for one in left(tmp_path))

@@ -553,3 +553,32 @@ def test_files_and_foreign_folders_of_a_log_dir_are_no_partitions(
     (tmp_path / name).write_text("0\n0\n")
 
     assert opened(tmp_path).folders == []
+
+
+def test_cleanings_are_saved_and_lowered_by_a_truncation_before_it_happens(tmp_path: Path) -> None:
+    log_dir, name = with_logs(tmp_path, 0, 1), "cleaner-offset-checkpoint"
+    log_dir.note_cleaned(("orders", 0), 4)
+    log_dir.note_cleaned(("orders", 1), 4)
+    log_dir.write_checkpoints()
+    assert checkpoint(tmp_path, name) == ["orders 0 4", "orders 1 4"]
+
+    log_dir.truncate_to({("orders", 0): 3})
+
+    assert checkpoint(tmp_path, name) == ["orders 0 3", "orders 1 4"]
+    assert [log_dir.first_dirty(("orders", index)) for index in range(3)] == [3, 4, 0]
+    log_dir.start_afresh(("orders", 1), 9)
+    assert checkpoint(tmp_path, name) == ["orders 0 3", "orders 1 0"]
+    log_dir.close(broker_epoch=1)
+    assert loaded(tmp_path).first_dirty(("orders", 0)) == 3
+
+
+def test_a_partition_that_is_made_again_was_never_cleaned(tmp_path: Path) -> None:
+    log_dir = with_logs(tmp_path, 0)
+    log_dir.note_cleaned(("orders", 0), 4)
+    log_dir.write_checkpoints()
+    log_dir.remove("orders", 0)
+
+    log_dir.create("orders", 0, ID)
+
+    assert log_dir.first_dirty(("orders", 0)) == 0
+    assert saved_anywhere(tmp_path, "orders 0") == []

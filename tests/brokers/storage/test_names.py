@@ -9,6 +9,7 @@ from brokers.storage.names import (
     STRAY_FOLDER,
     OffsetFile,
     PartitionFolder,
+    beside,
     offset_file,
     parse_offset_file,
     parse_partition_folder,
@@ -88,3 +89,12 @@ def test_a_long_topic_is_cut_so_that_the_folder_fits_the_file_system() -> None:
 )
 def test_other_folders_are_no_partitions(name: str) -> None:
     assert parse_partition_folder(name) is None
+
+
+def test_the_other_files_of_a_segment_have_the_markers_of_its_log() -> None:
+    path = "/logs/a.log-0/00000000000000000042.log"
+
+    assert beside(path, ".index") == "/logs/a.log-0/00000000000000000042.index"
+    assert beside(path + ".swap", ".index") == "/logs/a.log-0/00000000000000000042.index.swap"
+    assert beside(path + ".cleaned", ".log", ".swap") == path + ".swap"
+    assert beside(path + ".swap", ".log", "") == path

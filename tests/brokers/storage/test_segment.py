@@ -185,3 +185,17 @@ def test_the_first_timestamp_is_read_once_and_kept(tmp_path: Path) -> None:
     assert segment.first_timestamp is None
     assert segment.read_first_timestamp() == NOW_MS + 1
     assert segment.first_timestamp == NOW_MS + 1
+
+
+def test_a_segment_takes_all_its_files_along_to_another_name(tmp_path: Path) -> None:
+    segment = reopened(tmp_path / "t-0")
+
+    for marker in (".swap", ""):
+        segment.rename(marker)
+
+        names = {path.name[20:] for path in (tmp_path / "t-0").iterdir() if path.name[0] == "0"}
+        assert {f"{suffix}{marker}" for suffix in (".log", ".index", ".timeindex")} <= names
+        segment.release()
+        header = segment.find(57, CONFIG)
+        assert header is not None
+        assert header.last_offset == 57

@@ -58,3 +58,25 @@ def test_the_active_segment_cannot_be_taken_as_an_old_one(tmp_path: Path) -> Non
 def test_segments_must_come_in_order(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="in order"):
         segments(tmp_path, 10, 0)
+
+
+def test_a_replacement_leaves_what_lies_behind_it_where_it_was(tmp_path: Path) -> None:
+    made = segments(tmp_path, 0, 10, 20, 30, 40)
+    new = Segment(made.active.handles, str(tmp_path), 10, marker=".swap")
+    new.size = 100
+
+    made.replace(1, 2, new)
+
+    assert [segment.base_offset for segment in made] == [0, 10, 30, 40]
+    assert made.holding(25) is new
+    assert [segment.start for segment in made] == [1_900, 2_900, 3_000, 4_000]
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 2), (1, 1), (0, 0)])
+def test_the_active_segment_is_never_replaced_nor_is_nothing(
+    tmp_path: Path, first: int, count: int
+) -> None:
+    made = segments(tmp_path, 0, 10)
+
+    with pytest.raises(AssertionError):
+        made.replace(first, count, made[first])

@@ -223,3 +223,42 @@ def test_numbers_are_zigzag_varints(value: int, encoded: str) -> None:
 def test_sealing_a_batch_again_changes_nothing() -> None:
     """The tests of this folder lean on `seal`, so it is tested too."""
     assert seal(build()) == build()
+
+
+def test_what_compaction_leaves_of_a_batch_keeps_its_place_and_its_producer() -> None:
+    whole = read_batch(
+        memoryview(build(SAMPLES, base_offset=70, producer_id=5, producer_epoch=1, base_sequence=9))
+    )
+    first, *_, last = records(whole, max_bytes=2**20)
+    builder = BatchBuilder.for_rest_of(whole, delete_horizon=10**12)
+    builder.append(first.key, None, (), first.timestamp, offset=first.offset)
+
+    rest = read_batch(memoryview(builder.build()))
+
+    rest.check_crc()
+    assert (rest.base_offset, rest.last_offset, rest.record_count) == (70, last.offset, 1)
+    assert (rest.producer_id, rest.producer_epoch, rest.base_sequence) == (5, 1, 9)
+    assert rest.delete_horizon == 10**12
+    assert next(records(rest, max_bytes=2**20)).timestamp == first.timestamp
+
+
+def test_a_batch_that_lost_all_records_keeps_its_offsets_and_sequence() -> None:
+    whole = read_batch(
+        memoryview(build(SAMPLES, base_offset=70, producer_id=5, producer_epoch=1, base_sequence=9))
+    )
+
+    rest = read_batch(memoryview(BatchBuilder.for_rest_of(whole).build_empty(whole.max_timestamp)))
+
+    rest.check_crc()
+    assert list(records(rest, max_bytes=1)) == []
+    assert (rest.base_offset, rest.last_offset) == (whole.base_offset, whole.last_offset)
+    assert (rest.last_sequence, rest.max_timestamp) == (whole.last_sequence, whole.max_timestamp)
+    assert rest.delete_horizon is None
+
+
+def test_a_builder_with_records_is_not_empty() -> None:
+    builder = BatchBuilder()
+    builder.append(b"key", None)
+
+    with pytest.raises(EncodeError, match="not empty"):
+        builder.build_empty()

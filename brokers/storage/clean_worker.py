@@ -1,0 +1,119 @@
+"""The process that cleans: `python -m brokers.storage.clean_worker`, a job in, a result out.
+
+Knows one job, JSON on its standard input, and answers with JSON on its standard output, exit code 0
+only with a result, else with one line of why on standard error. It takes no lock and opens nothing
+that the job does not name; it is nice to the broker, which is its parent, and ends soon after it.
+The broker's half of the form is here, too.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, BinaryIO, Final
+
+from brokers.protocol.errors import KafkaError
+from brokers.storage.cleaning import Cleaned, CleaningFailed, Job, Result, Source, clean
+from brokers.storage.compaction import Cleaning
+from brokers.storage.errors import StorageError
+from brokers.storage.files import Files, LocalFiles
+
+# A job names 10,000 segments at most, a result no more.
+MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
+NICENESS: Final = 10
+# Batches between two looks at whether the parent lives.
+_LOOK_EVERY: Final = 64
+
+
+class ParentGone(Exception):
+    """Nobody waits for the result any more; a new broker may be at work in the folder."""
+
+
+def encode_job(cleaning: Cleaning) -> bytes:
+    """What the worker is told of a cleaning."""
+    config = cleaning.config
+    job = Job(
+        folder=cleaning.folder,
+        sources=[
+            Source(base=segment.base_offset, size=size, is_whole=segment.txn_index is not None)
+            for segment, size in zip(cleaning.segments, cleaning.sizes, strict=True)
+        ],
+        first_dirty=cleaning.first_dirty,
+        end=cleaning.end,
+        now_ms=cleaning.now_ms,
+        segment_bytes=config.segment_bytes,
+        index_interval_bytes=config.index_interval_bytes,
+        segment_index_bytes=config.segment_index_bytes,
+        delete_retention_ms=config.delete_retention_ms,
+        producer_expiration_ms=config.producer_expiration_ms,
+        max_decompressed_bytes=config.rules.max_decompressed_bytes,
+    )
+    return json.dumps(asdict(job)).encode()
+
+
+def decode_job(data: bytes) -> Job:
+    """The job as the worker reads it; CleaningFailed if it is none."""
+    fields = _fields(data)
+    try:
+        sources = [Source(**source) for source in fields.pop("sources")]
+        return Job(sources=sources, **fields)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CleaningFailed("the job", f"it is malformed: {error}") from error
+
+
+def encode_result(result: Result) -> bytes:
+    """What the worker answers."""
+    return json.dumps(asdict(result)).encode()
+
+
+def decode_result(data: bytes) -> Result:
+    """What the broker reads; CleaningFailed if it is not a result."""
+    fields = _fields(data)
+    try:
+        groups = [Cleaned(**group) for group in fields.pop("groups")]
+        return Result(groups=groups, **fields)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CleaningFailed("the result", f"it is malformed: {error}") from error
+
+
+def work(files: Files, source: BinaryIO, target: BinaryIO) -> None:
+    """Does the one job that stands in `source`."""
+    parent, batches = os.getppid(), 0
+
+    def pulse() -> None:
+        nonlocal batches
+        batches += 1
+        if batches % _LOOK_EVERY == 0 and os.getppid() != parent:
+            raise ParentGone("the broker is gone")
+
+    job = decode_job(source.read(MAX_MESSAGE_BYTES + 1))
+    target.write(encode_result(clean(files, job, pulse)))
+    target.flush()
+
+
+def main() -> int:
+    """Runs the worker; returns its exit code."""
+    os.nice(NICENESS)
+    try:
+        work(LocalFiles(), sys.stdin.buffer, sys.stdout.buffer)
+    except (StorageError, KafkaError, OSError, ParentGone) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n".replace("\n", " ").strip() + "\n")
+        return 1
+    return 0
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise CleaningFailed("the message", f"it exceeds {MAX_MESSAGE_BYTES} bytes")
+    try:
+        fields = json.loads(data)
+    except ValueError as error:
+        raise CleaningFailed("the message", f"it is no JSON: {error}") from error
+    if not isinstance(fields, Mapping):
+        raise CleaningFailed("the message", f"it is {type(fields).__name__}, not an object")
+    return dict(fields)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""The process that cleans, as its parent sees it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brokers.storage.clean_worker import (
+    MAX_MESSAGE_BYTES,
+    ParentGone,
+    decode_job,
+    decode_result,
+    encode_job,
+    work,
+)
+from brokers.storage.cleaning import CleaningFailed
+from brokers.storage.files import LocalFiles
+from tests.builders.cleaning import compacted, compacted_log, fill_keys, latest, plan, rows_of
+from tests.builders.logs import NOW_MS, files_of
+
+ROWS = [(b"k%d" % (number % 5), b"v" * 40) for number in range(200)]
+ROOT = Path(__file__).parents[3]
+
+
+def run(job: bytes) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "brokers.storage.clean_worker"]
+    return subprocess.run(
+        command, input=job, capture_output=True, cwd=ROOT, env={}, timeout=30, check=False
+    )
+
+
+def test_a_process_without_an_environment_cleans_a_log(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+    truth, size, cleaning = latest(rows_of(log)), log.size_bytes, plan(log)
+
+    ended = run(encode_job(cleaning))
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert log.swap_cleaned(cleaning, decode_result(ended.stdout), NOW_MS)
+    assert latest(rows_of(log)) == truth
+    assert log.size_bytes < size / 4
+
+
+def test_a_process_that_cannot_says_why_in_one_line(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+    cleaning = plan(log)
+    Path(log.segments[0].file.path).unlink()
+
+    ended = run(encode_job(cleaning))
+
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert ended.stderr.count(b"\n") == 1
+    assert b".log" in ended.stderr
+    assert not files_of(log, ".cleaned")
+
+
+@pytest.mark.parametrize("job", [b"", b"[]", b"{}", b'{"sources":[{}]}', b'{"sources":[],"x":1}'])
+def test_what_is_no_job_is_refused(job: bytes) -> None:
+    with pytest.raises(CleaningFailed):
+        decode_job(job)
+    with pytest.raises(CleaningFailed):
+        decode_result(job)
+
+
+def test_a_message_without_end_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(CleaningFailed, match="exceeds"):
+        work(LocalFiles(), io.BytesIO(b" " * (MAX_MESSAGE_BYTES + 2)), io.BytesIO())
+
+
+def test_a_worker_whose_parent_is_gone_stops_and_touches_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+    parents = iter([42, 42, 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    answer = io.BytesIO()
+
+    with pytest.raises(ParentGone):
+        work(LocalFiles(), io.BytesIO(encode_job(plan(log))), answer)
+
+    assert not answer.getvalue()
+
+
+def test_a_job_says_which_segments_hold_aborted_transactions(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+    log.segments[1].open_txn_index()
+
+    job = json.loads(encode_job(plan(log)))
+
+    assert [source["is_whole"] for source in job["sources"][:3]] == [False, True, False]

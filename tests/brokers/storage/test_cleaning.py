@@ -1,0 +1,281 @@
+"""After a cleaning a reader knows what it knew before, from fewer records at the same offsets."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brokers.protocol.errors import KafkaError
+from brokers.protocol.records.batch import Batch, TimestampType, batches
+from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.validation import ProduceRules
+from brokers.storage.clean_worker import decode_job, encode_job
+from brokers.storage.cleaning import CleaningFailed, Job, clean
+from brokers.storage.files import LocalFiles
+from brokers.storage.log import PartitionLog
+from tests.builders.cleaning import (
+    KEPT_MS,
+    Row,
+    clean_now,
+    cleaned,
+    compacted,
+    compacted_log,
+    fill_keys,
+    keyed,
+    latest,
+    plan,
+    rows_of,
+)
+from tests.builders.logs import NOW_MS, append, batch, content, marker
+from tests.scale import count
+
+FILES = LocalFiles()
+KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
+VALUES = st.none() | st.binary(min_size=1, max_size=30)
+BATCHES = st.lists(
+    st.tuples(
+        st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=4), st.sampled_from(Compression)
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=count(40, 400), deadline=None)
+@given(BATCHES, st.lists(st.integers(0, 2 * KEPT_MS), min_size=1, max_size=4), st.integers(2, 6))
+def test_what_a_reader_knows_in_the_end_never_changes(
+    rows: list[tuple[list[Row], Compression]], waits: list[int], max_keys: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        log = compacted_log(Path(folder) / "t-0", compacted(segment_bytes=400))
+        now_ms, first_dirty = NOW_MS, 0
+        share = -(-len(rows) // len(waits))
+        for turn, wait in enumerate(waits):
+            for batch_rows, codec in rows[turn * share : (turn + 1) * share]:
+                append(log, keyed(*batch_rows, codec=codec))
+            log.flush()
+            before, last, end = rows_of(log), log.segments.active.base_offset, log.end_offset
+            now_ms += wait
+            cleaning = log.cleaning(
+                first_dirty=first_dirty, high_watermark=end, now_ms=now_ms, next_horizon_ms=now_ms
+            )
+            if cleaning is None:
+                continue
+            result = clean(FILES, with_keys(decode_job(encode_job(cleaning)), 2 + max_keys))
+            assert log.swap_cleaned(cleaning, result, now_ms)
+            assert first_dirty <= result.end <= last
+            first_dirty = result.end
+            after = rows_of(log)
+            assert latest(after) == latest(before)
+            assert log.end_offset == end
+            # What is left was there, unchanged and in order.
+            assert after == [row for row in before if row.offset in {one.offset for one in after}]
+            keys = [row.key for row in after if row.offset < first_dirty]
+            assert len(keys) == len(set(keys)), "a key below the dirty part is there twice"
+        served = content(log)
+        log.close()
+        again = compacted_log(Path(folder) / "t-0")
+        assert content(again) == served
+        assert again.damage is None
+
+
+def with_keys(job: Job, max_keys: int) -> Job:
+    return Job(
+        **{name: getattr(job, name) for name in Job.__slots__ if name != "max_keys"},
+        max_keys=max_keys,
+    )
+
+
+def full(folder: Path, rows: list[Row], **fields: int) -> PartitionLog:
+    """A log with these rows in closed segments, behind which another one is active."""
+    log = compacted_log(folder, compacted(segment_bytes=10_000))
+    fill_keys(log, rows, **fields)
+    close_segment(log)
+    return log
+
+
+def close_segment(log: PartitionLog) -> None:
+    log._appends.roll(NOW_MS)  # noqa: SLF001
+    fill_keys(log, [(b"active", b"x")])
+
+
+def found(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(row.offset, row.key, row.value) for row in rows_of(log)][:-1]
+
+
+def stored(log: PartitionLog) -> list[Batch]:
+    return list(batches(memoryview(content(log))))[:-1]
+
+
+def test_a_tombstone_lives_until_its_horizon_and_then_goes(tmp_path: Path) -> None:
+    log = full(tmp_path, [(b"a", b"1"), (b"a", None), (b"b", b"2")])
+
+    first = clean_now(log)
+    assert found(log) == [(1, b"a", None), (2, b"b", b"2")]
+    assert (first.next_horizon_ms, first.end) == (NOW_MS + KEPT_MS, 3)
+    assert stored(log)[0].delete_horizon == NOW_MS + KEPT_MS
+    assert rows_of(log)[0].timestamp == NOW_MS
+
+    early = clean_now(log, first_dirty=3, now_ms=NOW_MS + KEPT_MS - 1)
+    assert not early.groups
+    assert early.next_horizon_ms == NOW_MS + KEPT_MS
+
+    last = clean_now(log, first_dirty=3, now_ms=NOW_MS + KEPT_MS)
+    assert found(log) == [(2, b"b", b"2")]
+    assert last.next_horizon_ms is None
+
+
+def test_the_last_batch_stays_as_a_mark_of_where_the_file_ends(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path)
+    fill_keys(log, [(b"a", b"1"), (b"b", b"2"), (None, b"3")])
+    close_segment(log)
+
+    clean_now(log)
+
+    assert found(log) == [(0, b"a", b"1"), (1, b"b", b"2")]
+    last = stored(log)[-1]
+    assert (last.base_offset, last.record_count, last.max_timestamp) == (2, 0, -1)
+    last.check_crc()
+
+
+def test_a_producers_last_batch_keeps_its_sequence_until_the_producer_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=10_000))
+    for sequence in range(3):
+        append(log, keyed((b"a", b"1"), producer=7, sequence=sequence))
+    fill_keys(log, [(b"a", b"2")])
+    close_segment(log)
+
+    clean_now(log)
+
+    kept = [(one.base_offset, one.producer_id, one.base_sequence) for one in stored(log)]
+    assert kept == [(2, 7, 2), (3, -1, -1)]
+    clean_now(log, now_ms=NOW_MS + log.config.producer_expiration_ms + 1)
+    assert [one.base_offset for one in stored(log)] == [3]
+
+
+def test_records_without_a_key_go(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path)
+    log.reconfigure(compacted(segment_bytes=10_000))
+    append(log, batch())
+    fill_keys(log, [(b"a", b"1")])
+    close_segment(log)
+
+    clean_now(log)
+
+    assert found(log) == [(1, b"a", b"1")]
+
+
+def test_segments_with_transactions_stay_whole_and_so_do_tombstones_behind_them(
+    tmp_path: Path,
+) -> None:
+    log = full(tmp_path, [(b"a", b"1")])
+    append(log, keyed((b"a", b"2")))
+    append(log, batch(producer=5, is_transactional=True))
+    append(log, marker(5, commit=False))
+    close_segment(log)
+    fill_keys(log, [(b"a", None), (b"a", None)])
+    close_segment(log)
+    before = [one.base_offset for one in stored(log)]
+
+    for _ in range(2):
+        clean_now(log, now_ms=NOW_MS + 10 * KEPT_MS)
+    last = clean_now(log, now_ms=NOW_MS + 30 * KEPT_MS)
+
+    left = [one.base_offset for one in stored(log)]
+    assert before[1:5] == left[1:5], "the whole segment"
+    tombstones = [row.offset for row in rows_of(log) if row.key == b"a" and row.value is None]
+    assert tombstones == [7]
+    assert last.next_horizon_ms is None
+    assert len(log.aborted_transactions(0, 100)) == 1
+
+
+def test_small_neighbours_become_one_file_and_never_a_large_one(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, [(b"%d" % (number % 30), b"v" * 50) for number in range(300)])
+    before = len(log.segments)
+
+    for _ in range(3):
+        clean_now(log)
+
+    assert before > 10
+    assert len(log.segments) == 3
+    assert all(segment.size <= 2_000 for segment in log.segments)
+
+
+def test_what_needs_no_change_is_not_written(tmp_path: Path) -> None:
+    log = full(tmp_path, [(b"a", b"1"), (b"b", b"2")])
+    cleaning = plan(log)
+
+    assert not cleaned(cleaning).groups
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".cleaned")]
+
+
+def test_a_map_that_is_full_ends_the_cleaning_early(tmp_path: Path) -> None:
+    log = full(tmp_path, [(b"a", b"1"), (b"a", b"2"), (b"b", b"1"), (b"b", b"2"), (b"a", b"3")])
+    cleaning = plan(log)
+
+    result = clean(FILES, with_keys(decode_job(encode_job(cleaning)), 1))
+    assert log.swap_cleaned(cleaning, result, NOW_MS)
+
+    assert result.end == 2
+    assert found(log) == [(1, b"a", b"2"), (2, b"b", b"1"), (3, b"b", b"2"), (4, b"a", b"3")]
+
+
+def test_a_batch_with_more_keys_than_the_map_is_refused(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path)
+    append(log, keyed((b"a", b"1"), (b"b", b"1")))
+    log.flush()
+    close_segment(log)
+
+    with pytest.raises(CleaningFailed, match="more keys than 1"):
+        clean(FILES, with_keys(decode_job(encode_job(plan(log))), 1))
+
+
+@pytest.mark.parametrize("position", [5, 16, 30, 70])
+def test_a_bad_byte_ends_the_cleaning_and_leaves_nothing_behind(
+    tmp_path: Path, position: int
+) -> None:
+    log = full(tmp_path, [(b"a", b"1"), (b"a", b"2"), (b"a", b"3")])
+    cleaning = plan(log)
+    path = Path(log.segments[0].file.path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3 + position] ^= 0x40
+    path.write_bytes(data)
+    before = sorted(one.name for one in tmp_path.iterdir())
+
+    with pytest.raises((CleaningFailed, KafkaError)):
+        cleaned(cleaning)
+
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+
+
+def test_a_file_that_has_changed_its_size_or_is_gone_is_refused(tmp_path: Path) -> None:
+    log = full(tmp_path, [(b"a", b"1"), (b"a", b"2")])
+    cleaning = plan(log)
+    path = Path(log.segments[0].file.path)
+    path.write_bytes(path.read_bytes()[:-1])
+
+    with pytest.raises(CleaningFailed, match="bytes, not"):
+        cleaned(cleaning)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        cleaned(cleaning)
+
+
+def test_times_that_the_broker_set_stay_those_of_their_batch(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path)
+    stamped = ProduceRules(timestamp_type=TimestampType.LOG_APPEND_TIME)
+    log.reconfigure(compacted(segment_bytes=10_000, rules=stamped))
+    append(log, keyed((b"a", b"1"), (b"b", None), timestamp=5))
+    append(log, keyed((b"a", b"2")))
+    log.flush()
+    close_segment(log)
+
+    clean_now(log)
+
+    assert [(row.offset, row.timestamp) for row in rows_of(log)][:-1] == [(1, NOW_MS), (2, NOW_MS)]
+    assert stored(log)[0].uses_log_append_time

@@ -1,0 +1,115 @@
+"""When a log is due for cleaning, and how much of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.storage.compaction import Cleaning
+from brokers.storage.log import PartitionLog
+from brokers.storage.log_config import LogConfig
+from tests.builders.cleaning import compacted, compacted_log, fill_keys
+from tests.builders.logs import NOW_MS
+
+HOUR = 3_600_000
+START = NOW_MS - 100 * HOUR
+
+
+def filled(folder: Path, **config: Any) -> PartitionLog:
+    """Ten segments of two records each, and an active one."""
+    log = compacted_log(folder, compacted(segment_bytes=300, **config))
+    for number in range(21):
+        fill_keys(log, [(b"key", b"v" * 50)], timestamp=START + number * HOUR)
+    assert len(log.segments) == 11
+    return log
+
+
+def asked(log: PartitionLog, **how: Any) -> Cleaning | None:
+    given = {"first_dirty": 0, "high_watermark": log.end_offset, "now_ms": NOW_MS}
+    return log.cleaning(**{**given, **how})
+
+
+def test_all_but_the_active_segment_is_cleaned(tmp_path: Path) -> None:
+    found = asked(filled(tmp_path))
+
+    assert found is not None
+    assert [segment.base_offset for segment in found.segments] == list(range(0, 20, 2))
+    assert (found.first_dirty, found.end, found.dirty_ratio) == (0, 20, 1.0)
+
+
+@pytest.mark.parametrize(("high_watermark", "end"), [(20, 20), (19, 18), (5, 4)])
+def test_nothing_is_cleaned_that_is_not_committed(
+    tmp_path: Path, high_watermark: int, end: int
+) -> None:
+    found = asked(filled(tmp_path), high_watermark=high_watermark)
+
+    assert found is not None
+    assert found.end == end
+
+
+def test_a_log_whose_first_segment_is_not_committed_waits(tmp_path: Path) -> None:
+    assert asked(filled(tmp_path), high_watermark=1) is None
+
+
+@pytest.mark.parametrize(
+    ("first_dirty", "is_due"), [(0, True), (10, True), (12, False), (20, False)]
+)
+def test_a_log_is_due_when_enough_of_it_is_dirty(
+    tmp_path: Path, first_dirty: int, is_due: bool
+) -> None:
+    log = filled(tmp_path)
+    log.reconfigure(LogConfig(is_compacted=True, is_deleted=False, min_cleanable_ratio=0.5))
+
+    assert (asked(log, first_dirty=first_dirty) is not None) == is_due
+
+
+def test_records_younger_than_the_lag_are_left(tmp_path: Path) -> None:
+    found = asked(filled(tmp_path, min_compaction_lag_ms=HOUR), now_ms=START + 8 * HOUR)
+
+    assert found is not None
+    assert found.end == 8
+
+
+def test_a_record_that_has_waited_too_long_makes_a_log_due(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.reconfigure(
+        LogConfig(
+            is_compacted=True,
+            is_deleted=False,
+            min_cleanable_ratio=1.0,
+            max_compaction_lag_ms=10 * HOUR,
+        )
+    )
+
+    # The oldest dirty record is that of hour 18.
+    assert asked(log, first_dirty=18, now_ms=START + 28 * HOUR) is None
+    assert asked(log, first_dirty=18, now_ms=START + 29 * HOUR) is not None
+
+
+def test_a_tombstone_whose_time_is_over_makes_a_log_due(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+
+    assert asked(log, first_dirty=20) is None
+    assert asked(log, first_dirty=20, now_ms=5, next_horizon_ms=6) is None
+    assert asked(log, first_dirty=20, now_ms=6, next_horizon_ms=6) is not None
+
+
+@pytest.mark.parametrize("first_dirty", [-1, 1, 500])
+def test_a_checkpoint_outside_of_the_log_counts_as_none(tmp_path: Path, first_dirty: int) -> None:
+    log = filled(tmp_path)
+    log.advance_log_start(3)
+
+    found = asked(log, first_dirty=first_dirty)
+
+    assert found is not None
+    assert (found.first_dirty, found.segments[0].base_offset) == (3, 2)
+
+
+@pytest.mark.parametrize("config", [LogConfig(), LogConfig(is_compacted=True)])
+def test_a_log_that_is_also_deleted_or_not_compacted_is_left_to_retention(
+    tmp_path: Path, config: LogConfig
+) -> None:
+    log = filled(tmp_path)
+    log.reconfigure(config)
+
+    assert asked(log) is None
