@@ -10,7 +10,15 @@ from types import MappingProxyType
 from typing import Final
 
 from brokers.cluster import topic_configs
-from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType, at_least
+from brokers.cluster.config_values import (
+    LIVE,
+    ConfigRow,
+    ConfigType,
+    at_least,
+    between,
+    items_of,
+    one_of,
+)
 from brokers.protocol.errors import ErrorCode, KafkaError
 
 NUM_PARTITIONS: Final = "num.partitions"
@@ -21,7 +29,7 @@ CLUSTER_WIDE: Final = frozenset({NUM_PARTITIONS, DEFAULT_REPLICATION_FACTOR})
 _SHOWN: Final = 100
 
 _BOOLEAN, _STRING, _INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
-_LONG, _LIST = ConfigType.LONG, ConfigType.LIST
+_SHORT, _LONG, _LIST = ConfigType.SHORT, ConfigType.LONG, ConfigType.LIST
 
 # Read-only: key, type, default, sentence. A broker knows better where it was told otherwise.
 # fmt: off
@@ -55,6 +63,47 @@ _STATIC: Final = (
     ("security.inter.broker.protocol", _STRING, "PLAINTEXT", "How brokers speak to each other."),
     ("socket.request.max.bytes", _INT, "104857600", "The largest request that is read."),
     ("super.users", _STRING, "", "The principals that may do everything."),
+)
+_POSITIVE: Final = at_least(1)
+_ANY_TIME: Final = at_least(0)
+# What coordinators of groups go by: key, type, default, rule, sentence. Read-only, too.
+_GROUPS: Final = (
+    ("group.consumer.assignment.interval.ms", _INT, "1000", _ANY_TIME,
+     "The least time between two assignments of a group with the consumer protocol."),
+    ("group.consumer.assignors", _LIST, "uniform,range", items_of("uniform", "range"),
+     "The assignors of groups with the consumer protocol; the first one if a group names none."),
+    ("group.consumer.heartbeat.interval.ms", _INT, "5000", _POSITIVE,
+     "How often members of a group with the consumer protocol are told to come."),
+    ("group.consumer.max.size", _INT, "2147483647", _POSITIVE,
+     "The most members of a group with the consumer protocol."),
+    ("group.consumer.migration.policy", _STRING, "bidirectional",
+     one_of("bidirectional", "upgrade", "downgrade", "disabled"),
+     "Which way a group may move between the classic and the consumer protocol by itself."),
+    ("group.consumer.regex.refresh.interval.ms", _INT, "600000", at_least(10_000),
+     "How often patterns of a subscription are held against the names of topics."),
+    ("group.consumer.session.timeout.ms", _INT, "45000", _POSITIVE,
+     "After this silence a member of a group with the consumer protocol is gone."),
+    ("group.initial.rebalance.delay.ms", _INT, "3000", _ANY_TIME,
+     "How long an empty group waits for more members before it begins."),
+    ("group.max.session.timeout.ms", _INT, "1800000", _POSITIVE,
+     "The longest session timeout that a member may ask for."),
+    ("group.max.size", _INT, "2147483647", _POSITIVE, "The most members of a group."),
+    ("group.min.session.timeout.ms", _INT, "6000", _POSITIVE,
+     "The shortest session timeout that a member may ask for."),
+    ("offset.metadata.max.bytes", _INT, "4096", _ANY_TIME,
+     "The longest text that a client may keep beside a committed offset."),
+    ("offsets.commit.timeout.ms", _INT, "5000", _POSITIVE,
+     "How long a commit may take to be safe before its client is told to try again."),
+    ("offsets.retention.check.interval.ms", _LONG, "600000", _POSITIVE,
+     "How often committed offsets are looked through for those that are too old."),
+    ("offsets.retention.minutes", _INT, "10080", _POSITIVE,
+     "How long the offsets of a group are kept after its last member has gone."),
+    ("offsets.topic.num.partitions", _INT, "50", between(1, 1_000),
+     "The partitions of the topic that keeps committed offsets, once it is created."),
+    ("offsets.topic.replication.factor", _SHORT, "3", _POSITIVE,
+     "The replicas of that topic; as many as there are brokers, if those are fewer."),
+    ("offsets.topic.segment.bytes", _INT, "104857600", _POSITIVE,
+     "The size of that topic's segments."),
 )
 # Settable for all brokers at once.
 _WIDE: Final = (
@@ -109,6 +158,8 @@ def _rows() -> Iterator[ConfigRow]:
     yield from _WIDE
     for key, kind, default, sentence in _STATIC:
         yield ConfigRow(key=key, type=kind, default=default, sentence=sentence)
+    for key, kind, default, rule, sentence in _GROUPS:
+        yield ConfigRow(key=key, type=kind, default=default, rule=rule, sentence=sentence)
 
 
 ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType(

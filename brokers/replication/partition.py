@@ -16,6 +16,7 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE, Batch
+from brokers.protocol.records.validation import Origin
 from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import NEVER, TopicSettings
 from brokers.replication.waits import AppendWaiter, WaitRoom, Watcher
@@ -198,6 +199,35 @@ class Partition:
         self._room.appends += 1
         self._waits.append((offset, waiter, slot))
 
+    def append_as_coordinator(
+        self, records: memoryview, now_ms: int, *, leader_epoch: int
+    ) -> Appended:
+        """Appends a batch of this broker's own, made under a leadership that must still be on.
+
+        Not a way through `append`, whose every call a producer pays for. The caller waits for the
+        high watermark, as a producer does.
+        """
+        if not self.is_leading:
+            raise self._not_leading()
+        if leader_epoch != self.leader_epoch:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"{self.topic}-{self.index} is led under epoch {self.leader_epoch}, and the "
+                f"records were made under {leader_epoch}",
+            )
+        try:
+            appended = self._log_append(records, leader_epoch, now_ms, origin=Origin.COORDINATOR)
+        except StorageError as error:
+            raise self.refused(error) from error
+        self.appended_bytes += len(records)
+        if self.is_synced:
+            self._flusher.ask(self)
+            return appended
+        self._advance(appended.last_offset + 1, self.appended_bytes)
+        if self._counts_messages:
+            self._count_messages()
+        return appended
+
     # -- records out -----------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, min_one_batch: bool) -> LogSlice:
@@ -223,6 +253,15 @@ class Partition:
             raise self.refused(StorageCorrupt(path, at, "the file ends inside of a batch"))
         batch = Batch(memoryview(header))
         return batch.attributes, batch.size
+
+    def content(self, piece: LogSlice) -> bytes:
+        """The batches of a piece, for readers inside of the broker; the caller releases it."""
+        handles = self.log.handles
+        try:
+            return piece.read(handles.files)
+        except OSError as error:
+            failure = handles.fail(LogDirFailed(piece.file.path, "read", error))
+            raise self.refused(failure) from error
 
     def is_all_read_by(self, piece: LogSlice) -> bool:
         """Whether nothing more may be read behind a piece that was just planned."""

@@ -1,0 +1,71 @@
+"""Answers on their way to those who asked: in order, and never for long in one turn of the loop.
+
+Knows no shards. A rebalance answers a thousand members at once, each with a message to encode, and
+the requests that come in meanwhile must not wait for all of them.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.coordination.shard import Answer
+from brokers.replication.replicas import Trouble
+
+# Takes an answer; what it raises is a bug that is reported.
+Done = Callable[[Answer], None]
+
+# What one turn of answering may take, and the one answer that is under way.
+SLICE_SECONDS: Final = 0.002
+
+
+class Answers:
+    """Belongs to the event loop."""
+
+    __slots__ = ("_clock", "_is_coming", "_is_delivering", "_loop", "_on_trouble", "_waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, on_trouble: Trouble) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._on_trouble = on_trouble
+        # No longer than what waits in shards, which is bounded there.
+        self._waiting: deque[tuple[Done, Answer]] = deque()
+        self._is_coming = False  # a turn of `_deliver_more` is
+        self._is_delivering = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def give(self, done: Done, answer: Answer) -> None:
+        """Answers in this turn."""
+        try:
+            done(answer)
+        except Exception as error:  # noqa: BLE001 - the others must get theirs, whoever is broken
+            self._on_trouble("coordinator.answer_failed", error)
+
+    def add(self, done: Done, answer: Answer) -> None:
+        """Answers soon, behind all that were added before."""
+        self._waiting.append((done, answer))
+        if not self._is_coming:
+            self._is_coming = True
+            self._loop.call_soon(self._deliver_more)
+
+    def deliver(self) -> None:
+        """Answers those who wait now, for the time of a slice; the rest follows in later turns."""
+        if self._is_delivering:
+            return  # Somebody who was answered has asked again at once.
+        self._is_delivering = True
+        began = self._clock.monotonic()
+        while self._waiting:
+            self.give(*self._waiting.popleft())
+            if self._clock.monotonic() - began >= SLICE_SECONDS:
+                break
+        self._is_delivering = False
+
+    def _deliver_more(self) -> None:
+        self._is_coming = False
+        self.deliver()
+        if self._waiting and not self._is_coming:
+            self._is_coming = True
+            self._loop.call_soon(self._deliver_more)

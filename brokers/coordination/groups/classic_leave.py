@@ -1,0 +1,82 @@
+"""LeaveGroup of a classic group: members go, or an administrator puts them out, several at once.
+
+Pure. The group moves once for all of a request. Versions that know one member only are the
+handler's business: it makes a list of one, and its error the error of the answer.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from brokers.coordination.groups.classic import ClassicGroup, event_of_id
+from brokers.coordination.groups.classic_steps import Draft
+from brokers.coordination.groups.settings import GroupSettings
+from brokers.coordination.groups.states import Event, Then, edge_of
+from brokers.coordination.shard import Outcome
+from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.leave_group import (
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+
+
+def leave(
+    group: ClassicGroup | None,
+    identities: Sequence[MemberIdentity],
+    *,
+    settings: GroupSettings,
+    now_ms: int,
+) -> Outcome[Any]:
+    if group is None:
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+        return Outcome(response=_answer([(identity, error) for identity in identities]))
+    draft = Draft(group, settings=settings, now_ms=now_ms)
+    results: list[tuple[MemberIdentity, ErrorCode]] = []
+    moving: Event | None = None
+    for identity in identities:
+        event, member_id = _event(draft.group, identity)
+        edge = edge_of(group.state, event)
+        results.append((identity, edge.error))
+        if edge.then is Then.REFUSE:
+            continue
+        moving = event
+        if event is Event.LEAVE_PENDING:
+            draft.forget(member_id)
+        else:
+            draft.remove((member_id,))
+    if moving is None:
+        return Outcome(response=_answer(results))
+    draft.follow(edge_of(group.state, moving))
+    return draft.outcome(_answer(results))
+
+
+def _event(group: ClassicGroup, identity: MemberIdentity) -> tuple[Event, str]:
+    """What a leave is to the group, and whose."""
+    member_id, instance_id = identity.member_id, identity.group_instance_id
+    if not member_id:
+        # Administrators know a static member by its instance.
+        known = None if instance_id is None else group.static_ids.get(instance_id)
+        return (Event.LEAVE_UNKNOWN, "") if known is None else (Event.LEAVE_MEMBER, known)
+    if member_id in group.pending:
+        return Event.LEAVE_PENDING, member_id
+    wrong = event_of_id(
+        group,
+        member_id,
+        instance_id,
+        unknown=Event.LEAVE_UNKNOWN,
+        fenced=Event.LEAVE_FENCED,
+    )
+    return wrong or Event.LEAVE_MEMBER, member_id
+
+
+def _answer(results: Sequence[tuple[MemberIdentity, ErrorCode]]) -> LeaveGroupResponse:
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=identity.member_id,
+                group_instance_id=identity.group_instance_id,
+                error_code=error,
+            )
+            for identity, error in results
+        ]
+    )

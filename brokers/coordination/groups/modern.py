@@ -1,0 +1,177 @@
+"""A group of the consumer protocol (KIP-848) and its members, as values that never change.
+
+Knows no request, no record and no rule of the protocol. What a group could compute from its members
+(who owns a partition, how many subscribe to a topic) stands beside them, so that a heartbeat does
+not look at a thousand members; only `modern_changes.Draft` makes a new group from an old one.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias, TypeVar
+
+from brokers.cluster.image import ClusterImage
+from brokers.coordination.groups.values import TopicPartitions, Who
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+# Epochs that a member sends to say something else.
+JOINS: Final = 0
+LEAVES: Final = -1
+LEAVES_FOR_A_WHILE: Final = -2  # a static member that will be back
+
+# Partitions with the epoch in which the member was given each: topic id → partition → epoch.
+Given: TypeAlias = Mapping[bytes, Mapping[int, int]]
+
+NOBODY: Final = Who("", "")
+NOTHING_GIVEN: Final[Given] = MappingProxyType({})
+NO_PARTITIONS: Final[TopicPartitions] = MappingProxyType({})
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to the target; the numbers stand in records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1  # must give up partitions before it may go on
+    UNRELEASED_PARTITIONS = 2  # waits for partitions that others have not given up yet
+    UNKNOWN = 127  # of a newer version
+
+    @classmethod
+    def _missing_(cls, value: object) -> "MemberState":
+        assert isinstance(value, int), f"a state is a number, not {value!r}"
+        return cls.UNKNOWN
+
+
+class GroupState(Enum):
+    """What clients are told about a group."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicSide:
+    """What a member said that speaks the classic protocol in a group of the consumer protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerMember:
+    """One member: what it said of itself, then where it stands."""
+
+    id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    who: Who = NOBODY
+    names: tuple[str, ...] = ()  # of topics, each once, in order
+    regex: str = ""
+    assignor: str | None = None
+    rebalance_timeout_ms: int = -1
+    classic: ClassicSide | None = None
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Given = field(default_factory=lambda: NOTHING_GIVEN)
+    # To be given up, and still the member's.
+    revoking: Given = field(default_factory=lambda: NOTHING_GIVEN)
+
+    @property
+    def is_away(self) -> bool:
+        return self.epoch == LEAVES_FOR_A_WHILE
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRegex:
+    """What a regular expression of a group matched, at a version of the cluster."""
+
+    topics: frozenset[str]
+    version: int
+    resolved_ms: int
+
+
+def _nothing() -> Mapping[K, V]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroup:
+    """See the module. What records hold comes first, then what follows from it."""
+
+    id: str
+    epoch: int = 0
+    metadata_hash: int = 0
+    assignment_epoch: int = 0
+    assignment_ms: int = 0
+    members: Mapping[str, ConsumerMember] = field(default_factory=_nothing)
+    targets: Mapping[str, TopicPartitions] = field(default_factory=_nothing)
+    regexes: Mapping[str, ResolvedRegex] = field(default_factory=_nothing)
+    # An older Kafka described the topics in a record of its own; it goes with the next epoch.
+    has_old_metadata: bool = False
+
+    # Follows from the members.
+    instances: Mapping[str, str] = field(default_factory=_nothing)  # instance id → member id
+    name_counts: Mapping[str, int] = field(default_factory=_nothing)  # members that name a topic
+    regex_counts: Mapping[str, int] = field(default_factory=_nothing)  # members with a regex
+    assignor_votes: Mapping[str, int] = field(default_factory=_nothing)
+    owners: Mapping[bytes, Mapping[int, str]] = field(default_factory=_nothing)
+    classic_count: int = 0
+
+    # The cluster has changed a topic of the group since the hash was made. In no record.
+    is_metadata_stale: bool = field(default=False, compare=False)
+
+    @property
+    def state(self) -> GroupState:
+        """Looks at all members: for those who ask about the group, not for its own work."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(self.is_settled(member) for member in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
+
+    @property
+    def assignor(self) -> str | None:
+        """The assignor that most members ask for, the first by name among equals."""
+        votes = self.assignor_votes
+        return min(votes, key=lambda name: (-votes[name], name)) if votes else None
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Tell whether all members subscribe to the same topics."""
+        everybody = len(self.members)
+        if not self.regex_counts:
+            return all(count == everybody for count in self.name_counts.values())
+        return not self.name_counts and list(self.regex_counts.values()) == [everybody]
+
+    def is_settled(self, member: ConsumerMember) -> bool:
+        """Tell whether a member has all of its target and nothing else."""
+        return member.state is MemberState.STABLE and member.epoch == self.assignment_epoch
+
+    def subscribed_names(self) -> set[str]:
+        """The names that anybody is subscribed to, whether such topics exist or not."""
+        names = set(self.name_counts)
+        for regex in self.regex_counts:
+            if (resolved := self.regexes.get(regex)) is not None:
+                names |= resolved.topics
+        return names
+
+
+def topic_names_of(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> Collection[str]:
+    """What the member is subscribed to by name; a regex that is not resolved matches nothing."""
+    resolved = regexes.get(member.regex) if member.regex else None
+    if resolved is None or not resolved.topics:
+        return member.names
+    return resolved.topics.union(member.names) if member.names else resolved.topics
+
+
+def topic_ids_of(names: Collection[str], image: ClusterImage) -> frozenset[bytes]:
+    """The ids of those topics that exist."""
+    topics = image.topics
+    return frozenset(topics[name].id for name in names if name in topics)

@@ -1,0 +1,126 @@
+"""What the operations of a consumer group share: what they look at, and how they write down.
+
+Knows no operation. A step collects changes: each goes into the draft, where the next rule sees it,
+and becomes a record; the group that comes out is what the replay of those records makes of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from brokers.cluster.image import ClusterImage
+from brokers.coordination.groups.changes import GroupBecame
+from brokers.coordination.groups.modern import ConsumerGroup, ConsumerMember
+from brokers.coordination.groups.modern_changes import (
+    Change,
+    Draft,
+    GroupEpoch,
+    MemberSaid,
+    MemberStands,
+    MemberTarget,
+    OldMetadata,
+    RegexResolved,
+    Write,
+)
+from brokers.coordination.groups.settings import GroupSettings
+from brokers.coordination.groups.target import metadata_hash
+from brokers.coordination.shard import (
+    Answer,
+    CancelTimer,
+    Job,
+    Operation,
+    Outcome,
+    Record,
+    Timer,
+    TimerKey,
+)
+
+SESSION: Final = "session"
+REBALANCE: Final = "rebalance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an operation happens: the broker's settings, the cluster, and what makes bytes and ids.
+
+    `resolved` makes the operation that takes up what a job found for a group's expressions: group
+    id, what each matched, and the version of the cluster.
+    """
+
+    settings: GroupSettings
+    image: ClusterImage
+    write: Write
+    new_id: Callable[[], str]
+    resolved: Callable[[str, Mapping[str, frozenset[str]], int], Operation[Any]]
+
+
+class Step:
+    """One operation's changes of one group."""
+
+    def __init__(self, group: ConsumerGroup, place: Place) -> None:
+        self._draft = Draft(group)
+        self._place = place
+        self._records: list[Record] = []
+        self.group = group
+        self.timers: list[Timer] = []
+        self.jobs: list[Job[Any]] = []
+
+    def add(self, *changes: Change) -> ConsumerGroup:
+        """Takes in changes, and returns the group as it is with them."""
+        write, group_id = self._place.write, self.group.id
+        for change in changes:
+            self._draft.take(change)
+            self._records.append(write(group_id, change))
+        if changes:
+            self.group = self._draft.group()
+        return self.group
+
+    def remove(self, *members: ConsumerMember) -> None:
+        """Takes members out, with their timers and with expressions that nobody has any more."""
+        for member in members:
+            self.add(
+                MemberStands(member.id, None),
+                MemberTarget(member.id, None),
+                MemberSaid(member.id, None),
+            )
+            self.timers += cancelled(self.group.id, member.id)
+        self.drop_regexes(*(member.regex for member in members))
+
+    def drop_regexes(self, *regexes: str) -> None:
+        """Forgets those of the expressions that nobody is subscribed to any more."""
+        for regex in dict.fromkeys(regexes):
+            if regex in self.group.regexes and regex not in self.group.regex_counts:
+                self.add(RegexResolved(regex, None))
+
+    def bump(self, *, is_needed: bool) -> None:
+        """The next epoch of the group, if it is needed or if its topics are others now."""
+        group = self.group
+        hashed = metadata_hash(group.subscribed_names(), self._place.image)
+        if is_needed or hashed != group.metadata_hash:
+            self.add(GroupEpoch(group.epoch + 1, hashed))
+            if group.has_old_metadata:
+                self.add(OldMetadata(is_there=False))
+        if group.is_metadata_stale:
+            self.group = replace(self.group, is_metadata_stale=False)
+
+    def outcome(self, before: ConsumerGroup | None, response: Answer | None) -> Outcome[Any]:
+        became = () if self.group is before else (GroupBecame(self.group.id, self.group),)
+        return Outcome(
+            records=tuple(self._records),
+            soft=became,
+            timers=tuple(self.timers),
+            response=response,
+            jobs=tuple(self.jobs),
+        )
+
+
+def cancelled(group_id: str, member_id: str) -> tuple[Timer, Timer]:
+    return (
+        CancelTimer(TimerKey(SESSION, group_id, member_id)),
+        CancelTimer(TimerKey(REBALANCE, group_id, member_id)),
+    )
+
+
+def as_stale(group: ConsumerGroup) -> Outcome[Any]:
+    """A topic of the group has changed: its next heartbeat looks at the topics anew."""
+    return Outcome(soft=(GroupBecame(group.id, replace(group, is_metadata_stale=True)),))

@@ -1,0 +1,384 @@
+"""The heartbeat of the consumer protocol: to join, to stay, to learn what to read.
+
+Pure: group, request, place and time in, an outcome out. A member that has nothing to say and
+nothing to learn is answered by `steady`, which writes nothing; all else goes through `heartbeat`,
+whose rules come in Kafka's order, since the order decides which error a client sees.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from brokers.coordination.groups.modern import (
+    JOINS,
+    NO_PARTITIONS,
+    ConsumerGroup,
+    ConsumerMember,
+    MemberState,
+    ResolvedRegex,
+    topic_ids_of,
+    topic_names_of,
+)
+from brokers.coordination.groups.modern_changes import (
+    MemberSaid,
+    MemberStands,
+    MemberTarget,
+    RegexResolved,
+    TargetEpoch,
+    said_by,
+    stand_of,
+)
+from brokers.coordination.groups.modern_desk import (
+    REBALANCE,
+    SESSION,
+    Place,
+    Step,
+    cancelled,
+)
+from brokers.coordination.groups.modern_leave import (
+    member_of_instance,
+    no_group,
+    unknown_member,
+)
+from brokers.coordination.groups.reconcile import (
+    Aim,
+    follows_subscription,
+    is_within,
+    reconcile,
+)
+from brokers.coordination.groups.regex import Resolution, compile_checked
+from brokers.coordination.groups.settings import MAX_MEMBERS, MAX_REGEXES
+from brokers.coordination.groups.target import new_targets
+from brokers.coordination.groups.values import TopicPartitions, Who
+from brokers.coordination.shard import CancelTimer, Job, Outcome, SetTimer, TimerKey
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from brokers.protocol.messages.consumer_group_heartbeat import (
+    TopicPartitions as WirePartitions,
+)
+
+# Expressions of one group are not matched anew more often than this, whatever clients do.
+MIN_REFRESH_MS: Final = 10_000
+
+
+def steady(
+    group: ConsumerGroup | None,
+    request: ConsumerGroupHeartbeatRequest,
+    who: Who,
+    place: Place,
+    now_ms: int,
+) -> Outcome[Any] | None:
+    """The answer to a member that is where it should be and says nothing new; else None."""
+    member = group.members.get(request.member_id) if group is not None else None
+    if group is None or member is None:
+        return None
+    epoch = request.member_epoch
+    is_at_rest = (
+        epoch == member.epoch == group.assignment_epoch == group.epoch
+        and member.state is MemberState.STABLE
+        and member.classic is None
+        and not group.is_metadata_stale
+    )
+    says_nothing = (
+        request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.server_assignor is None
+        and request.rack_id is None
+        and request.rebalance_timeout_ms in {-1, member.rebalance_timeout_ms}
+        and (request.instance_id is None or request.instance_id == member.instance_id)
+        and who == member.who
+    )
+    if not is_at_rest or not says_nothing or _is_refresh_due(group, place, now_ms):
+        return None
+    settings = place.settings
+    return Outcome(
+        timers=(_session(group.id, member.id, place),),
+        response=ConsumerGroupHeartbeatResponse(
+            member_id=member.id,
+            member_epoch=epoch,
+            heartbeat_interval_ms=settings.consumer_heartbeat_interval_ms,
+        ),
+    )
+
+
+def heartbeat(
+    group: ConsumerGroup | None,
+    request: ConsumerGroupHeartbeatRequest,
+    who: Who,
+    place: Place,
+    now_ms: int,
+) -> Outcome[Any]:
+    """All that a heartbeat can ask for but leaving. KafkaError is the answer to a refused one."""
+    if group is None and request.member_epoch != JOINS:
+        raise no_group(request.group_id)
+    step = Step(group or ConsumerGroup(id=request.group_id), place)
+    _check_room(step.group, request.member_id, place)
+    owned = owned_by(request)
+    member = _subscribed(step, request, owned, place)
+    told = _told(member, request, who)
+    is_new = member.id not in step.group.members
+    has_new_regex = _take_words(step, member, told, is_new=is_new)
+    is_bump_due = step.group.epoch == 0 or told.names != member.names or has_new_regex
+    if _is_refresh_due(step.group, place, now_ms):
+        step.jobs.append(_refresh(step.group, place))
+    if is_bump_due or step.group.is_metadata_stale:
+        step.bump(is_needed=is_bump_due)
+    assign_if_due(step, place, now_ms)
+    reconciled = reconcile_member(step, step.group.members[told.id], owned, place)
+    step.timers.append(_session(step.group.id, told.id, place))
+    is_full = (
+        request.rebalance_timeout_ms != -1
+        and (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+        and request.topic_partitions is not None
+    )
+    is_told = request.member_epoch == JOINS or is_full or reconciled.assigned != member.assigned
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=reconciled.id,
+        member_epoch=reconciled.epoch,
+        heartbeat_interval_ms=place.settings.consumer_heartbeat_interval_ms,
+        assignment=_assignment(reconciled) if is_told else None,
+    )
+    return step.outcome(group, response)
+
+
+def regexes_resolved(
+    group: ConsumerGroup | None,
+    found: dict[str, frozenset[str]],
+    version: int,
+    place: Place,
+    now_ms: int,
+) -> Outcome[Any]:
+    """A job has matched the group's expressions; those that nobody has any more are passed over."""
+    if group is None:
+        return Outcome()
+    step = Step(group, place)
+    has_changed = False
+    for regex, topics in found.items():
+        if regex in group.regex_counts:
+            old = group.regexes.get(regex)
+            has_changed |= old is None or old.topics != topics
+            step.add(RegexResolved(regex, ResolvedRegex(topics, version, now_ms)))
+    if has_changed:
+        step.bump(is_needed=True)
+    return step.outcome(group, None)
+
+
+def assign_if_due(step: Step, place: Place, now_ms: int) -> None:
+    """Makes new targets for the group's epoch, unless it has them or had some a moment ago.
+
+    Members come in crowds: with a pause between assignments, a crowd costs a few of them.
+    """
+    group = step.group
+    if group.epoch <= group.assignment_epoch:
+        return
+    since_ms = now_ms - group.assignment_ms
+    # A clock that was set back must not hold the group for long.
+    if group.assignment_ms and 0 <= since_ms < place.settings.assignment_interval_ms:
+        return
+    step.add(*new_targets(group, place.image), TargetEpoch(group.epoch, now_ms))
+
+
+def reconcile_member(
+    step: Step, member: ConsumerMember, owned: TopicPartitions | None, place: Place
+) -> ConsumerMember:
+    """Takes a member one step towards its target, and writes down where it stands then."""
+    group = step.group
+    subscribed = topic_ids_of(topic_names_of(member, group.regexes), place.image)
+    if group.is_settled(member) and follows_subscription(member, subscribed):
+        return member
+    aim = Aim(
+        epoch=group.assignment_epoch,
+        target=group.targets.get(member.id, NO_PARTITIONS),
+        subscribed=subscribed,
+        owned=owned,
+        owners=group.owners,
+    )
+    reconciled = reconcile(member, aim)
+    if reconciled is member:
+        return member
+    step.add(stand_of(reconciled))
+    timer = TimerKey(REBALANCE, group.id, member.id)
+    if reconciled.state is MemberState.UNREVOKED_PARTITIONS:
+        step.timers.append(SetTimer(timer, max(reconciled.rebalance_timeout_ms, 0)))
+    else:
+        step.timers.append(CancelTimer(timer))
+    return reconciled
+
+
+def owned_by(request: ConsumerGroupHeartbeatRequest) -> TopicPartitions | None:
+    """What the member says it has; None where it did not say."""
+    if request.topic_partitions is None:
+        return None
+    owned: dict[bytes, frozenset[int]] = {}
+    for topic in request.topic_partitions:
+        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
+    return owned
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: TopicPartitions | None) -> None:
+    """FENCED_MEMBER_EPOCH unless the epoch is the member's, or its last one.
+
+    A member whose answer was lost comes with its last epoch; then it must show that it has nothing
+    that was not given to it.
+    """
+    if epoch in {JOINS, member.epoch}:
+        return
+    if epoch > member.epoch:
+        why = f"its epoch {epoch} is larger than {member.epoch}, which is the coordinator's"
+    elif epoch != member.previous_epoch:
+        why = f"its epoch {epoch} is neither {member.epoch} nor the one before"
+    elif owned is None or not is_within(owned, member.assigned):
+        why = (
+            f"its epoch {epoch} is the one before {member.epoch}, and it may have more than it was"
+        )
+        why += " given"
+    else:
+        return
+    raise KafkaError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"member {member.id!r} must give up all its partitions and join again: {why}",
+    )
+
+
+def _check_room(group: ConsumerGroup, member_id: str, place: Place) -> None:
+    limit = min(place.settings.consumer_max_size, MAX_MEMBERS)
+    if len(group.members) >= limit and member_id not in group.members:
+        raise KafkaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"group {group.id!r} has {len(group.members)} members, and {limit} are allowed",
+        )
+
+
+def _subscribed(
+    step: Step,
+    request: ConsumerGroupHeartbeatRequest,
+    owned: TopicPartitions | None,
+    place: Place,
+) -> ConsumerMember:
+    """The member that speaks, as it was; a new one if it joins."""
+    group = step.group
+    if request.instance_id is None:
+        member_id = request.member_id or place.new_id()
+        member = group.members.get(member_id)
+        if member is None:
+            if request.member_epoch != JOINS:
+                raise unknown_member(group, member_id)
+            return ConsumerMember(id=member_id)
+    elif request.member_epoch == JOINS:
+        return _joined_static(step, request.instance_id, request.member_id or place.new_id())
+    else:
+        member = member_of_instance(group, request.instance_id, request.member_id)
+    check_epoch(member, request.member_epoch, owned)
+    return member
+
+
+def _joined_static(step: Step, instance_id: str, member_id: str) -> ConsumerMember:
+    """A static member that joins: new, or in the place of the one that had the instance id."""
+    group = step.group
+    known = group.instances.get(instance_id)
+    if known is None:
+        return group.members.get(member_id) or ConsumerMember(id=member_id, instance_id=instance_id)
+    old = group.members[known]
+    if old.classic is None and not old.is_away:
+        raise KafkaError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"static member {instance_id!r} is still in use by {known!r}",
+        )
+    member = replace(old, id=member_id, epoch=0, previous_epoch=0)
+    target = group.targets.get(known, NO_PARTITIONS)
+    step.timers += cancelled(group.id, known)
+    step.add(
+        MemberStands(known, None),
+        MemberTarget(known, None),
+        MemberSaid(known, None),
+        said_by(member),
+        MemberTarget(member_id, target),
+        stand_of(member),
+    )
+    return step.group.members[member_id]
+
+
+def _told(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, who: Who
+) -> ConsumerMember:
+    """The member with what it says now; null means no change."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        assignor=request.server_assignor or member.assignor,
+        names=member.names if names is None else tuple(sorted(set(names))),
+        regex=member.regex if regex is None else regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        who=who,
+        classic=None,
+    )
+
+
+def _take_words(step: Step, member: ConsumerMember, told: ConsumerMember, *, is_new: bool) -> bool:
+    """Writes down what the member says, if that is new.
+
+    Returns whether its expression is another one that needs no work first: then the group moves on
+    at once, else when the work is done.
+    """
+    has_other_regex = told.regex != member.regex
+    if has_other_regex and told.regex and told.regex not in step.group.regex_counts:
+        compile_checked(told.regex)
+        if len(step.group.regex_counts) >= MAX_REGEXES:
+            raise KafkaError(
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+                f"group {step.group.id!r} has {MAX_REGEXES} regular expressions, the most allowed",
+            )
+    if is_new or told != member:
+        step.add(said_by(told))
+    if not has_other_regex:
+        return False
+    step.drop_regexes(member.regex)
+    return not told.regex or told.regex in step.group.regexes
+
+
+def _is_refresh_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
+    """Tell whether the group's expressions are to be matched (anew)."""
+    if not group.regex_counts:
+        return False
+    last_ms = max((regex.resolved_ms for regex in group.regexes.values()), default=0)
+    since_ms = now_ms - last_ms
+    if last_ms and 0 <= since_ms <= MIN_REFRESH_MS:
+        return False
+    return (
+        len(group.regexes) < len(group.regex_counts)
+        or since_ms >= place.settings.regex_refresh_interval_ms
+        or place.image.version > min(regex.version for regex in group.regexes.values())
+    )
+
+
+def _refresh(group: ConsumerGroup, place: Place) -> Job[Any]:
+    image = place.image
+    resolution = Resolution(tuple(group.regex_counts), image.topics)
+    return Job(
+        key=f"regexes of {group.id}",
+        steps=resolution.steps,
+        done=partial(place.resolved, group.id, resolution.found, image.version),
+    )
+
+
+def _session(group_id: str, member_id: str, place: Place) -> SetTimer:
+    timeout_ms = place.settings.consumer_session_timeout_ms
+    return SetTimer(TimerKey(SESSION, group_id, member_id), timeout_ms)
+
+
+def _assignment(member: ConsumerMember) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            WirePartitions(topic_id=topic_id, partitions=sorted(given))
+            for topic_id, given in sorted(member.assigned.items())
+        ]
+    )

@@ -1,0 +1,121 @@
+"""A member of a consumer group goes: by its own word, or because it was silent or slow.
+
+Pure: the group, who goes and the time in, an outcome out. What becomes of a group whose last member
+of the consumer protocol went is not known here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from brokers.coordination.groups.modern import (
+    LEAVES_FOR_A_WHILE,
+    NOTHING_GIVEN,
+    ConsumerGroup,
+    ConsumerMember,
+    MemberState,
+)
+from brokers.coordination.groups.modern_changes import stand_of
+from brokers.coordination.groups.modern_desk import REBALANCE, Place, Step
+from brokers.coordination.shard import CancelTimer, Outcome, TimerKey
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+def leave(
+    group: ConsumerGroup | None, request: ConsumerGroupHeartbeatRequest, place: Place
+) -> Outcome[Any]:
+    """A heartbeat with one of the epochs that say farewell."""
+    if group is None:
+        raise no_group(request.group_id)
+    if request.instance_id is None:
+        member = group.members.get(request.member_id)
+        if member is None:
+            raise unknown_member(group, request.member_id)
+    else:
+        member = member_of_instance(group, request.instance_id, request.member_id)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.member_epoch == LEAVES_FOR_A_WHILE:
+        return _leave_for_a_while(group, member, place, response)
+    return fence(group, [member], place, response)
+
+
+def fence(
+    group: ConsumerGroup,
+    members: Iterable[ConsumerMember],
+    place: Place,
+    response: ConsumerGroupHeartbeatResponse | None = None,
+) -> Outcome[Any]:
+    """Takes members out at once, with one new epoch for all of them."""
+    step = Step(group, place)
+    step.remove(*members)
+    step.bump(is_needed=True)
+    return step.outcome(group, response)
+
+
+def session_expired(group: ConsumerGroup | None, member_id: str, place: Place) -> Outcome[Any]:
+    """The member was silent for its session."""
+    member = group.members.get(member_id) if group is not None else None
+    return Outcome() if group is None or member is None else fence(group, [member], place)
+
+
+def rebalance_expired(
+    group: ConsumerGroup | None, member_id: str, epoch: int, place: Place
+) -> Outcome[Any]:
+    """The member has not given up what it must. `epoch` is its epoch when the timer fired."""
+    member = group.members.get(member_id) if group is not None else None
+    if group is None or member is None or member.epoch != epoch:
+        return Outcome()
+    if member.state is not MemberState.UNREVOKED_PARTITIONS:
+        return Outcome()
+    return fence(group, [member], place)
+
+
+def _leave_for_a_while(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    place: Place,
+    response: ConsumerGroupHeartbeatResponse,
+) -> Outcome[Any]:
+    """The partitions stay for whoever comes back under the instance id, until the session ends.
+
+    What the member was giving up is free: who has left reads nothing. No commit of an old epoch
+    counts any more that was sent for what is kept.
+    """
+    kept = {topic: dict.fromkeys(given, 0) for topic, given in member.assigned.items()}
+    away = replace(member, epoch=LEAVES_FOR_A_WHILE, assigned=kept, revoking=NOTHING_GIVEN)
+    step = Step(group, place)
+    step.add(stand_of(away))
+    step.timers.append(CancelTimer(TimerKey(REBALANCE, group.id, member.id)))
+    return step.outcome(group, response)
+
+
+def member_of_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+    """The static member, if the id is still its own."""
+    known = group.instances.get(instance_id)
+    if known is None:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"group {group.id!r} has no static member {instance_id!r}",
+        )
+    if known != member_id:
+        raise KafkaError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"static member {instance_id!r} is {known!r} now, no longer {member_id!r}",
+        )
+    return group.members[known]
+
+
+def unknown_member(group: ConsumerGroup, member_id: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.id!r} has no member {member_id!r}"
+    )
+
+
+def no_group(group_id: str) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id!r}")

@@ -1,0 +1,115 @@
+"""Offsets that go without a client's asking: those of deleted topics, and those that nobody uses.
+
+A group that has no offsets and no members any more goes with the last of them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from brokers.coordination.groups import classic_expiry
+from brokers.coordination.groups.changes import GroupBecame
+from brokers.coordination.groups.classic import ClassicGroup, subscribed_topics
+from brokers.coordination.groups.modern import ConsumerGroup
+from brokers.coordination.groups.modern_changes import (
+    GroupEpoch,
+    OldMetadata,
+    RegexResolved,
+    TargetEpoch,
+)
+from brokers.coordination.groups.modern_records import write
+from brokers.coordination.groups.offsets import Place
+from brokers.coordination.groups.records import GroupKey, OffsetKey, tombstone
+from brokers.coordination.groups.values import NO_EXPIRY, Committed
+from brokers.coordination.shard import CancelTimer, Claim, Operation, Outcome, Record, Ticket
+
+if TYPE_CHECKING:
+    from brokers.coordination.groups.shard import Group, GroupShard
+
+
+def expire_offsets(group_id: str) -> "Operation[GroupShard]":
+    """Deletes what is too old in a group, and the group with the last of it."""
+
+    def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
+        places, group = shard.offsets.of(group_id), shard.group(group_id)
+        old = _old(group, places, now_ms, shard.settings.offsets_retention_ms)
+        records = forgotten(group_id, old)
+        if group is None or len(old) < len(places) or group.members or not is_idle(group):
+            return Outcome(records=records)
+        return Outcome(
+            records=records + group_gone(group),
+            soft=(GroupBecame(group_id, None),),
+            timers=timers_gone(group),
+        )
+
+    return Operation(name="the expiry of offsets", subject=group_id, claim=Claim.EXCLUSIVE, run=run)
+
+
+def forget_places(group_id: str, places: Sequence[Place]) -> "Operation[GroupShard]":
+    """Deletes the offsets that a group had on topics that were deleted."""
+
+    def run(shard: "GroupShard", _now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
+        there = shard.offsets.of(group_id)
+        return Outcome(records=forgotten(group_id, [place for place in places if place in there]))
+
+    return Operation(
+        name="the deletion of topics", subject=group_id, claim=Claim.EXCLUSIVE, run=run
+    )
+
+
+def forgotten(group_id: str, places: Iterable[Place]) -> tuple[Record, ...]:
+    """What deletes these offsets."""
+    return tuple(tombstone(OffsetKey(group_id, topic, index)) for topic, index in places)
+
+
+def group_gone(group: "Group") -> tuple[Record, ...]:
+    """What deletes a group that has no members, its offsets apart."""
+    if isinstance(group, ClassicGroup):
+        return (tombstone(GroupKey(group.group_id)),)
+    regexes = tuple(write(group.id, RegexResolved(regex, None)) for regex in group.regexes)
+    old = (write(group.id, OldMetadata(is_there=False)),) if group.has_old_metadata else ()
+    return (
+        write(group.id, TargetEpoch(None)),
+        *regexes,
+        *old,
+        write(group.id, GroupEpoch(None)),
+    )
+
+
+def is_idle(group: "Group") -> bool:
+    """Whether a group without members has nobody on the way into it either."""
+    return not isinstance(group, ClassicGroup) or (group.is_empty and not group.pending)
+
+
+def timers_gone(group: "Group") -> tuple[CancelTimer, ...]:
+    """The timers of a group without members."""
+    if isinstance(group, ConsumerGroup):
+        return ()
+    return tuple(CancelTimer(key) for key in classic_expiry.timers_of(group))
+
+
+def _old(
+    group: "Group | None", places: Mapping[Place, Committed], now_ms: int, retention_ms: int
+) -> list[Place]:
+    """Those that nobody has used for too long. What a member is subscribed to is used."""
+    used: Collection[str] = ()
+    knows_topics = False
+    if isinstance(group, ConsumerGroup):
+        used = group.subscribed_names()
+    elif group is not None:
+        topics = subscribed_topics(group)
+        used, knows_topics = topics or (), topics is not None
+    found = []
+    for place, committed in places.items():
+        since_ms: int | None = committed.commit_ms
+        if isinstance(group, ClassicGroup):
+            since_ms = classic_expiry.unused_since(
+                group, committed.commit_ms, knows_topics=knows_topics
+            )
+        if place[0] in used or since_ms is None:
+            continue
+        # A commit that says itself how long it wants to be kept is believed.
+        has_limit = committed.expire_ms != NO_EXPIRY
+        limit_ms = committed.expire_ms if has_limit else since_ms + retention_ms
+        if now_ms >= limit_ms:
+            found.append(place)
+    return found

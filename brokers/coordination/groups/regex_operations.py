@@ -1,0 +1,29 @@
+"""What takes up the topics that a job has found for the expressions of a consumer group."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from brokers.coordination.groups.modern import ConsumerGroup
+from brokers.coordination.groups.modern_heartbeat import regexes_resolved
+from brokers.coordination.shard import Claim, Operation, Outcome, Ticket
+
+if TYPE_CHECKING:
+    from brokers.coordination.groups.shard import GroupShard
+
+
+def resolved(
+    group_id: str, found: Mapping[str, frozenset[str]], version: int
+) -> "Operation[GroupShard]":
+    """`version` is that of the cluster whose topics were looked at."""
+
+    def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
+        group = shard.group(group_id)
+        known = group if isinstance(group, ConsumerGroup) else None
+        return regexes_resolved(known, dict(found), version, shard.place(), now_ms)
+
+    return Operation(
+        name="the topics of a group's expressions",
+        subject=group_id,
+        claim=Claim.EXCLUSIVE,
+        run=run,
+    )

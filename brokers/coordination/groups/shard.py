@@ -1,0 +1,273 @@
+"""One partition's groups and offsets, of both protocols: what a coordinator holds.
+
+Changed by replay, and by the values that operations make of a group, which are exchanged whole. The
+operations themselves stand elsewhere; here is what they look at, and what calls for one without a
+client: a timer, a change of the cluster, age.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from brokers.cluster.image import ClusterImage
+from brokers.coordination.groups import classic, classic_expiry, modern_desk, modern_leave
+from brokers.coordination.groups.changes import GroupBecame
+from brokers.coordination.groups.classic import ClassicGroup
+from brokers.coordination.groups.classic_records import restored
+from brokers.coordination.groups.modern import ConsumerGroup, MemberState
+from brokers.coordination.groups.modern_changes import Change, Draft, GroupEpoch
+from brokers.coordination.groups.modern_records import change_of, write
+from brokers.coordination.groups.offset_expiry import expire_offsets, forget_places
+from brokers.coordination.groups.offsets import Offsets
+from brokers.coordination.groups.record_messages import GroupMetadataValue
+from brokers.coordination.groups.records import (
+    GroupKey,
+    OffsetKey,
+    committed_of,
+    decode_key,
+    value_of,
+)
+from brokers.coordination.groups.regex_operations import resolved
+from brokers.coordination.groups.settings import GroupSettings
+from brokers.coordination.shard import (
+    Claim,
+    Operation,
+    Outcome,
+    Record,
+    Reply,
+    SetTimer,
+    Soft,
+    Ticket,
+    Timer,
+    TimerKey,
+)
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+Group: TypeAlias = ClassicGroup | ConsumerGroup
+
+# Of the cluster's last change, since every shard asks the same.
+_CHANGES_KEPT: Final = 2
+
+
+class GroupShard:
+    """See `brokers.coordination.shard.Shard`."""
+
+    def __init__(
+        self, image: ClusterImage, settings: GroupSettings, new_id: Callable[[], str]
+    ) -> None:
+        self.image = image
+        self.settings = settings
+        self.new_id = new_id
+        self.offsets = Offsets()
+        self._groups: dict[str, Group] = {}
+        # Consumer groups whose records are being replayed; settled by the first look at one.
+        self._drafts: dict[str, Draft] = {}
+
+    # -- what operations look at -----------------------------------------------------------------
+
+    def group(self, group_id: str) -> Group | None:
+        """A group as it is committed; None also for one that has offsets and nothing else."""
+        draft = self._drafts.pop(group_id, None)
+        if draft is not None:
+            self._groups[group_id] = draft.group()
+        return self._groups.get(group_id)
+
+    def groups(self) -> Iterator[Group]:
+        """All groups that have, or had, members."""
+        for group_id in tuple(self._drafts):
+            self.group(group_id)
+        yield from tuple(self._groups.values())
+
+    def place(self) -> modern_desk.Place:
+        """What operations of consumer groups need of their surroundings."""
+        return modern_desk.Place(
+            settings=self.settings,
+            image=self.image,
+            write=write,
+            new_id=self.new_id,
+            resolved=resolved,
+        )
+
+    # -- what the runtime asks for ---------------------------------------------------------------
+
+    def replay(self, record: Record, _timestamp: int) -> None:
+        """Takes in a record; KafkaError for one that cannot be read, or contradicts the others."""
+        key = decode_key(record.key)
+        if key is None:
+            return
+        if isinstance(key, OffsetKey):
+            place, committed = (key.topic, key.partition), committed_of(record)
+            if committed is None:
+                self.offsets.remove(key.group_id, place)
+            else:
+                self.offsets.put(key.group_id, place, committed)
+        elif isinstance(key, GroupKey):
+            self._replay_classic(key.group_id, value_of(record, GroupMetadataValue))
+        else:
+            change = change_of(key, record)
+            if change is not None:
+                self._replay_modern(key.group_id, change, is_gone=record.value is None)
+
+    def apply(self, soft: Soft) -> None:
+        assert isinstance(soft, GroupBecame), f"{soft!r} is no change of a group"
+        self._drafts.pop(soft.group_id, None)
+        if soft.group is None:
+            self._groups.pop(soft.group_id, None)
+        else:
+            self._groups[soft.group_id] = soft.group
+
+    def loaded(self, now_ms: int) -> Outcome["GroupShard"]:
+        soft: list[Soft] = []
+        timers: list[Timer] = []
+        for group in self.groups():
+            if isinstance(group, ConsumerGroup):
+                timers += _modern_timers(group, self.settings)
+                continue
+            outcome = classic_expiry.loaded(group, settings=self.settings, now_ms=now_ms)
+            soft += outcome.soft
+            timers += outcome.timers
+        return Outcome(soft=tuple(soft), timers=tuple(timers))
+
+    def timer_fired(self, key: TimerKey) -> Operation["GroupShard"]:
+        return Operation(
+            name=f"the {key.kind} timer of a group",
+            subject=key.subject,
+            claim=Claim.EXCLUSIVE,
+            run=lambda shard, now_ms, _ticket: shard.expired(key, now_ms),
+        )
+
+    def expired(self, key: TimerKey, now_ms: int) -> Outcome["GroupShard"]:
+        """What a timer that has fired makes of its group."""
+        group = self.group(key.subject)
+        if isinstance(group, ConsumerGroup):
+            place = self.place()
+            if key.kind == modern_desk.REBALANCE:
+                member = group.members.get(key.part)
+                epoch = -1 if member is None else member.epoch
+                return modern_leave.rebalance_expired(group, key.part, epoch, place)
+            if key.kind == modern_desk.SESSION:
+                return modern_leave.session_expired(group, key.part, place)
+            return Outcome()  # of the classic group that it was
+        if key.kind == modern_desk.REBALANCE:
+            return Outcome()  # of the consumer group that it was
+        return classic_expiry.expire(group, key, settings=self.settings, now_ms=now_ms)
+
+    def image_changed(
+        self, before: ClusterImage, after: ClusterImage
+    ) -> Iterator[Operation["GroupShard"]]:
+        self.image = after
+        gone, touched = _topic_changes(before, after)
+        if gone:
+            for group_id, places in self.offsets.on_topics(gone).items():
+                yield forget_places(group_id, places)
+        if touched:
+            for group in self.groups():
+                if isinstance(group, ConsumerGroup) and not touched.isdisjoint(
+                    group.subscribed_names()
+                ):
+                    yield _stale(group.id)
+
+    def chores(self, _now_ms: int) -> Iterator[Operation["GroupShard"]]:
+        """Looks through the offsets of every group, and drops groups that are nothing any more."""
+        for group_id in tuple(self.offsets.groups()):
+            yield expire_offsets(group_id)
+
+    def unloaded(self) -> Iterable[Reply]:
+        for group in self.groups():
+            if isinstance(group, ClassicGroup):
+                yield from classic.unloaded(group)
+
+    # -- replay ----------------------------------------------------------------------------------
+
+    def _replay_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
+        if value is not None:
+            self._drafts.pop(group_id, None)
+            self._groups[group_id] = restored(group_id, value)
+        elif isinstance(self._groups.get(group_id), ClassicGroup):
+            del self._groups[group_id]
+
+    def _replay_modern(self, group_id: str, change: Change, *, is_gone: bool) -> None:
+        draft = self._drafts.get(group_id)
+        if draft is None:
+            known = self._groups.get(group_id)
+            if isinstance(known, ClassicGroup):
+                if is_gone:
+                    return  # of the consumer group that it was
+                if known.members:
+                    raise KafkaError(
+                        ErrorCode.CORRUPT_MESSAGE,
+                        f"a record makes a consumer group of {group_id!r}, which has "
+                        f"{len(known.members)} members of the classic protocol",
+                    )
+                known = None
+            if known is None and is_gone:
+                return  # compaction may have taken the value
+            draft = Draft(known or ConsumerGroup(id=group_id))
+        draft.take(change)
+        if isinstance(change, GroupEpoch) and is_gone:
+            self._drafts.pop(group_id, None)
+            self._groups.pop(group_id, None)
+        else:
+            self._drafts[group_id] = draft
+
+
+def _modern_timers(group: ConsumerGroup, settings: GroupSettings) -> Iterator[Timer]:
+    """Members of a group that was read have all their time again."""
+    for member in group.members.values():
+        side = member.classic
+        session_ms = (
+            settings.consumer_session_timeout_ms if side is None else side.session_timeout_ms
+        )
+        yield SetTimer(TimerKey(modern_desk.SESSION, group.id, member.id), session_ms)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            rebalance_ms = max(member.rebalance_timeout_ms, 0)
+            yield SetTimer(TimerKey(modern_desk.REBALANCE, group.id, member.id), rebalance_ms)
+
+
+def _stale(group_id: str) -> Operation[GroupShard]:
+    def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
+        group = shard.group(group_id)
+        return modern_desk.as_stale(group) if isinstance(group, ConsumerGroup) else Outcome()
+
+    return Operation(
+        name="a change of a group's topics", subject=group_id, claim=Claim.EXCLUSIVE, run=run
+    )
+
+
+def _topic_changes(
+    before: ClusterImage, after: ClusterImage
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of topics that are gone, and of all that were touched."""
+    if before.topics is after.topics:
+        return frozenset(), frozenset()
+    return _compared(_Pair(before, after))
+
+
+class _Pair:
+    """Two images, as a key: images are compared by identity, since they are never changed."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, before: ClusterImage, after: ClusterImage) -> None:
+        self.before = before
+        self.after = after
+
+    def __hash__(self) -> int:
+        return hash((id(self.before), id(self.after)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Pair) and other.before is self.before and other.after is self.after
+        )
+
+
+@lru_cache(maxsize=_CHANGES_KEPT)
+def _compared(pair: _Pair) -> tuple[frozenset[str], frozenset[str]]:
+    old, new = pair.before.topics, pair.after.topics
+    gone = {
+        name
+        for name, topic in old.items()
+        if (present := new.get(name)) is None or present.id != topic.id
+    }
+    touched = {name for name, topic in new.items() if old.get(name) is not topic}
+    return frozenset(gone), frozenset(touched | gone)

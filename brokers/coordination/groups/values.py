@@ -1,0 +1,56 @@
+"""Small values that all parts of group coordination share: a committed offset, who a member is.
+
+Also which partition of the offsets topic a group belongs to: clients never compute it, but a folder
+copied from Kafka has its groups where Kafka put them, so the number must be the same as Kafka's.
+Knows no group, no record and no message.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+# Of a committed offset: the leader epoch is not known; the offset stays as long as the broker's
+# retention says.
+NO_EPOCH: Final = -1
+NO_EXPIRY: Final = -1
+
+# By topic id (16 bytes).
+TopicPartitions: TypeAlias = Mapping[bytes, frozenset[int]]
+
+
+class Committed(NamedTuple):
+    """How far a group has read one partition; `offset` is the next record to read."""
+
+    offset: int
+    leader_epoch: int  # of the last record read, or NO_EPOCH
+    metadata: str  # free text of the consumer
+    commit_ms: int
+    expire_ms: int = NO_EXPIRY  # the consumer's own limit, from times when it could say one
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """From where a member speaks, for people: its own name and its address as Java prints one."""
+
+    client_id: str
+    host: str  # "/127.0.0.1"
+
+
+def partition_of(group_id: str, count: int) -> int:
+    """The partition of the offsets topic, which has `count` of them, that keeps the group."""
+    number = java_hash(group_id)
+    # The least number has no positive twin in 32 bits; Kafka takes 0 in its place.
+    return 0 if number == -(2**31) else abs(number) % count
+
+
+def java_hash(text: str) -> int:
+    """Java's hash of a string, over its UTF-16 units. Linear: the caller limits the length."""
+    number = 0
+    if text.isascii():
+        for unit in text.encode("ascii"):
+            number = (31 * number + unit) & 0xFFFF_FFFF
+    else:
+        units = text.encode("utf-16-be", "surrogatepass")
+        for high, low in zip(units[::2], units[1::2], strict=True):
+            number = (31 * number + (high << 8 | low)) & 0xFFFF_FFFF
+    return number - (1 << 32) if number >> 31 else number

@@ -1,0 +1,440 @@
+"""One shard at its place: who may change what at the same time, and one round after the other.
+
+Operations of a subject take turns as their claims demand; their records gather while a round is on
+its way to the disk and make up the next one. Nothing changes in the shard before its records are
+safe, so that a refused append has nothing to undo, and nobody sees what might be lost.
+
+Belongs to the event loop. Knows nothing of the cluster: whoever hosts it says when it ends.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final, Generic
+
+from brokers.coordination.answers import Done
+from brokers.coordination.claims import Claims
+from brokers.coordination.house import House
+from brokers.coordination.rounds import (
+    Pending,
+    Round,
+    answer_of,
+    batch_of,
+    client_error,
+    not_coordinator,
+    take_round,
+)
+from brokers.coordination.shard import (
+    NOBODY,
+    PARKED,
+    Answer,
+    Claim,
+    Operation,
+    Outcome,
+    Reply,
+    S,
+    Shard,
+    Ticket,
+    TimerKey,
+)
+from brokers.coordination.timers import Timers
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.records.batch import HEADER_SIZE
+from brokers.replication.partition import Partition
+
+# What one turn may take of operations that were waiting for others, or that nobody waits for.
+SLICE_SECONDS: Final = 0.002
+# After a timer's operation was refused: what it is about is still due.
+RETRY_TIMER_MS: Final = 500
+# What operations meet on their way to the log; any other error is their own answer.
+_REFUSALS: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+
+
+class Hosted(Generic[S]):
+    """`submit` and `later` are for whoever hosts it, once the shard is loaded."""
+
+    def __init__(
+        self,
+        index: int,
+        partition: Partition,
+        shard: S,
+        protocol: Shard[S],
+        house: "House[Hosted[S]]",
+    ) -> None:
+        self.index = index
+        self.partition = partition
+        self.epoch = partition.leader_epoch
+        self.shard = shard
+        # The same object; two names, since a type variable cannot be bound to a protocol of itself.
+        self._shard = protocol
+        self._house = house
+        self._timers = Timers(house.deadlines, house.clock, self._timer_fired)
+        self._claims: Claims[S] = Claims()
+        self._gathering: deque[Pending[S]] = deque()
+        self._round: Round[S] | None = None
+        self._parked: dict[int, Done] = {}
+        self._later: deque[Operation[S]] = deque()
+        self._is_late = False
+        self._is_coming = False  # a turn of `_go_on` is
+        self._is_gone = False
+        self._settled: asyncio.Future[None] | None = None
+
+    # -- operations in ---------------------------------------------------------------------------
+
+    def submit(self, operation: Operation[S], done: Done) -> None:
+        """Does an operation, in this turn or when it may; `done` gets the answer, once."""
+        pending = Pending(operation, next(self._house.tickets), done)
+        if operation.claim is not Claim.NONE:
+            if self._is_late:
+                self._refuse(pending, "the disk does not confirm what was written before")
+                return
+            if self._on_way >= self._house.limits.max_queued:
+                self._refuse(pending, f"{self._on_way} operations wait already")
+                return
+        self._admit(pending)
+
+    def later(self, operations: Iterable[Operation[S]]) -> None:
+        """Does operations that nobody waits for, a slice at a time."""
+        self._later.extend(operations)
+        if self._later:
+            self._come()
+
+    def start(self) -> None:
+        """The shard is loaded: sets its timers."""
+        outcome = self._shard.loaded(self._house.clock.now_ms())
+        assert not outcome.records, "what was loaded needs no records"
+        if not self._apply(outcome):
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"{self.partition.topic}-{self.index} was read and cannot be used",
+            )
+
+    @property
+    def _on_way(self) -> int:
+        """Operations that wait for their turn, or for the disk."""
+        in_round = 0 if self._round is None else len(self._round.pendings)
+        return self._claims.waiting + len(self._gathering) + in_round
+
+    def _admit(self, pending: Pending[S], *, is_next: bool = False) -> None:
+        """Runs an operation, or lets it wait for its turn; `is_next`: this is its turn."""
+        is_free = pending.operation.claim is Claim.NONE
+        if is_free or self._claims.admit(pending, is_next=is_next):
+            self._run(pending, is_next=is_next)
+
+    def _run(self, pending: Pending[S], *, is_next: bool = False) -> None:
+        operation, house = pending.operation, self._house
+        try:
+            outcome = operation.run(self.shard, house.clock.now_ms(), pending.ticket)
+            if outcome is None:
+                assert operation.otherwise is not None, f"{operation.name} has nothing otherwise"
+                pending.operation = operation.otherwise
+            elif outcome.records:
+                assert operation.claim is not Claim.NONE, f"{operation.name} claims nothing"
+            if outcome is not None and outcome.response is PARKED:
+                assert pending.is_asked, f"{operation.name} parks nobody"
+        except KafkaError as error:
+            self._answer_now(pending, error)
+            return
+        except Exception as error:  # noqa: BLE001 - a bug that must cost nobody else anything
+            house.on_trouble("coordinator.operation_failed", error)
+            self._answer_now(pending, _failed(operation))
+            return
+        if outcome is None:
+            self._admit(pending, is_next=is_next)
+        elif outcome.response is not PARKED or self._park(pending):
+            pending.take(outcome)
+            if outcome.records:
+                self._gather(pending)
+            else:
+                self._finish(pending, outcome)
+
+    def _park(self, pending: Pending[S]) -> bool:
+        """Keeps a place for a later answer; False, and it is refused, where there is none."""
+        house, done = self._house, pending.done
+        assert done is not None, f"{pending.operation.name} is answered already"
+        if house.parked >= house.limits.max_parked:
+            self._refuse(pending, f"{house.parked} requests are parked already")
+            return False
+        house.parked += 1
+        self._parked[pending.ticket] = done
+        return True
+
+    def _finish(self, pending: Pending[S], outcome: Outcome[S]) -> None:
+        """An outcome without records: all of it happens in this turn."""
+        if not self._apply(outcome):
+            self._answer_now(pending, _failed(pending.operation))
+            self._house.on_end(self)
+            return
+        answer = answer_of(pending)
+        if answer is not None:
+            self._answer_now(pending, answer)
+        self._reply(outcome.replies)
+        self._house.answers.deliver()
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    def _gather(self, pending: Pending[S]) -> None:
+        settings = self.partition.settings.log
+        limit = min(settings.rules.max_batch_bytes, settings.segment_bytes)
+        if pending.size + HEADER_SIZE > limit:
+            message = f"{pending.size} bytes of records are more than the {limit} of one batch"
+            self._answer_now(pending, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message))
+            return
+        self._claims.take(pending.operation)
+        self._gathering.append(pending)
+        if self._round is None:
+            self._come()
+
+    def _start_round(self) -> None:
+        """Appends what has gathered; the look at the leadership and the append are one turn."""
+        house, partition = self._house, self.partition
+        rules = partition.settings.log.rules
+        limit = min(house.limits.max_round_bytes, rules.max_batch_bytes)
+        taken = take_round(self._gathering, limit)
+        now_ms = house.clock.now_ms()
+        try:
+            appended = partition.append_as_coordinator(
+                memoryview(batch_of(taken, now_ms)), now_ms, leader_epoch=self.epoch
+            )
+        except KafkaError as error:
+            self._drop(taken, client_error(error))
+            return
+        except Exception as error:  # noqa: BLE001 - a bug; those who wait must hear of it
+            house.on_trouble("coordinator.append_failed", error)
+            message = "the records could not be appended, see the broker's log"
+            self._drop(taken, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message))
+            return
+        started = Round(self, taken, now_ms=now_ms, began=house.clock.monotonic())
+        self._round = started
+        if appended.last_offset < partition.high_watermark:
+            self.committed(started)
+            return
+        partition.wait_for(appended.last_offset + 1, started, 0)
+        house.deadlines.add(started, house.limits.commit_timeout_ms)
+
+    def committed(self, ended: Round[S]) -> None:
+        """For the round: its records are safe."""
+        if ended is not self._round:
+            return
+        house = self._house
+        for pending in ended.pendings:
+            assert pending.outcome is not None, f"{pending.operation.name} has not been run"
+            if not self._apply(pending.outcome, ended.now_ms):
+                # The log holds what the shard could not take in; it is answered when it ends.
+                house.on_end(self)
+                return
+        self._round = None
+        self._is_late = False
+        house.deadlines.remove(ended)
+        house.on_round(house.clock.monotonic() - ended.began)
+        for pending in ended.pendings:
+            self._claims.release(pending.operation)
+            answer = answer_of(pending)
+            if answer is not None:
+                self._answer(pending, answer)
+            if pending.outcome is not None:
+                self._reply(pending.outcome.replies)
+        house.answers.deliver()
+        self._come()
+
+    def lost(self, ended: Round[S]) -> None:
+        """For the round: its leadership is over."""
+        if ended is self._round:
+            self._house.on_end(self)
+
+    def late(self) -> None:
+        """For the round: whoever waits for it, or behind it, tries again elsewhere or later.
+
+        What nobody asked for goes on waiting: timers are not asked again by anybody.
+        """
+        if self._round is None:
+            return
+        self._is_late = True
+        error = KafkaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"the disk has not confirmed in {self._house.limits.commit_timeout_ms} ms",
+        )
+        for pending in self._round.pendings:
+            if pending.is_asked:
+                self._answer(pending, error)
+        gathering, self._gathering = self._gathering, deque()
+        for pending in gathering:
+            if pending.is_asked:
+                self._claims.release(pending.operation)
+                self._answer(pending, error)
+            else:
+                self._gathering.append(pending)
+        for pending in self._claims.drop_asked():
+            self._answer(pending, error)
+        self._house.answers.deliver()
+        self._come()
+
+    def _drop(self, pendings: list[Pending[S]], error: KafkaError) -> None:
+        """Nothing of these has happened."""
+        for pending in pendings:
+            self._claims.release(pending.operation)
+            self._answer(pending, error)
+        self._house.answers.deliver()
+        self._come()
+
+    def _apply(self, outcome: Outcome[S], timestamp: int = 0) -> bool:
+        """Lets the shard take an outcome in; False where a bug kept it from that."""
+        shard = self._shard
+        try:
+            for record in outcome.records:
+                shard.replay(record, timestamp)
+            for soft in outcome.soft:
+                shard.apply(soft)
+        except Exception as error:  # noqa: BLE001 - a bug; the shard may be half changed
+            self._house.on_trouble("coordinator.replay_failed", error)
+            return False
+        for timer in outcome.timers:
+            self._timers.take(timer)
+        for job in outcome.jobs:
+            self._house.jobs.start(self, job, self._take_found)
+        return True
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def _come(self) -> None:
+        if not self._is_coming:
+            self._is_coming = True
+            self._house.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Those who waited for a subject, then what nobody waits for, then the next round."""
+        self._is_coming = False
+        if self._is_gone:
+            return
+        clock = self._house.clock
+        began = clock.monotonic()
+        while self._claims.has_freed or self._later:
+            if self._claims.has_freed:
+                pending = self._claims.pop()
+                if pending is not None:
+                    self._admit(pending, is_next=True)
+            else:
+                self._admit(Pending(self._later.popleft(), NOBODY, None))
+            if clock.monotonic() - began >= SLICE_SECONDS:
+                break
+        if self._gathering and self._round is None:
+            self._start_round()
+        has_more = self._claims.has_freed or self._later
+        if has_more or (self._gathering and self._round is None):
+            self._come()
+        elif self._settled is not None and self._is_settled and not self._settled.done():
+            self._settled.set_result(None)
+
+    def _timer_fired(self, key: TimerKey) -> None:
+        def failed(answer: Answer) -> None:
+            is_refused = isinstance(answer, KafkaError) and answer.code in _REFUSALS
+            if is_refused and not self._is_gone:
+                self._timers.set(key, RETRY_TIMER_MS, only_if_absent=True)
+
+        try:
+            operation = self._unless_put_off(key, self._shard.timer_fired(key))
+        except Exception as error:  # noqa: BLE001 - a bug; the other timers must go on
+            self._house.on_trouble("coordinator.timer_failed", error)
+            return
+        self._admit(Pending(operation, NOBODY, failed))
+
+    def _unless_put_off(self, key: TimerKey, operation: Operation[S]) -> Operation[S]:
+        """The operation of a timer that may have to wait for others, of which one sets it anew."""
+
+        def run(shard: S, now_ms: int, ticket: Ticket) -> Outcome[S] | None:
+            return Outcome() if key in self._timers else operation.run(shard, now_ms, ticket)
+
+        return replace(operation, run=run)
+
+    def _take_found(self, operation: Operation[S]) -> None:
+        if not self._is_gone:
+            self._admit(Pending(operation, NOBODY, None))
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def _answer_now(self, pending: Pending[S], answer: Answer) -> None:
+        done = self._done_of(pending)
+        if done is not None and (pending.is_asked or isinstance(answer, KafkaError)):
+            self._house.answers.give(done, answer)
+
+    def _answer(self, pending: Pending[S], answer: Answer) -> None:
+        done = self._done_of(pending)
+        if done is not None and (pending.is_asked or isinstance(answer, KafkaError)):
+            self._house.answers.add(done, answer)
+
+    def _done_of(self, pending: Pending[S]) -> Done | None:
+        """Whom to tell, unless they have been told; a parked one is parked no more."""
+        done, pending.done = pending.done, None
+        if self._parked.pop(pending.ticket, None) is not None:
+            self._house.parked -= 1
+        return done
+
+    def _reply(self, replies: Iterable[Reply]) -> None:
+        for reply in replies:
+            done = self._parked.pop(reply.ticket, None)
+            if done is not None:
+                self._house.parked -= 1
+                self._house.answers.add(done, reply.answer)
+
+    def _refuse(self, pending: Pending[S], reason: str) -> None:
+        self._answer_now(pending, KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason))
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    @property
+    def _is_settled(self) -> bool:
+        is_idle = self._round is None and not self._gathering
+        return is_idle and not self._claims.has_freed and not self._later
+
+    async def settle(self) -> None:
+        """Waits until nothing is on its way to the log."""
+        while not self._is_settled:
+            self._settled = self._house.loop.create_future()
+            self._come()
+            await self._settled
+
+    def send_away(self) -> None:
+        """Tells those who are parked to look for another coordinator."""
+        try:
+            self._reply(self._shard.unloaded())
+        except Exception as error:  # noqa: BLE001 - a bug; they are told all the same, below
+            self._house.on_trouble("coordinator.unload_failed", error)
+        moved = not_coordinator(self.partition.topic, self.index)
+        for done in self._parked.values():
+            self._house.answers.add(done, moved)
+        self._house.parked -= len(self._parked)
+        self._parked.clear()
+        self._house.answers.deliver()
+
+    def unload(self) -> None:
+        """The shard is no more: everybody who waits here looks for another coordinator."""
+        self._is_gone = True
+        self._timers.clear()
+        self._house.jobs.forget(self)
+        on_way = [*self._gathering, *self._claims.clear()]
+        if self._round is not None:
+            self._house.deadlines.remove(self._round)
+            on_way = [*self._round.pendings, *on_way]
+        self._round = None
+        self._gathering.clear()
+        self._later.clear()
+        moved = not_coordinator(self.partition.topic, self.index)
+        for pending in on_way:
+            if pending.is_asked:
+                self._answer(pending, moved)
+        self.send_away()
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+
+
+def _failed(operation: Operation[Any]) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_SERVER_ERROR, f"{operation.name} has failed, see the broker's log"
+    )

@@ -1,0 +1,48 @@
+"""What all shards of one runtime share: its loop and clock, its limits, whom it tells of what.
+
+Knows nothing of the shards themselves.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Generic, TypeVar
+
+from brokers.clock import Clock
+from brokers.coordination.answers import Answers
+from brokers.coordination.jobs import Jobs
+from brokers.coordination.rounds import MAX_ROUND_BYTES
+from brokers.replication.deadlines import Deadlines
+from brokers.replication.replicas import Trouble
+
+# One shard at its place.
+H = TypeVar("H")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Beyond them clients are told that no coordinator is available, which they try again."""
+
+    max_round_bytes: int = MAX_ROUND_BYTES
+    max_queued: int = 20_000  # of one shard, on the way to the log or waiting for those that are
+    max_parked: int = 50_000  # of all shards
+    commit_timeout_ms: int = 5_000
+
+
+@dataclass(slots=True, kw_only=True)
+class House(Generic[H]):
+    """What all shards of one runtime share."""
+
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    deadlines: Deadlines
+    answers: Answers
+    jobs: Jobs
+    limits: Limits
+    on_trouble: Trouble
+    # The shard cannot go on: its leadership is over, or it could not take in what it wrote.
+    on_end: Callable[[H], None]
+    on_round: Callable[[float], None]  # how many seconds one took
+    tickets: "count[int]"
+    parked: int = 0

@@ -1,0 +1,95 @@
+"""Timers of one shard, which are set far more often than they fire.
+
+Knows nothing of what they are for. Every heartbeat of a member puts its end off, so to set a timer
+later only notes the time; the deadline that stands fires early, sees that, and is set for the rest.
+"""
+
+from collections.abc import Callable
+
+from brokers.clock import Clock
+from brokers.coordination.shard import CancelTimer, SetTimer, Timer, TimerKey
+from brokers.replication.deadlines import Deadlines
+
+
+class _Entry:
+    """One timer; `due_ms` is that of the deadlines, the slot in which it stands."""
+
+    __slots__ = ("_timers", "armed_ms", "due_ms", "key", "wanted_ms")
+
+    def __init__(self, timers: "Timers", key: TimerKey, wanted_ms: int) -> None:
+        self._timers = timers
+        self.key = key
+        self.wanted_ms = wanted_ms
+        self.armed_ms = wanted_ms
+        self.due_ms = 0
+
+    def expire(self) -> None:
+        self._timers.expired(self)
+
+
+class Timers:
+    """Belongs to the event loop. `fire` is told of a timer that is forgotten by then."""
+
+    __slots__ = ("_clock", "_deadlines", "_entries", "_fire")
+
+    def __init__(
+        self, deadlines: Deadlines, clock: Clock, fire: Callable[[TimerKey], None]
+    ) -> None:
+        self._deadlines = deadlines
+        self._clock = clock
+        self._fire = fire
+        # One for each member and purpose, so no more than the shard's own limits allow.
+        self._entries: dict[TimerKey, _Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: TimerKey) -> bool:
+        return key in self._entries
+
+    def take(self, timer: Timer) -> None:
+        """Does what an outcome says."""
+        match timer:
+            case SetTimer():
+                self.set(timer.key, timer.after_ms, only_if_absent=timer.only_if_absent)
+            case CancelTimer():
+                self.cancel(timer.key)
+
+    def set(self, key: TimerKey, after_ms: int, *, only_if_absent: bool = False) -> None:
+        """Lets the timer fire after this time from now, or a little later."""
+        wanted_ms = self._now_ms() + max(after_ms, 0)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(self, key, wanted_ms)
+        elif only_if_absent:
+            return
+        else:
+            entry.wanted_ms = wanted_ms
+            if wanted_ms >= entry.armed_ms:
+                return
+            self._deadlines.remove(entry)
+            entry.armed_ms = wanted_ms
+        self._deadlines.add(entry, after_ms)
+
+    def cancel(self, key: TimerKey) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._deadlines.remove(entry)
+
+    def clear(self) -> None:
+        for entry in self._entries.values():
+            self._deadlines.remove(entry)
+        self._entries.clear()
+
+    def expired(self, entry: _Entry) -> None:
+        """For the entries: a deadline is over."""
+        left_ms = entry.wanted_ms - self._now_ms()
+        if left_ms > 0:
+            entry.armed_ms = entry.wanted_ms
+            self._deadlines.add(entry, left_ms)
+            return
+        del self._entries[entry.key]
+        self._fire(entry.key)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic() * 1000)

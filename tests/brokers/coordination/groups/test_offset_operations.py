@@ -1,0 +1,157 @@
+"""Who may commit, and what may be deleted."""
+
+from typing import Any
+
+import pytest
+
+from brokers.coordination.groups import offset_operations
+from brokers.coordination.groups.values import Committed
+from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.consumer_group_heartbeat import TopicPartitions
+from tests.brokers.coordination.groups.test_shard import (
+    DELETED,
+    DONE,
+    GROUP,
+    beat,
+    code,
+    commit,
+    desk,
+    enter,
+    settle,
+)
+from tests.fakes.group_desk import GroupDesk
+
+__all__ = ["desk"]
+PLACE = ("orders", 0)
+
+
+def test_whoever_is_nobody_commits_while_there_are_no_members(desk: GroupDesk) -> None:
+    assert commit(desk, PLACE) is DONE
+    assert desk.shard.offsets.of(GROUP)[PLACE] == Committed(7, 1, "note", desk.clock.now_ms())
+
+    settle(desk)
+    assert code(commit(desk, PLACE)) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_a_generation_of_no_group_is_none(desk: GroupDesk, version: int, error: ErrorCode) -> None:
+    refused = commit(desk, PLACE, generation=3, member_id="m", version=version)
+
+    assert code(refused) is error
+    assert not desk.shard.offsets.of(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({}, None),
+        ({"generation": 2}, ErrorCode.ILLEGAL_GENERATION),
+        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_member_of_a_classic_group_commits_in_its_generation(
+    desk: GroupDesk, changed: dict[str, Any], error: ErrorCode | None
+) -> None:
+    member_id = settle(desk)
+
+    answer = commit(desk, PLACE, **{"member_id": member_id, "generation": 1, **changed})
+
+    assert (answer is DONE) if error is None else (code(answer) is error)
+
+
+def test_a_commit_is_a_sign_of_life(desk: GroupDesk) -> None:
+    member_id = settle(desk)
+
+    for _ in range(3):
+        desk.pass_time(9_000)
+        assert commit(desk, PLACE, member_id=member_id, generation=1) is DONE
+
+
+def test_a_member_of_a_consumer_group_commits_in_its_epoch(desk: GroupDesk) -> None:
+    epoch = enter(desk).member_epoch
+
+    assert commit(desk, PLACE, member_id="m1", generation=epoch) is DONE
+    assert code(commit(desk, PLACE, member_id="m1", generation=epoch + 1)) is (
+        ErrorCode.STALE_MEMBER_EPOCH
+    )
+    assert code(commit(desk, PLACE, member_id="m2", generation=epoch)) is (
+        ErrorCode.UNKNOWN_MEMBER_ID
+    )
+    old = commit(desk, PLACE, member_id="m1", generation=epoch, version=8)
+    assert code(old) is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_commit_that_was_on_its_way_holds_for_what_is_still_the_members(desk: GroupDesk) -> None:
+    before = enter(desk, "m1").member_epoch
+    enter(desk, "m2")
+    kept = beat(desk, "m1", before).assignment.topic_partitions[0].partitions
+    owned = [TopicPartitions(topic_id=desk.image.topics["orders"].id, partitions=kept)]
+    after = beat(desk, "m1", before, topic_partitions=owned).member_epoch
+    assert after > before
+    (mine,), (theirs,) = kept, {0, 1} - set(kept)
+
+    assert commit(desk, ("orders", mine), member_id="m1", generation=before) is DONE
+    lost = commit(desk, ("orders", theirs), member_id="m1", generation=before)
+    assert code(lost) is ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_a_group_with_members_is_not_deleted(desk: GroupDesk) -> None:
+    settle(desk)
+    refused = desk.ask(offset_operations.delete_group(GROUP, DELETED))
+
+    assert code(refused) is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_consumer_group_goes_once_its_members_have(desk: GroupDesk) -> None:
+    epoch = enter(desk).member_epoch
+    commit(desk, PLACE, member_id="m1", generation=epoch)
+    assert code(desk.ask(offset_operations.delete_group(GROUP, DELETED))) is (
+        ErrorCode.NON_EMPTY_GROUP
+    )
+    beat(desk, "m1", -1)
+
+    assert desk.ask(offset_operations.delete_group(GROUP, DELETED)) is DELETED
+
+    assert desk.shard.group(GROUP) is None
+    assert not desk.shard.offsets.of(GROUP)
+    desk.check()
+    assert code(desk.ask(offset_operations.delete_group(GROUP, DELETED))) is (
+        ErrorCode.GROUP_ID_NOT_FOUND
+    )
+
+
+def test_a_group_that_only_has_offsets_is_deleted(desk: GroupDesk) -> None:
+    commit(desk, PLACE, ("other", 0))
+
+    assert desk.ask(offset_operations.delete_group(GROUP, DELETED)) is DELETED
+    assert not desk.shard.offsets.of(GROUP)
+
+
+def test_offsets_of_topics_that_are_read_stay(desk: GroupDesk) -> None:
+    member_id = settle(desk)
+    commit(desk, PLACE, ("other", 0), member_id=member_id, generation=1)
+    wanted = {"orders": [0], "other": [0, 5], "nowhere": [0]}
+    unknown = frozenset({("nowhere", 0), ("other", 5)})
+
+    answer = desk.ask(offset_operations.delete_offsets(GROUP, wanted, unknown))
+
+    codes = {
+        (topic.name, part.partition_index): code(part)
+        for topic in answer.topics
+        for part in topic.partitions
+    }
+    assert codes == {
+        ("orders", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+        ("other", 0): ErrorCode.NONE,
+        ("other", 5): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ("nowhere", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert set(desk.shard.offsets.of(GROUP)) == {PLACE}
+
+
+def test_offsets_of_no_group_are_not_deleted(desk: GroupDesk) -> None:
+    answer = desk.ask(offset_operations.delete_offsets("nobody", {"orders": [0]}, frozenset()))
+
+    assert code(answer) is ErrorCode.GROUP_ID_NOT_FOUND

@@ -1,0 +1,121 @@
+"""Timers that are put off for next to nothing, and fire once, never early."""
+
+import asyncio
+from collections.abc import Callable
+
+from brokers.clock import ManualClock
+from brokers.coordination.shard import CancelTimer, SetTimer, TimerKey
+from brokers.coordination.timers import Timers
+from brokers.replication.deadlines import Deadlines
+
+KEY = TimerKey("session", "group", "member")
+
+
+class Watch:
+    """Timers with a clock of their own, and what fired at which millisecond."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.deadlines = Deadlines(asyncio.get_running_loop(), self.clock)
+        self.fired: list[tuple[TimerKey, int]] = []
+        self.timers = Timers(self.deadlines, self.clock, self._fire)
+
+    def pass_time(self, milliseconds: int) -> None:
+        for _ in range(milliseconds):
+            self.clock.advance(1)
+            self.deadlines.expire_due()
+
+    def _fire(self, key: TimerKey) -> None:
+        assert key not in self.timers
+        self.fired.append((key, int(self.clock.monotonic() * 1000)))
+
+
+def on_watch(check: Callable[[Watch], None]) -> None:
+    async def run() -> None:
+        check(Watch())
+
+    asyncio.run(run())
+
+
+def test_a_timer_fires_once_and_no_more_than_a_slot_late() -> None:
+    def check(watch: Watch) -> None:
+        watch.timers.set(KEY, 1_000)
+        watch.pass_time(3_000)
+        ((key, at),) = watch.fired
+        assert key == KEY
+        assert 1_000 <= at <= 1_000 + 1_000 // 16
+
+    on_watch(check)
+
+
+def test_a_timer_that_is_put_off_stands_where_it_was_until_then() -> None:
+    def check(watch: Watch) -> None:
+        watch.timers.set(KEY, 1_000)
+        for _ in range(10):
+            watch.pass_time(700)
+            watch.timers.set(KEY, 1_000)
+            assert len(watch.deadlines) == 1
+        assert watch.fired == []
+        watch.pass_time(1_100)
+        assert [key for key, _at in watch.fired] == [KEY]
+        assert 8_000 <= watch.fired[0][1] <= 8_100
+
+    on_watch(check)
+
+
+def test_a_timer_can_be_brought_forward() -> None:
+    def check(watch: Watch) -> None:
+        watch.timers.set(KEY, 60_000)
+        watch.timers.set(KEY, 100)
+        watch.pass_time(110)
+        assert len(watch.fired) == 1
+        assert len(watch.deadlines) == 0
+
+    on_watch(check)
+
+
+def test_only_if_absent_leaves_a_timer_that_stands() -> None:
+    def check(watch: Watch) -> None:
+        watch.timers.take(SetTimer(KEY, 200))
+        watch.timers.take(SetTimer(KEY, 50, only_if_absent=True))
+        watch.pass_time(150)
+        assert watch.fired == []
+        watch.pass_time(150)
+        watch.timers.take(SetTimer(KEY, 50, only_if_absent=True))
+        watch.pass_time(100)
+        assert len(watch.fired) == 2
+
+    on_watch(check)
+
+
+def test_what_is_cancelled_or_cleared_does_not_fire() -> None:
+    def check(watch: Watch) -> None:
+        other = TimerKey("join", "group")
+        watch.timers.set(KEY, 100)
+        watch.timers.set(other, 100)
+        watch.timers.take(CancelTimer(KEY))
+        watch.timers.take(CancelTimer(KEY))
+        assert len(watch.timers) == 1
+        watch.timers.clear()
+        watch.pass_time(500)
+        assert watch.fired == []
+        assert len(watch.deadlines) == 0
+
+    on_watch(check)
+
+
+def test_a_timer_may_be_set_again_when_it_fires() -> None:
+    def check(watch: Watch) -> None:
+        fired: list[TimerKey] = []
+
+        def fire(key: TimerKey) -> None:
+            fired.append(key)
+            if len(fired) < 3:
+                again.set(key, 0)
+
+        again = Timers(watch.deadlines, watch.clock, fire)
+        again.set(KEY, 10)
+        watch.pass_time(100)
+        assert len(fired) == 3
+
+    on_watch(check)
