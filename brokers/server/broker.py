@@ -27,12 +27,14 @@ from brokers.config import (
     REQUEST_MAX_BYTES,
     BrokerConfig,
 )
+from brokers.coordination.loading import Loaded
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.flusher import Flusher
 from brokers.replication.housekeeping import Housekeeping
 from brokers.replication.log_settings import before_metadata
 from brokers.replication.replicas import Replicas
 from brokers.server.context import Context
+from brokers.server.coordinators import GroupCoordinator, group_runtime, group_settings
 from brokers.server.descriptors import for_clients
 from brokers.server.dispatch import Dispatch, HandlerModule
 from brokers.server.express.lanes import Lane
@@ -123,6 +125,16 @@ class Broker:
             fetch_sessions=FetchSessions(clock=clock),
             producer_ids=ProducerIds(),
         )
+        settings = group_settings(config.defaults)
+        self._groups = group_runtime(
+            settings,
+            replicas=self.replicas,
+            clock=clock,
+            loop=self._loop,
+            on_trouble=self._report,
+        )
+        self._groups.on_loaded = self._log_coordinator
+        self.context.groups = GroupCoordinator(self.context, self._groups, settings)
         self._dispatch = Dispatch(self.context, modules, log, lanes=lanes)
         self.listener = Listener(
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
@@ -160,6 +172,7 @@ class Broker:
         chores = [
             self._loop.create_task(self._dispatch.run()),
             self._loop.create_task(Housekeeping(self.replicas, clock=self._clock).run()),
+            self._loop.create_task(self._look_through_offsets()),
         ]
         try:
             # The tasks take their first step, so that the first request finds the dispatch there.
@@ -262,6 +275,23 @@ class Broker:
         for path in log.set_aside:
             self._log.warning("log.part_set_aside", folder=folder, path=path)
 
+    async def _look_through_offsets(self) -> None:
+        """Has every shard of groups look for what is too old, from time to time."""
+        seconds = self.context.groups.settings.offsets_check_interval_ms / 1000
+        while True:
+            await asyncio.sleep(seconds)
+            self._groups.run_chores()
+
+    def _log_coordinator(self, index: int, loaded: Loaded) -> None:
+        if loaded.records:
+            self._log.info(
+                "coordinator.loaded",
+                topic=self._groups.topic,
+                partition=index,
+                records=loaded.records,
+                seconds=round(loaded.seconds, 3),
+            )
+
     def _log_what_is_aside(self) -> None:
         for folder in self._log_dir.set_aside:
             self._log.warning("folder.set_aside", folder=folder)
@@ -305,6 +335,7 @@ class Broker:
         image = update if isinstance(update, ClusterImage) else apply(context.image, update)
         context.image = image
         await self.replicas.apply(image, context.broker_id)
+        self._groups.apply(image)
         self.metrics.partitions = len(self.replicas)
         if image.version >= registered.version:
             context.is_serving = True
@@ -351,8 +382,10 @@ class Broker:
         error = self._ended.exception() if is_told else None
         # A refusal leaves the logs as good as they were; a failed disk or a bug leaves nobody sure.
         has_failed = error is not None and not isinstance(error, StartFailed)
-        # Readers that wait for data get what there is, and find another broker the sooner.
+        # Readers that wait for data get what there is, and find another broker the sooner; so do
+        # members who wait for others.
         self.replicas.end_fetches()
+        await self._groups.close()
         cut = await self.listener.stop(0 if has_failed else STOP_SECONDS)
         if cut:
             self._log.warning("connections.cut", count=cut)

@@ -23,6 +23,7 @@ from brokers.server.metrics import Metrics
 
 if TYPE_CHECKING:
     from brokers.replication.replicas import Replicas
+    from brokers.server.coordinators import GroupCoordinator
     from brokers.server.fetch_sessions import FetchSessions
     from brokers.server.producer_ids import ProducerIds
 
@@ -45,6 +46,7 @@ class Context:
         "config",
         "encoded_versions",
         "fetch_sessions",
+        "groups",
         "image",
         "is_serving",
         "loop",
@@ -54,6 +56,9 @@ class Context:
         "replicas",
         "store",
     )
+
+    # Set by whoever makes this, since it looks into it.
+    groups: "GroupCoordinator"
 
     def __init__(
         self,

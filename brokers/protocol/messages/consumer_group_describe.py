@@ -45,7 +45,7 @@ class Member(Message):
     client_host: str = string()
     subscribed_topic_names: list[str] = array(STRING)
     subscribed_topic_regex: str | None = string(
-        "Null if the member has none.", default=None, nullable=0
+        "Empty if the member has none; null from older brokers.", default=None, nullable=0
     )
     assignment: Assignment = nested(Assignment)
     target_assignment: Assignment = nested(Assignment)

@@ -26,7 +26,9 @@ class DescribedGroupMember(Message):
     client_id: str = string()
     client_host: str = string()
     member_metadata: bytes = blob("The member's subscription; empty unless the group is stable.")
-    member_assignment: bytes = blob("Empty unless the group is stable.")
+    member_assignment: bytes = blob(
+        "What the leader gave the member; empty if it has given nothing yet."
+    )
 
 
 class DescribedGroup(Message):

@@ -99,7 +99,9 @@ async def watched_broker(
 ) -> AsyncIterator[tuple[RunningBroker, Witness]]:
     """Run a broker with a witness, and check at the end that nobody else left a trace."""
     topics = {WITNESS: 1, VICTIM: 2}
-    async with running_broker(tmp_path, topics=topics, **settings) as running:
+    # Whoever asks for the coordinator of a group has its topic created, and the logs stay open.
+    defaults = {"offsets.topic.num.partitions": "1", **settings.pop("defaults", {})}
+    async with running_broker(tmp_path, topics=topics, defaults=defaults, **settings) as running:
         client = await running.connect()
         witness = Witness(client)
         await witness.write_and_read()

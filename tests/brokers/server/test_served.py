@@ -24,6 +24,19 @@ ANNOUNCED = {
     "DescribeProducers": (0, 0),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
+    "FindCoordinator": (0, 6),
+    "JoinGroup": (0, 9),
+    "Heartbeat": (0, 4),
+    "LeaveGroup": (0, 5),
+    "SyncGroup": (0, 5),
+    "DescribeGroups": (0, 6),
+    "ListGroups": (0, 5),
+    "DeleteGroups": (0, 2),
+    "OffsetCommit": (2, 10),
+    "OffsetFetch": (1, 10),
+    "OffsetDelete": (0, 0),
+    "ConsumerGroupHeartbeat": (0, 1),
+    "ConsumerGroupDescribe": (0, 1),
 }
 
 

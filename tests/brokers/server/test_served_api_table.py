@@ -18,12 +18,25 @@ from brokers.protocol.messages.list_config_resources import ListConfigResourcesR
 from brokers.protocol.messages.produce import ProduceRequest
 from brokers.protocol.schema import Message
 from brokers.server.served import HANDLERS
-from tests.brokers.server import api_rows_metadata, api_rows_records
+from tests.brokers.server import (
+    api_rows_groups,
+    api_rows_groups_told,
+    api_rows_metadata,
+    api_rows_offsets,
+    api_rows_records,
+)
 from tests.brokers.server.api_rows import Row, World, as_of, error_codes
+from tests.brokers.server.api_rows_group_steps import DEFAULTS
 from tests.fakes.broker import RunningBroker, running_broker
 from tests.fakes.listener import ByteClient, request_frame
 
-ROWS = (*api_rows_records.ROWS, *api_rows_metadata.ROWS)
+ROWS = (
+    *api_rows_records.ROWS,
+    *api_rows_offsets.ROWS,
+    *api_rows_groups.ROWS,
+    *api_rows_groups_told.ROWS,
+    *api_rows_metadata.ROWS,
+)
 SERVED = {module.SERVED.key: module.SERVED.api() for module in HANDLERS}
 # Announced, because librdkafka compresses only if it sees 0, and refused by closing.
 ANNOUNCED_ONLY = {(0, 0), (0, 1), (0, 2)}
@@ -62,6 +75,15 @@ def test_the_ranges_are_those_of_the_release() -> None:
         "Fetch": (4, 18),
         "ListOffsets": (1, 11),
         "Metadata": (0, 13),
+        "OffsetCommit": (2, 10),
+        "OffsetFetch": (1, 10),
+        "FindCoordinator": (0, 6),
+        "JoinGroup": (0, 9),
+        "Heartbeat": (0, 4),
+        "LeaveGroup": (0, 5),
+        "SyncGroup": (0, 5),
+        "DescribeGroups": (0, 6),
+        "ListGroups": (0, 5),
         "ApiVersions": (0, 4),
         "CreateTopics": (2, 7),
         "DeleteTopics": (1, 6),
@@ -72,9 +94,13 @@ def test_the_ranges_are_those_of_the_release() -> None:
         "AlterConfigs": (0, 2),
         "DescribeLogDirs": (1, 5),
         "CreatePartitions": (0, 3),
+        "DeleteGroups": (0, 2),
         "IncrementalAlterConfigs": (0, 1),
+        "OffsetDelete": (0, 0),
         "DescribeCluster": (0, 2),
         "DescribeProducers": (0, 0),
+        "ConsumerGroupHeartbeat": (0, 1),
+        "ConsumerGroupDescribe": (0, 1),
         "ListConfigResources": (0, 1),
         "DescribeTopicPartitions": (0, 0),
     }
@@ -88,7 +114,7 @@ def test_no_row_expects_a_code_that_says_nothing() -> None:
 @pytest.mark.parametrize("key", sorted(SERVED), ids=lambda key: APIS[key].name)
 def test_every_version_answers_as_the_table_says(tmp_path: Path, key: int) -> None:
     async def scenario() -> list[str]:
-        async with running_broker(tmp_path) as broker:
+        async with running_broker(tmp_path, defaults=DEFAULTS) as broker:
             wrong: list[str] = []
             for version in range(SERVED[key].versions[0], SERVED[key].versions[1] + 1):
                 for row in ROWS:

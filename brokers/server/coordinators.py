@@ -1,0 +1,206 @@
+"""Where the coordinator of a group is, and the way to it where it is this broker.
+
+Knows which partition of the internal topic keeps a group, who leads it, and has the topic created
+when a coordinator is asked for the first time. What a group is, its shard knows.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from brokers.clock import Clock
+from brokers.cluster import broker_configs
+from brokers.cluster.config_values import parse
+from brokers.cluster.image import Broker, ClusterImage, Topic
+from brokers.cluster.placement import MAX_REPLICATION_FACTOR
+from brokers.cluster.proposals import CreateTopic
+from brokers.coordination.groups.settings import GroupSettings, MigrationPolicy
+from brokers.coordination.groups.shard import GroupShard
+from brokers.coordination.groups.values import partition_of
+from brokers.coordination.house import Limits
+from brokers.coordination.runtime import Runtime, ShardState
+from brokers.coordination.shard import Answer, Operation
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.replicas import Replicas, Trouble
+from brokers.server.call import Call
+
+if TYPE_CHECKING:
+    from brokers.server.context import Context
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+# How long the topic may take to be there; who asked is told to ask again.
+CREATION_WAIT_MS: Final = 3_000
+# Groups whose place is remembered: to find it takes a microsecond for every twenty characters.
+MAX_PLACES: Final = 4_096
+# Longer names are no use to anyone, and must not fill that memory.
+_LONGEST_KEPT: Final = 256
+
+_place = lru_cache(maxsize=MAX_PLACES)(partition_of)
+
+T = TypeVar("T")
+
+
+class GroupCoordinator:
+    """The groups of one broker, and the way to those of others. Belongs to the event loop."""
+
+    def __init__(
+        self, context: "Context", runtime: Runtime[GroupShard], settings: GroupSettings
+    ) -> None:
+        self.settings = settings
+        self._context = context
+        self._runtime = runtime
+        self._creating: asyncio.Task[None] | None = None
+
+    def submit(
+        self, group_id: str, operation: Operation[GroupShard], done: Callable[[Answer], None]
+    ) -> None:
+        """Does something with a group that is here; `done` is told once, perhaps at once."""
+        try:
+            index = self._here(group_id)
+        except KafkaError as error:
+            done(error)
+        else:
+            self._runtime.submit(index, operation, done)
+
+    def look(self, group_id: str, query: Callable[[GroupShard], T]) -> T:
+        """What is committed of a group that is here; KafkaError where it is not, or not yet."""
+        return self._runtime.look(self._here(group_id), query)
+
+    def shards(self) -> Iterator[tuple[int, GroupShard]]:
+        """The shards that are here and can be asked."""
+        return self._runtime.active()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether there are groups here of which nobody knows yet."""
+        states = self._runtime.states().values()
+        return any(state is not ShardState.ACTIVE for state in states)
+
+    def node_of(self, group_id: str) -> Broker:
+        """The broker that coordinates a group."""
+        image = self._context.image
+        leader = self._topic().partitions[self._index_of(group_id)].leader
+        broker = image.brokers.get(leader)
+        if broker is None or broker.is_fenced:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"broker {leader} leads the group's partition of {GROUPS_TOPIC} and is not there",
+            )
+        return broker
+
+    async def ensure_topic(self, call: Call) -> None:
+        """Returns once the topic is there; KafkaError while it is not."""
+        if not self._context.is_serving:
+            raise _not_available("this broker has not joined the cluster yet")
+        if GROUPS_TOPIC in self._context.image.topics:
+            return
+        if self._creating is None:
+            self._creating = self._context.loop.create_task(self._create(call))
+            self._creating.add_done_callback(self._created)
+        # All who wait share one request; one who leaves must not end it for the others.
+        await asyncio.shield(self._creating)
+
+    async def _create(self, call: Call) -> None:
+        settings = self.settings
+        alive = sum(not broker.is_fenced for broker in self._context.image.brokers.values())
+        wanted = settings.offsets_replication_factor
+        action = CreateTopic(
+            name=GROUPS_TOPIC,
+            partitions=settings.offsets_partitions,
+            replication_factor=max(1, min(wanted, alive, MAX_REPLICATION_FACTOR)),
+            configs=(
+                ("cleanup.policy", "compact"),
+                ("segment.bytes", str(settings.offsets_segment_bytes)),
+            ),
+        )
+        (outcome,) = await self._context.propose(call, [action], timeout_ms=CREATION_WAIT_MS)
+        if outcome.error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise _not_available(
+                f"{GROUPS_TOPIC} could not be created: {outcome.error.name} {outcome.message}"
+            )
+
+    def _created(self, task: "asyncio.Task[None]") -> None:
+        self._creating = None
+        if not task.cancelled():
+            task.exception()  # Whoever waits has it; who comes next tries again.
+
+    def _here(self, group_id: str) -> int:
+        """The partition of a group that others may have sent a client here for.
+
+        The cluster may know before this broker does that it coordinates the group. It is not sent
+        away then: librdkafka's admin client does not survive it.
+        """
+        topic = self._context.image.topics.get(GROUPS_TOPIC)
+        if topic is None or not self._context.is_serving:
+            raise _loading(f"{GROUPS_TOPIC} is not known here yet")
+        index = self._index_of(group_id)
+        is_mine = topic.partitions[index].leader == self._context.broker_id
+        if is_mine and not self._runtime.hosts(index):
+            raise _loading(f"{GROUPS_TOPIC}-{index} is not open yet")
+        return index
+
+    def _index_of(self, group_id: str) -> int:
+        count = len(self._topic().partitions)
+        find = _place if len(group_id) <= _LONGEST_KEPT else partition_of
+        return find(group_id, count)
+
+    def _topic(self) -> Topic:
+        topic = self._context.image.topics.get(GROUPS_TOPIC)
+        if topic is None or not self._context.is_serving:
+            raise _not_available(f"{GROUPS_TOPIC} is not there yet: ask for the coordinator again")
+        return topic
+
+
+def group_settings(defaults: Mapping[str, str]) -> GroupSettings:
+    """What a broker was started with, which has been checked."""
+
+    def text(key: str) -> str:
+        row = broker_configs.ROWS[key]
+        return defaults.get(key) or row.default or ""
+
+    def number(key: str) -> int:
+        value = parse(broker_configs.ROWS[key].type, text(key))
+        assert isinstance(value, int), f"{key} is {value!r}"
+        return value
+
+    return GroupSettings.from_numbers(
+        number, MigrationPolicy(text("group.consumer.migration.policy"))
+    )
+
+
+def group_runtime(
+    settings: GroupSettings,
+    *,
+    replicas: Replicas,
+    clock: Clock,
+    loop: asyncio.AbstractEventLoop,
+    on_trouble: Trouble,
+) -> Runtime[GroupShard]:
+    """The runtime of the groups of one broker."""
+
+    def made(_index: int, image: ClusterImage) -> GroupShard:
+        return GroupShard(image, settings, _new_id)
+
+    return Runtime(
+        GROUPS_TOPIC,
+        replicas=replicas,
+        clock=clock,
+        loop=loop,
+        make_shard=made,
+        on_trouble=on_trouble,
+        limits=Limits(commit_timeout_ms=settings.commit_timeout_ms),
+    )
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _loading(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
+
+
+def _not_available(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)

@@ -1,0 +1,125 @@
+"""What handlers of groups share: answers that may come later, ids that are too long, who asks.
+
+No handler of an API. An operation on a group is answered in the turn in which it was asked for, or
+once its records are safe, or when other members have come; nothing here waits, and nothing is a
+task.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from brokers.coordination.groups.settings import MAX_ID_BYTES
+from brokers.coordination.groups.shard import GroupShard
+from brokers.coordination.groups.values import Who
+from brokers.coordination.shard import Answer, Operation
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.schema import Message
+from brokers.server.call import Call
+from brokers.server.context import Context
+
+M = TypeVar("M", bound=Message)
+
+# How much of a name that is too long is repeated to its sender.
+_SHOWN: Final = 100
+
+
+class _Waiting:
+    """The answer of one call: kept while its handler runs, sent afterwards."""
+
+    __slots__ = ("_call", "_refused", "_turned", "is_late", "now")
+
+    def __init__(
+        self,
+        call: Call,
+        refused: Callable[[KafkaError], Message],
+        turned: Callable[[Message], Message] | None,
+    ) -> None:
+        self._call = call
+        self._refused = refused
+        self._turned = turned
+        self.now: Message | None = None
+        self.is_late = False
+
+    def __call__(self, answer: Answer) -> None:
+        if isinstance(answer, KafkaError):
+            message = self._refused(answer)
+        else:
+            message = answer if self._turned is None else self._turned(answer)
+        if self.is_late:
+            self._call.answer(message)
+        else:
+            self.now = message
+
+
+def submitted(
+    context: Context,
+    call: Call,
+    group_id: str,
+    operation: Operation[GroupShard],
+    refused: Callable[[KafkaError], Message],
+    turned: Callable[[Message], Message] | None = None,
+) -> Message | None:
+    """The answer, if it is there in this turn; else it follows by the call.
+
+    `refused` makes an answer of an error, and `turned` another one of what the group has answered.
+    """
+    waiting = _Waiting(call, refused, turned)
+    context.groups.submit(group_id, operation, waiting)
+    waiting.is_late = True
+    return waiting.now
+
+
+class Gathered:
+    """Answers of several operations; `done` gets all of them in their order, once."""
+
+    __slots__ = ("_answers", "_done", "_missing")
+
+    def __init__(self, count: int, done: Callable[[list[Answer]], None]) -> None:
+        self._answers: list[Answer | None] = [None] * count
+        self._missing = count
+        self._done = done
+
+    def take(self, index: int) -> Callable[[Answer], None]:
+        """Where the answer of one operation goes."""
+
+        def taken(answer: Answer) -> None:
+            assert self._answers[index] is None, f"answer {index} came twice"
+            self._answers[index] = answer
+            self._missing -= 1
+            if not self._missing:
+                self._done([answer for answer in self._answers if answer is not None])
+
+        return taken
+
+
+def who_of(call: Call) -> Who:
+    """Who speaks, as members are shown to people."""
+    return Who(call.request.client_id or "", f"/{call.peer.address}")
+
+
+def id_error(group_id: str) -> KafkaError | None:
+    """What is wrong with the id of a group that shall have members."""
+    if not group_id:
+        return KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    return long_id_error(group_id)
+
+
+def long_id_error(group_id: str) -> KafkaError | None:
+    """The same where consumers without members may use the empty id."""
+    if len(group_id.encode()) <= MAX_ID_BYTES:
+        return None
+    return KafkaError(
+        ErrorCode.INVALID_GROUP_ID,
+        f"the group id {group_id[:_SHOWN]!r}... is longer than {MAX_ID_BYTES} bytes",
+    )
+
+
+def part_error(*names: str | None) -> KafkaError | None:
+    """What is wrong with member and instance ids."""
+    for name in names:
+        if name is not None and len(name.encode()) > MAX_ID_BYTES:
+            return KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the id {name[:_SHOWN]!r}... is longer than {MAX_ID_BYTES} bytes",
+            )
+    return None

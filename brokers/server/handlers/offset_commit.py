@@ -1,0 +1,104 @@
+"""OffsetCommit: keeps how far a group has read, once it is safe.
+
+Each partition stands for itself: one that no topic has, or whose text is too long, is refused, and
+the others are kept. What is wrong with the member is wrong with all of them.
+"""
+
+from typing import Final
+
+from brokers.cluster.image import ClusterImage, Topic
+from brokers.coordination.groups.offset_operations import Committing, commit
+from brokers.coordination.groups.offsets import Place
+from brokers.coordination.groups.values import NO_EXPIRY, Committed
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from brokers.protocol.schema import Message
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.handlers.group_answers import long_id_error, part_error, submitted
+from brokers.server.served_api import Served
+
+SERVED: Final = Served(key=8)
+
+_IDS_SINCE: Final = 10  # the first version with ids of topics in place of their names
+
+
+def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Message | None:
+    image, now_ms = context.image, context.clock.now_ms()
+    longest = context.groups.settings.offset_metadata_max_units
+    retention_ms = request.retention_time_ms
+    expire_ms = now_ms + retention_ms if retention_ms >= 0 else NO_EXPIRY
+    kept: list[OffsetCommitResponsePartition] = []
+    committed: dict[Place, Committed] = {}
+    topic_ids: dict[str, bytes] = {}
+    topics: list[OffsetCommitResponseTopic] = []
+    for asked in request.topics:
+        topic = _topic(image, asked, call.version)
+        parts = []
+        for part in asked.partitions:
+            answer = OffsetCommitResponsePartition(partition_index=part.partition_index)
+            parts.append(answer)
+            metadata = part.committed_metadata or ""
+            if topic is None:
+                has_ids = call.version >= _IDS_SINCE
+                answer.error_code = (
+                    ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+            elif not 0 <= part.partition_index < len(topic.partitions):
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif _units(metadata) > longest:
+                answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                kept.append(answer)
+                topic_ids[topic.name] = topic.id
+                committed[topic.name, part.partition_index] = Committed(
+                    part.committed_offset,
+                    part.committed_leader_epoch,
+                    metadata,
+                    now_ms,
+                    expire_ms,
+                )
+        topics.append(
+            OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=parts)
+        )
+    response = OffsetCommitResponse(topics=topics)
+
+    def refused(error: KafkaError) -> OffsetCommitResponse:
+        for answer in kept:
+            answer.error_code = error.code
+        return response
+
+    wrong = long_id_error(request.group_id)
+    wrong = wrong or part_error(request.member_id, request.group_instance_id)
+    if wrong is not None:
+        return refused(wrong)
+    if not committed:
+        return response
+    committing = Committing(
+        group_id=request.group_id,
+        generation=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        version=call.version,
+        committed=committed,
+        topic_ids=topic_ids,
+        answer=response,
+    )
+    return submitted(context, call, request.group_id, commit(committing), refused)
+
+
+def _topic(image: ClusterImage, asked: OffsetCommitRequestTopic, version: int) -> Topic | None:
+    if version >= _IDS_SINCE:
+        return image.topic_by_id(asked.topic_id)
+    return image.topics.get(asked.name)
+
+
+def _units(text: str) -> int:
+    """How long a text is as Java counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,176 @@
+"""OffsetFetch: tells how far groups have read, of named partitions or of all that they committed.
+
+Only what is safe is seen. Where nothing is committed the offset is -1 and nothing is wrong, also
+for a group that has never been. Before version 8 a request is about one group.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from brokers.coordination.groups.modern import ConsumerGroup
+from brokers.coordination.groups.offsets import Place
+from brokers.coordination.groups.shard import GroupShard
+from brokers.coordination.groups.values import Committed
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.handlers.group_answers import long_id_error
+from brokers.server.served_api import Served
+
+SERVED: Final = Served(key=9)
+
+# Groups of one request; an administrator's tool asks for the groups of one page.
+MAX_GROUPS: Final = 1_000
+_GROUPS_SINCE: Final = 8
+_IDS_SINCE: Final = 10
+_TOP_ERROR_SINCE: Final = 2
+
+Offsets: TypeAlias = Mapping[Place, Committed]
+_NOTHING: Final = Committed(-1, -1, "", -1)
+
+
+def handle(context: Context, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    if call.version >= _GROUPS_SINCE:
+        is_excess = len(request.groups) > MAX_GROUPS
+        return OffsetFetchResponse(
+            groups=[
+                _group(context, call.version, group, is_excess=is_excess)
+                for group in request.groups
+            ]
+        )
+    error, offsets = _offsets(context, request.group_id, None, -1)
+    if request.topics is None:
+        wanted: Iterable[tuple[str, Iterable[int]]] = _by_topic(offsets).items()
+    else:
+        wanted = ((topic.name, topic.partition_indexes) for topic in request.topics)
+    topics = [
+        OffsetFetchResponseTopic(
+            name=name, partitions=[_old_part(name, index, offsets, error) for index in indexes]
+        )
+        for name, indexes in wanted
+    ]
+    top = error if call.version >= _TOP_ERROR_SINCE else ErrorCode.NONE
+    return OffsetFetchResponse(topics=topics, error_code=top)
+
+
+def _old_part(
+    name: str, index: int, offsets: Offsets, error: ErrorCode
+) -> OffsetFetchResponsePartition:
+    committed = offsets.get((name, index), _NOTHING)
+    return OffsetFetchResponsePartition(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=error,
+    )
+
+
+def _group(
+    context: Context, version: int, asked: OffsetFetchRequestGroup, *, is_excess: bool
+) -> OffsetFetchResponseGroup:
+    if is_excess:
+        return OffsetFetchResponseGroup(
+            group_id=asked.group_id, error_code=ErrorCode.INVALID_REQUEST
+        )
+    error, offsets = _offsets(context, asked.group_id, asked.member_id, asked.member_epoch)
+    if error is not ErrorCode.NONE:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error)
+    if asked.topics is None:
+        topics = _all(context, version, offsets)
+    else:
+        topics = [_named(context, version, topic, offsets) for topic in asked.topics]
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _all(context: Context, version: int, offsets: Offsets) -> list[OffsetFetchResponseTopics]:
+    found = []
+    for name, indexes in _by_topic(offsets).items():
+        topic = context.image.topics.get(name)
+        if version >= _IDS_SINCE and topic is None:
+            continue  # it has no id by which it could be told
+        parts = [_part(index, offsets[name, index]) for index in indexes]
+        found.append(
+            OffsetFetchResponseTopics(
+                name=name, topic_id=topic.id if topic else bytes(16), partitions=parts
+            )
+        )
+    return found
+
+
+def _named(
+    context: Context, version: int, asked: OffsetFetchRequestTopics, offsets: Offsets
+) -> OffsetFetchResponseTopics:
+    name: str | None = asked.name
+    if version >= _IDS_SINCE:
+        name = context.image.names.get(asked.topic_id)
+    parts = []
+    for index in asked.partition_indexes:
+        if name is None:
+            part = _part(index, _NOTHING)
+            part.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            part = _part(index, offsets.get((name, index), _NOTHING))
+        parts.append(part)
+    return OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=parts)
+
+
+def _part(index: int, committed: Committed) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def _by_topic(offsets: Offsets) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, index in sorted(offsets):
+        found.setdefault(topic, []).append(index)
+    return found
+
+
+def _offsets(
+    context: Context, group_id: str, member_id: str | None, epoch: int
+) -> tuple[ErrorCode, Offsets]:
+    """All that a group has committed, or why it cannot be told to who asks."""
+
+    def query(shard: GroupShard) -> Offsets:
+        group = shard.group(group_id)
+        if member_id is not None and epoch >= 0 and isinstance(group, ConsumerGroup):
+            _check_member(group, member_id, epoch)
+        return shard.offsets.of(group_id)
+
+    wrong = long_id_error(group_id)
+    if wrong is not None:
+        return wrong.code, {}
+    try:
+        return ErrorCode.NONE, context.groups.look(group_id, query)
+    except KafkaError as error:
+        return error.code, {}
+
+
+def _check_member(group: ConsumerGroup, member_id: str, epoch: int) -> None:
+    member = group.members.get(member_id)
+    if member is None:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.id!r} has no member {member_id!r}"
+        )
+    if member.epoch != epoch:
+        is_classic = member.classic is not None
+        raise KafkaError(
+            ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH,
+            f"member {member_id!r} is in epoch {member.epoch}, not in {epoch}",
+        )
