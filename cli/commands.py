@@ -19,6 +19,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "logs": ("cli.logs", "Show the log of a COMPONENT, or of all."),
     "topics": ("cli.topics", "List, create, describe, alter and delete topics."),
     "configs": ("cli.configs", "Describe and alter the configs of topics and brokers."),
+    "groups": (
+        "cli.groups",
+        "List, describe, reset and delete consumer groups, and show their lag.",
+    ),
     "produce": (
         "cli.produce",
         "Write records into TOPIC: each VALUE, a file, or each line of standard input.",

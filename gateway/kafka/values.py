@@ -146,3 +146,80 @@ class Span:
     partition: int
     start: int
     end: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """A partition by its topic's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}, partition {self.partition}"
+
+
+class GroupState(Enum):
+    """Kafka's words. What the client library has no word for is UNKNOWN."""
+
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+    UNKNOWN = "Unknown"
+
+
+class GroupType(Enum):
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A group as a list shows it. A simple one holds offsets and never had members."""
+
+    name: str
+    state: GroupState
+    type: GroupType
+    is_simple: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    assignment: tuple[Place, ...]
+    # Where a new group is still on its way: what this member will have.
+    target: tuple[Place, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    name: str
+    state: GroupState
+    type: GroupType
+    assignor: str
+    coordinator: int | None
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLag:
+    """How far a group is behind in a partition.
+
+    `end` and `records` are None where no leader tells the end; `ms`, how long ago the next record
+    was written, is None where that record could not be read in time. `is_lost` says that the
+    partition no longer holds the committed offset: the lag counts from its first one.
+    """
+
+    group: str
+    place: Place
+    committed: int
+    end: int | None
+    records: int | None
+    ms: int | None
+    is_lost: bool = False

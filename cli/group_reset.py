@@ -1,0 +1,324 @@
+"""`./samsa groups reset`: where a group goes on reading. Shows the plan; --execute carries it out.
+
+Takes the words of Kafka's own tool. What is executed is the plan that is shown.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cli.bootstrap import reaches_cluster
+from cli.offset_plan import (
+    MAX_FILE_BYTES,
+    MAX_OFFSET,
+    Goal,
+    GoalKind,
+    Known,
+    PlanError,
+    Step,
+    csv_of,
+    parse_csv,
+    parse_datetime,
+    parse_duration,
+    parse_places,
+    plan_of,
+)
+from cli.output import Column, Form, output_option, plain, say, show_json, show_table
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure, Kind, failure
+from gateway.kafka.groups import Groups
+from gateway.kafka.values import GroupState, Place, Position, PositionKind
+
+BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
+END: Final = Position(kind=PositionKind.END)
+
+# topic: the partitions that are meant; none stand for all
+Topics = dict[str, tuple[int, ...]]
+
+
+def parse_topics(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> Topics:
+    """Read TOPIC and TOPIC:0,1; a topic that is named twice means all that was named."""
+    topics: Topics = {}
+    for text in texts:
+        try:
+            topic, indexes = parse_places(text)
+        except PlanError as error:
+            raise click.BadParameter(str(error)) from error
+        before = topics.get(topic)
+        is_whole = not indexes or before == ()
+        topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
+    return topics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line says: a goal, and for a file what it says of each place."""
+
+    goal: Goal
+    file: Mapping[Place, int] | None = None
+
+
+def goal_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of which exactly one says where to go."""
+    options = (
+        click.option("--to-earliest", is_flag=True, help="The first offset there is."),
+        click.option("--to-latest", is_flag=True, help="The end."),
+        click.option("--to-current", is_flag=True, help="What is committed now."),
+        click.option(
+            "--to-offset", type=click.IntRange(0, MAX_OFFSET), metavar="N", help="This offset."
+        ),
+        click.option(
+            "--to-datetime",
+            metavar="ISO",
+            help="The first record at or after a date, in UTC where it names no zone.",
+        ),
+        click.option(
+            "--by-duration", metavar="ISO", help="The first record since so long ago: PT30M, P7D."
+        ),
+        click.option(
+            "--shift-by",
+            type=click.IntRange(-MAX_OFFSET, MAX_OFFSET),
+            metavar="N",
+            help="So many records on, or back where N is negative.",
+        ),
+        click.option(
+            "--from-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="What a CSV says, such as one of --export.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command("reset", short_help="Set where a group goes on; shows only, unless --execute.")
+@click.argument("name", metavar="GROUP")
+@click.option(
+    *("-t", "--topic", "topics"),
+    multiple=True,
+    callback=parse_topics,
+    metavar="TOPIC[:0,1]",
+    help="A topic, or some of its partitions; may be repeated.",
+)
+@click.option("--all-topics", is_flag=True, help="All topics that the group has offsets of.")
+@goal_options
+@click.option("--execute", is_flag=True, help="Do it.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show it, which is the default.")
+@click.option("--export", "is_export", is_flag=True, help="Print topic,partition,offset as CSV.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_cluster
+def reset(
+    *,
+    connection: Connection,
+    name: str,
+    topics: Topics,
+    all_topics: bool,
+    execute: bool,
+    is_dry_run: bool,
+    is_export: bool,
+    form: Form,
+    **goals: object,
+) -> None:
+    """Set where a group without members goes on reading; shows the plan, unless --execute."""
+    if execute and is_dry_run:
+        raise click.UsageError("--execute and --dry-run exclude each other")
+    if is_export and form is Form.JSON:
+        raise click.UsageError("--export prints CSV: leave out --output json")
+    asked = asked_of(goals, name)
+    if [bool(topics), all_topics, asked.file is not None].count(True) != 1:
+        raise click.UsageError("name --topic, --all-topics or --from-file, and one of them only")
+    client = Groups(connection)
+    require_inactive(client, name)
+    committed = client.offsets([name])[name]
+    admin = Admin(connection)
+    places = places_of(admin, name, committed, topics, asked)
+    try:
+        plan = plan_of(asked.goal, known_of(admin, places, committed, asked))
+    except PlanError as error:
+        raise failure("RESOURCE_NOT_FOUND", f"group {name}", str(error)) from error
+    if execute:
+        client.commit(name, {step.place: step.after for step in plan})
+    show_plan(name, plan, form=form, is_dry_run=not execute, is_export=is_export)
+
+
+def asked_of(
+    goals: Mapping[str, object], group: str, *, now_s: Callable[[], float] = time.time
+) -> Asked:
+    """Return what exactly one of the options asks for."""
+    given = {
+        name: value for name, value in goals.items() if value is not None and value is not False
+    }
+    if len(given) != 1:
+        listed = ", ".join(f"--{name.replace('_', '-')}" for name in (given or goals))
+        raise click.UsageError(f"say where to go, in one way only: {listed}")
+    [(name, value)] = given.items()
+    try:
+        match name, value:
+            case "to_offset", int():
+                return Asked(goal=Goal(kind=GoalKind.OFFSET, value=value))
+            case "shift_by", int():
+                return Asked(goal=Goal(kind=GoalKind.SHIFT, value=value))
+            case "to_datetime", str():
+                return Asked(goal=Goal(kind=GoalKind.TIME, value=parse_datetime(value)))
+            case "by_duration", str():
+                since_ms = max(0, int(now_s() * 1000) - parse_duration(value))
+                return Asked(goal=Goal(kind=GoalKind.TIME, value=since_ms))
+            case "from_file", Path():
+                return Asked(goal=Goal(kind=GoalKind.FILE), file=parse_csv(read(value), group))
+            case _:
+                return Asked(goal=Goal(kind=GoalKind(name.removeprefix("to_"))))
+    except PlanError as error:
+        raise click.UsageError(f"--{name.replace('_', '-')}: {error}") from error
+
+
+def read(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise PlanError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{path} is no text in UTF-8: {error.reason}") from error
+
+
+def require_inactive(client: Groups, name: str) -> None:
+    """Refuse where members would go on from where they are, whatever is committed."""
+    try:
+        [group] = client.describe([name])
+    except KafkaFailure as failed:
+        # Offsets may be set for a group before its first member comes.
+        if failed.kind is Kind.NOT_FOUND:
+            return
+        raise
+    if group.state is not GroupState.EMPTY:
+        raise KafkaFailure(
+            name="NON_EMPTY_GROUP",
+            message=f"group {name}: it is {group.state.value} with {len(group.members)} members,"
+            " and only a group without members can be reset",
+            value=f"group {name}",
+            kind=Kind.CONFLICT,
+            next_step=f"stop its consumers; `groups members {name}` lists them",
+        )
+
+
+def places_of(
+    admin: Admin, group: str, committed: Mapping[Place, int], topics: Topics, asked: Asked
+) -> list[Place]:
+    """Return the partitions that are meant, all of which exist."""
+    if asked.file is not None:
+        wanted: Iterable[Place] = asked.file
+    elif topics:
+        return [
+            place for topic, indexes in topics.items() for place in existing(admin, topic, indexes)
+        ]
+    elif committed:
+        wanted = committed
+    else:
+        raise failure("RESOURCE_NOT_FOUND", f"group {group}", "nothing is committed")
+    by_topic: dict[str, list[int]] = {}
+    for place in sorted(wanted):
+        by_topic.setdefault(place.topic, []).append(place.partition)
+    return [
+        place
+        for topic, indexes in by_topic.items()
+        for place in existing(admin, topic, tuple(indexes))
+    ]
+
+
+def existing(admin: Admin, topic: str, indexes: tuple[int, ...]) -> list[Place]:
+    """Return partitions of a topic, all of them where none are named."""
+    [found] = admin.describe([topic])
+    known = [partition.index for partition in found.partitions]
+    for index in indexes:
+        if index not in known:
+            raise failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {topic}, partition {index}")
+    return [Place(topic=topic, partition=index) for index in indexes or known]
+
+
+def known_of(
+    admin: Admin, places: Iterable[Place], committed: Mapping[Place, int], asked: Asked
+) -> list[Known]:
+    """Ask where the partitions begin and end, and for what the goal needs besides."""
+    by_topic: dict[str, list[int]] = {}
+    for place in places:
+        by_topic.setdefault(place.topic, []).append(place.partition)
+    known = []
+    for topic, indexes in by_topic.items():
+        first = admin.offsets(topic, indexes, BEGINNING)
+        end = admin.offsets(topic, indexes, END)
+        found: Mapping[int, int] = {}
+        if asked.goal.kind is GoalKind.TIME:
+            at = Position(kind=PositionKind.TIME, value=asked.goal.value)
+            found = admin.offsets(topic, indexes, at)
+        elif asked.file is not None:
+            found = {i: asked.file[Place(topic=topic, partition=i)] for i in indexes}
+        known += [
+            Known(
+                place=(place := Place(topic=topic, partition=index)),
+                committed=committed.get(place),
+                start=first[index],
+                end=end[index],
+                found=found.get(index),
+            )
+            for index in indexes
+        ]
+    return known
+
+
+def committed_places(group: str, committed: Mapping[Place, int], topics: Topics) -> list[Place]:
+    """Return the committed places of topics; what is named and not committed is the failure."""
+    places = []
+    for topic, indexes in topics.items():
+        there = sorted(place for place in committed if place.topic == topic)
+        named = [Place(topic=topic, partition=index) for index in indexes]
+        missing = [str(place) for place in named if place not in committed]
+        if missing or not there:
+            where = missing[0] if missing else f"topic {topic}"
+            raise failure("RESOURCE_NOT_FOUND", f"group {group}, {where}", "nothing is committed")
+        places += named or there
+    return places
+
+
+def show_plan(
+    group: str, plan: list[Step], *, form: Form, is_dry_run: bool, is_export: bool
+) -> None:
+    if is_export:
+        click.echo(csv_of(plan), nl=False)
+        for step in plan:
+            if step.note:
+                say(plain(f"{step.place}: {step.note}"), to_stderr=True)
+    elif form is Form.JSON:
+        steps = [step.json() for step in plan]
+        show_json({"group": group, "dry_run": is_dry_run, "partitions": steps})
+    else:
+        say(
+            f"Would reset group {plain(group)}; --execute does it:"
+            if is_dry_run
+            else f"Reset group {plain(group)}:"
+        )
+        show_table(
+            [
+                Column(title="TOPIC"),
+                *(
+                    Column(title=title, is_number=True)
+                    for title in ("PARTITION", "BEFORE", "AFTER", "FIRST OFFSET", "END OFFSET")
+                ),
+                Column(title="NOTE"),
+            ],
+            [
+                (
+                    *(step.place.topic, step.place.partition, step.before, step.after),
+                    *(step.start, step.end, step.note),
+                )
+                for step in plan
+            ],
+        )

@@ -1,0 +1,220 @@
+"""Where the offsets of a group are to go: what was asked for, and the plan that comes of it.
+
+Pure: knows no cluster and no clock. What a partition holds and what is committed come as values, so
+that what is shown, what is exported and what is executed is one and the same plan. The CSV is that
+of Kafka's own kafka-consumer-groups.sh, in both directions.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final
+
+from gateway.kafka.values import Place
+
+MAX_OFFSET: Final = 2**63 - 1
+MAX_PARTITION: Final = 2**31 - 1
+# Far above a line for each partition of the largest cluster; what is larger is another file.
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+NUMBER: Final = re.compile(r"[0-9]{1,19}")
+# What java.time.Duration reads, which is what Kafka's tool takes, without its signs.
+DURATION: Final = re.compile(
+    r"P(?:(?P<days>\d{1,9})D)?"
+    r"(?P<clock>T(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?"
+    r"(?:(?P<seconds>\d{1,12})(?:[.,](?P<fraction>\d{1,9}))?S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+BELOW_START: Final = "below the first offset, so the first one"
+BEYOND_END: Final = "beyond the end, so the end"
+NOT_COMMITTED: Final = "nothing is committed, so the end"
+
+
+class PlanError(ValueError):
+    """What was asked for cannot be done, or cannot be read; the text says what was wrong."""
+
+
+class GoalKind(Enum):
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    CURRENT = "current"
+    OFFSET = "offset"
+    SHIFT = "shift"
+    TIME = "time"  # a datetime or a duration ago: the offset found by time
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Where to go; `value` is an offset, a number of records or milliseconds since 1970."""
+
+    kind: GoalKind
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a partition: what is committed there, where it begins and ends.
+
+    `found` is the offset that was looked up for the goal: by its time, or in the file.
+    """
+
+    place: Place
+    committed: int | None
+    start: int
+    end: int
+    found: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One partition as it is and as it will be; `note` says why it is not what was asked for."""
+
+    place: Place
+    before: int | None
+    after: int
+    start: int
+    end: int
+    note: str = ""
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "topic": self.place.topic,
+            "partition": self.place.partition,
+            "before": self.before,
+            "after": self.after,
+            "first_offset": self.start,
+            "end_offset": self.end,
+            "note": self.note or None,
+        }
+
+
+def plan_of(goal: Goal, partitions: Iterable[Known]) -> list[Step]:
+    """Return a step for each partition, by place: never outside of what the partition holds."""
+    return [_step(goal, known) for known in sorted(partitions, key=lambda known: known.place)]
+
+
+def _step(goal: Goal, known: Known) -> Step:
+    wanted, note = _wanted(goal, known)
+    after = min(max(wanted, known.start), known.end)
+    if after > wanted:
+        note = BELOW_START
+    elif after < wanted:
+        note = BEYOND_END
+    return Step(
+        place=known.place,
+        before=known.committed,
+        after=after,
+        start=known.start,
+        end=known.end,
+        note=note,
+    )
+
+
+def _wanted(goal: Goal, known: Known) -> tuple[int, str]:
+    match goal.kind:
+        case GoalKind.EARLIEST:
+            return known.start, ""
+        case GoalKind.LATEST:
+            return known.end, ""
+        case GoalKind.OFFSET:
+            return goal.value, ""
+        case GoalKind.TIME | GoalKind.FILE:
+            assert known.found is not None, f"{known.place} was not looked up"
+            return known.found, ""
+        case GoalKind.CURRENT:
+            if known.committed is None:
+                return known.end, NOT_COMMITTED
+            return known.committed, ""
+        case GoalKind.SHIFT:
+            if known.committed is None:
+                raise PlanError(f"{known.place}: nothing is committed that could be shifted")
+            return known.committed + goal.value, ""
+
+
+def parse_duration(text: str) -> int:
+    """Read an ISO 8601 duration of days and clock time, such as P1DT2H30M; in milliseconds."""
+    found = DURATION.fullmatch(text)
+    parts = ("days", "hours", "minutes", "seconds")
+    # "P" and a "T" with nothing behind it match the form and say nothing.
+    if not found or not any(found[part] for part in parts) or found["clock"] in {"T", "t"}:
+        raise PlanError(f"{text!r} is no duration: give P7D, PT30M or P1DT2H")
+    days, hours, minutes, seconds = (int(found[part] or 0) for part in parts)
+    thousandths = int((found["fraction"] or "").ljust(3, "0")[:3])
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + thousandths
+
+
+def parse_datetime(text: str) -> int:
+    """Read a date with or without a time of day; in milliseconds since 1970, UTC if no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise PlanError(
+            f"{text!r} is no date: give 2026-01-31T12:00:00, with Z or +01:00 behind it or in UTC"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    # No record is older than 1970, and what is below stands for other places than times.
+    return max(0, round(moment.timestamp() * 1000))
+
+
+def parse_places(text: str) -> tuple[str, tuple[int, ...]]:
+    """Read TOPIC or TOPIC:0,1,2 as Kafka's tool does; no partitions stand for all of them."""
+    topic, colon, listed = text.partition(":")
+    indexes = listed.split(",") if colon else []
+    if not topic or not all(_is_number(index, MAX_PARTITION) for index in indexes):
+        raise PlanError(f"{text!r} is not a topic, or a topic with partitions such as orders:0,1")
+    return topic, tuple(sorted({int(index) for index in indexes}))
+
+
+def csv_of(steps: Iterable[Step]) -> str:
+    """Return `topic,partition,offset` for each step, as Kafka's tool exports and reads it."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerows((step.place.topic, step.place.partition, step.after) for step in steps)
+    return text.getvalue()
+
+
+def parse_csv(text: str, group: str) -> Mapping[Place, int]:
+    """Read an export: rows of three columns, or of four, which begin with the group they mean.
+
+    Rows of other groups are left out; a plan for none of the rows is no plan.
+    """
+    offsets: dict[Place, int] = {}
+    rows = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for row in rows:
+            if row:
+                _take_row(offsets, [cell.strip() for cell in row], rows.line_num, group)
+    except csv.Error as error:
+        raise PlanError(f"line {rows.line_num}: {error}") from None
+    if not offsets:
+        raise PlanError(f"no row is about group {group}")
+    return offsets
+
+
+def _take_row(offsets: dict[Place, int], row: list[str], line: int, group: str) -> None:
+    if len(row) not in {3, 4}:
+        raise PlanError(
+            f"line {line} has {len(row)} columns: topic,partition,offset are wanted,"
+            " or group,topic,partition,offset"
+        )
+    *groups, topic, partition, offset = row
+    if not topic or not _is_number(partition, MAX_PARTITION):
+        raise PlanError(f"line {line}: {topic!r},{partition!r} is no topic with a partition")
+    if not _is_number(offset, MAX_OFFSET):
+        raise PlanError(f"line {line}: {offset!r} is no offset")
+    if groups and groups != [group]:
+        return
+    place = Place(topic=topic, partition=int(partition))
+    if place in offsets:
+        raise PlanError(f"line {line} names {place} a second time")
+    offsets[place] = int(offset)
+
+
+def _is_number(text: str, limit: int) -> bool:
+    return NUMBER.fullmatch(text) is not None and int(text) <= limit

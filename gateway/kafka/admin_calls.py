@@ -1,0 +1,54 @@
+"""Questions and changes on their way to a cluster: sent, waited for, asked again, or failed.
+
+Knows nothing of what is asked. One connection, for one thread at a time.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from gateway.kafka.connection import Connection, Deadline, Reach, wait_for
+from gateway.kafka.errors import KafkaFailure, from_exception
+
+T = TypeVar("T")
+
+# A connection that breaks just as a question is on its way is rare, twice in a row is trouble.
+READ_ATTEMPTS: Final = 3
+
+
+class AdminCalls:
+    """Every call has the connection's deadline and fails as `KafkaFailure`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._reach = Reach(connection.bootstrap)
+        try:
+            self.client = AdminClient(connection.settings(self._reach))
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, connection.bootstrap) from error
+
+    def read(self, ask: Callable[[Deadline], T]) -> T:
+        """Ask, and again where the connection broke on the way: a question does no harm twice."""
+        deadline = self.connection.deadline()
+        for _ in range(READ_ATTEMPTS - 1):
+            try:
+                return ask(deadline)
+            except KafkaFailure as failed:
+                if failed.name != "BROKER_NOT_AVAILABLE" or self._reach.is_down():
+                    raise
+        return ask(deadline)
+
+    def send(self, request: Callable[[], T], value: str = "") -> T:
+        """Send a request; what confluent-kafka refuses to send fails here."""
+        try:
+            return request()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, value or self.connection.bootstrap) from error
+
+    def wait(self, future: "Future[T]", deadline: Deadline, value: str) -> T:
+        return wait_for(
+            future, client=self.client, reach=self._reach, deadline=deadline, value=value
+        )

@@ -1,0 +1,329 @@
+"""Consumer groups of a cluster: which there are, who is in them, what they have committed.
+
+Joins no group. Every call has the connection's deadline and fails as `KafkaFailure`. A group that
+does not exist has no offsets, which is no failure; whoever needs to know describes it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    KafkaException,
+    Node,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    ConsumerGroupDescription,
+    ListConsumerGroupsResult,
+    MemberAssignment,
+    MemberDescription,
+)
+
+from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import (
+    Advice,
+    KafkaFailure,
+    Kind,
+    failure,
+    from_exception,
+    translated,
+)
+from gateway.kafka.offset_deletion import delete_offsets
+from gateway.kafka.values import (
+    Group,
+    GroupState,
+    GroupSummary,
+    GroupType,
+    Member,
+    Place,
+)
+
+# Groups whose offsets are asked for at the same time; the library has one request for each.
+WINDOW: Final = 100
+# What a partition has where nothing is committed.
+NOT_COMMITTED: Final = -1
+
+# The library types a state of a group as any enumeration.
+STATES: Final[Mapping[Enum, GroupState]] = {
+    ConsumerGroupState.PREPARING_REBALANCING: GroupState.PREPARING_REBALANCE,
+    ConsumerGroupState.COMPLETING_REBALANCING: GroupState.COMPLETING_REBALANCE,
+    ConsumerGroupState.STABLE: GroupState.STABLE,
+    ConsumerGroupState.EMPTY: GroupState.EMPTY,
+    ConsumerGroupState.DEAD: GroupState.DEAD,
+}
+TYPES: Final[Mapping[Enum, GroupType]] = {
+    ConsumerGroupType.CLASSIC: GroupType.CLASSIC,
+    ConsumerGroupType.CONSUMER: GroupType.CONSUMER,
+}
+# An active group answers a commit from outside with one of three names, by its state.
+ACTIVE: Final = Advice(
+    kind=Kind.CONFLICT,
+    sentence="the group has members that read at the moment",
+    next_step="stop its consumers and try again; its members are listed by `groups members`",
+)
+ADVICE: Final[Mapping[str, Advice]] = {
+    "NON_EMPTY_GROUP": ACTIVE,
+    "UNKNOWN_MEMBER_ID": ACTIVE,
+    "REBALANCE_IN_PROGRESS": ACTIVE,
+    "GROUP_SUBSCRIBED_TO_TOPIC": Advice(
+        kind=Kind.CONFLICT,
+        sentence="the group has members that read this topic",
+        next_step="stop the consumers that are subscribed to it and try again",
+    ),
+    "COORDINATOR_NOT_AVAILABLE": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="no broker coordinates the group at the moment",
+        next_step="see which brokers are up, and try again",
+    ),
+    "COORDINATOR_LOAD_IN_PROGRESS": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="the group's coordinator is still reading what is stored",
+        next_step="try again in a moment",
+    ),
+    "GROUP_AUTHORIZATION_FAILED": Advice(
+        sentence="you may not do this with the group",
+        next_step="ask whoever administers the cluster for the right",
+    ),
+}
+
+
+class Groups:
+    """One connection for questions about groups, and changes. For one thread at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._calls = AdminCalls(connection)
+        self._is_served = False
+
+    def summaries(
+        self, *, states: Iterable[GroupState] = (), types: Iterable[GroupType] = ()
+    ) -> list[GroupSummary]:
+        """Return all groups, or those in some states or of some types, by name."""
+        wanted = {state for state, ours in STATES.items() if ours in set(states)}
+        listed = self._listed(wanted, {kind for kind, ours in TYPES.items() if ours in set(types)})
+        for error in listed.errors or []:
+            # A list without the groups of one broker would pass for all of them.
+            raise _advised(from_exception(_raised(error), self._connection.bootstrap))
+        return sorted(
+            (
+                GroupSummary(
+                    name=found.group_id,
+                    state=STATES.get(found.state, GroupState.UNKNOWN),
+                    type=TYPES.get(found.type, GroupType.UNKNOWN),
+                    is_simple=found.is_simple_consumer_group,
+                )
+                for found in listed.valid or []
+            ),
+            key=lambda summary: summary.name,
+        )
+
+    def describe(self, names: Iterable[str]) -> list[Group]:
+        """Return groups in the order asked for; the first that is missing is the failure."""
+        self._require_service()
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return []
+
+        def ask(deadline: Deadline) -> list[ConsumerGroupDescription]:
+            futures = self._calls.send(
+                lambda: self._calls.client.describe_consumer_groups(
+                    wanted, request_timeout=deadline.left()
+                )
+            )
+            return [
+                self._calls.wait(future, deadline, f"group {name}")
+                for name, future in futures.items()
+            ]
+
+        with _advice():
+            found = self._calls.read(ask)
+        return [_group(name, group) for name, group in zip(wanted, found, strict=True)]
+
+    def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
+        """Return all that groups have committed: by group, by place."""
+        self._require_service()
+        left = list(dict.fromkeys(names))
+        found: dict[str, dict[Place, int]] = {}
+        while left:
+            window, left = left[:WINDOW], left[WINDOW:]
+            with _advice():
+                found |= self._calls.read(partial(self._ask, window))
+        return found
+
+    def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
+        """Set what a group without members has committed; creates one that does not exist."""
+        self._require_service()
+        places = [
+            TopicPartition(place.topic, place.partition, offset)
+            for place, offset in sorted(offsets.items())
+        ]
+        value = f"group {name}"
+        deadline = self._connection.deadline()
+        with _advice():
+            futures = self._calls.send(
+                lambda: self._calls.client.alter_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(name, places)], request_timeout=deadline.left()
+                ),
+                value,
+            )
+            [future] = futures.values()
+            done = self._calls.wait(future, deadline, value).topic_partitions or []
+            for place in done:
+                if place.error is not None:
+                    raise translated(place.error, f"{value}, {_place(place)}")
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete groups without members, with all that they have committed."""
+        self._require_service()
+        deadline = self._connection.deadline()
+        with _advice():
+            futures = self._calls.send(
+                lambda: self._calls.client.delete_consumer_groups(
+                    list(dict.fromkeys(names)), request_timeout=deadline.left()
+                )
+            )
+            for name, future in futures.items():
+                self._calls.wait(future, deadline, f"group {name}")
+
+    def delete_offsets(self, name: str, places: Iterable[Place]) -> None:
+        """Delete what is committed for places of topics that no member reads."""
+        self._require_service()
+        with _advice():
+            delete_offsets(self._connection, name, sorted(set(places)))
+
+    def _ask(self, names: Sequence[str], deadline: Deadline) -> dict[str, dict[Place, int]]:
+        # One group to a request is all that the library sends; requests may be many.
+        futures = {name: self._ask_one(name, deadline) for name in names}
+        found: dict[str, dict[Place, int]] = {}
+        for name, future in futures.items():
+            places = self._calls.wait(future, deadline, f"group {name}").topic_partitions or []
+            for place in places:
+                if place.error is not None:
+                    raise translated(place.error, f"group {name}, {_place(place)}")
+            found[name] = {
+                _place(place): place.offset for place in places if place.offset > NOT_COMMITTED
+            }
+        return found
+
+    def _ask_one(self, name: str, deadline: Deadline) -> "Future[ConsumerGroupTopicPartitions]":
+        futures = self._calls.send(
+            lambda: self._calls.client.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(name)], request_timeout=deadline.left()
+            ),
+            f"group {name}",
+        )
+        return futures[name]
+
+    def _listed(self, states: set[Enum], types: set[Enum]) -> ListConsumerGroupsResult:
+        # Filters that are empty stand for no filter, and are refused by brokers that know none.
+        filters: dict[str, Any] = {}
+        if states:
+            filters["states"] = states
+        if types:
+            filters["types"] = types
+
+        def ask(deadline: Deadline) -> ListConsumerGroupsResult:
+            future = self._calls.send(
+                lambda: self._calls.client.list_consumer_groups(
+                    request_timeout=deadline.left(), **filters
+                )
+            )
+            # Typed as a future of anything.
+            listed: ListConsumerGroupsResult = self._calls.wait(
+                future, deadline, self._connection.bootstrap
+            )
+            return listed
+
+        with _advice():
+            listed = self._calls.read(ask)
+        for error in listed.errors or []:
+            told = from_exception(_raised(error), self._connection.bootstrap)
+            if told.name == "UNSUPPORTED_VERSION" and not types:
+                words = "the brokers serve no consumer groups"
+                raise failure(told.name, self._connection.bootstrap, words)
+        return listed
+
+    def _require_service(self) -> None:
+        """Fail at once where groups are not served.
+
+        The library would wait for the coordinator of a group until the deadline, and call that a
+        timeout. It tells of a list that it cannot ask for; dead groups make the shortest one.
+        """
+        if self._is_served:
+            return
+        self._listed({ConsumerGroupState.DEAD}, set())
+        self._is_served = True
+
+
+def _raised(error: object) -> KafkaException:
+    """Return an error as an exception; the library is typed as if it always were one."""
+    return error if isinstance(error, KafkaException) else KafkaException(error)
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """Let failures say what they mean for a group."""
+    try:
+        yield
+    except KafkaFailure as failed:
+        raise _advised(failed) from failed
+
+
+def _advised(failed: KafkaFailure) -> KafkaFailure:
+    advice = ADVICE.get(failed.name)
+    if advice is None:
+        return failed
+    return KafkaFailure(
+        name=failed.name,
+        message=f"{failed.value}: {advice.sentence}",
+        value=failed.value,
+        kind=advice.kind,
+        next_step=advice.next_step,
+    )
+
+
+def _group(name: str, found: ConsumerGroupDescription) -> Group:
+    state = STATES.get(found.state, GroupState.UNKNOWN)
+    if state is GroupState.DEAD:
+        # What a broker calls a group that does not exist, where it has no error for that.
+        raise failure("GROUP_ID_NOT_FOUND", f"group {name}", "there is no such group")
+    # Typed as if there always were one.
+    coordinator: Node | None = found.coordinator
+    return Group(
+        name=name,
+        state=state,
+        type=TYPES.get(found.type, GroupType.UNKNOWN),
+        assignor=found.partition_assignor or "",
+        coordinator=None if coordinator is None else coordinator.id,
+        members=tuple(
+            sorted((_member(member) for member in found.members), key=lambda member: member.id)
+        ),
+    )
+
+
+def _member(found: MemberDescription) -> Member:
+    target: MemberAssignment | None = found.target_assignment
+    return Member(
+        id=found.member_id,
+        client_id=found.client_id,
+        host=found.host,
+        instance_id=found.group_instance_id or None,
+        assignment=_places(found.assignment),
+        target=None if target is None else _places(target),
+    )
+
+
+def _places(assignment: MemberAssignment | None) -> tuple[Place, ...]:
+    return () if assignment is None else tuple(sorted(map(_place, assignment.topic_partitions)))
+
+
+def _place(found: TopicPartition) -> Place:
+    return Place(topic=found.topic, partition=found.partition)

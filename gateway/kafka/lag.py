@@ -1,0 +1,230 @@
+"""How far groups are behind, in records and in time, found out over the wire as anyone could.
+
+Three questions: what is committed, where the partitions end, and when the record was written that
+comes next. The last one reads one record for each place with a lag, all partitions at once, until
+the connection's deadline. Joins no group and commits nothing.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import (
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import OffsetSpec
+
+from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.connection import Connection, Deadline, Reach
+from gateway.kafka.errors import KafkaFailure, Kind, from_exception
+from gateway.kafka.groups import Groups
+from gateway.kafka.values import PartitionLag, Place
+
+BEGINNING: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+END: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+# How long an empty read waits, which is how soon the deadline is seen.
+TICK_S: Final = 0.1
+BATCH: Final = 1000
+# One record is wanted of each partition; what comes with it is thrown away.
+FETCH_BYTES: Final = 16 * 1024
+FETCH_WAIT_MS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """A place with what a group has committed there."""
+
+    group: str
+    place: Place
+    offset: int
+
+
+def lags(
+    connection: Connection,
+    names: Sequence[str] | None = None,
+    *,
+    now_s: Callable[[], float] = time.time,
+) -> list[PartitionLag]:
+    """Return the lag of groups, of all without names, for each place with a commit."""
+    groups = Groups(connection)
+    if not names:
+        names = [summary.name for summary in groups.summaries()]
+    found = groups.offsets(names)
+    commits = [
+        Committed(group=name, place=place, offset=offset)
+        for name in dict.fromkeys(names)
+        for place, offset in sorted(found[name].items())
+    ]
+    bounds = _bounds(AdminCalls(connection), {commit.place for commit in commits})
+    wanted = {
+        (commit.place, max(commit.offset, bounds[commit.place][0]))
+        for commit in commits
+        if commit.place in bounds and commit.offset < bounds[commit.place][1]
+    }
+    times = _times(connection, wanted) if wanted else {}
+    now_ms = int(now_s() * 1000)
+    return [_lag(commit, bounds.get(commit.place), times, now_ms) for commit in commits]
+
+
+def _lag(
+    commit: Committed,
+    bounds: tuple[int, int] | None,
+    times: Mapping[tuple[Place, int], int],
+    now_ms: int,
+) -> PartitionLag:
+    if bounds is None:
+        return PartitionLag(
+            group=commit.group,
+            place=commit.place,
+            committed=commit.offset,
+            end=None,
+            records=None,
+            ms=None,
+        )
+    start, end = bounds
+    next_offset = max(commit.offset, start)
+    written_ms = times.get((commit.place, next_offset))
+    # A commit beyond the end is of a log that was cut, and waits for nothing.
+    records = max(0, end - next_offset)
+    if records == 0:
+        ms: int | None = 0
+    else:
+        # A producer's clock may be ahead of ours.
+        ms = None if written_ms is None else max(0, now_ms - written_ms)
+    return PartitionLag(
+        group=commit.group,
+        place=commit.place,
+        committed=commit.offset,
+        end=end,
+        records=records,
+        ms=ms,
+        is_lost=commit.offset < start,
+    )
+
+
+def _bounds(calls: AdminCalls, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
+    """Return first offset and end of each place that has a leader to tell."""
+    asked = sorted(places)
+    if not asked:
+        return {}
+    first = calls.read(lambda deadline: _list_offsets(calls, asked, BEGINNING, deadline))
+    end = calls.read(lambda deadline: _list_offsets(calls, asked, END, deadline))
+    return {place: (first[place], end[place]) for place in asked if place in first and place in end}
+
+
+def _list_offsets(
+    calls: AdminCalls, places: Sequence[Place], spec: OffsetSpec, deadline: Deadline
+) -> dict[Place, int]:
+    futures = calls.send(
+        lambda: calls.client.list_offsets(
+            {TopicPartition(place.topic, place.partition): spec for place in places},
+            request_timeout=deadline.left(),
+        )
+    )
+    found = {}
+    for asked, future in futures.items():
+        place = Place(topic=asked.topic, partition=asked.partition)
+        try:
+            found[place] = calls.wait(future, deadline, str(place)).offset
+        except KafkaFailure as failed:
+            # One partition without a leader, or deleted, must not hide the others.
+            if failed.name == "BROKER_NOT_AVAILABLE" or failed.kind is Kind.USAGE:
+                raise
+    return found
+
+
+def _times(
+    connection: Connection, wanted: Iterable[tuple[Place, int]]
+) -> dict[tuple[Place, int], int]:
+    """Return when the first record at or behind each offset was written; as many as time allows."""
+    left: dict[Place, list[int]] = {}
+    for place, offset in sorted(wanted):
+        left.setdefault(place, []).append(offset)
+    deadline = connection.deadline()
+    found: dict[tuple[Place, int], int] = {}
+    reader = _FirstRecords(connection)
+    try:
+        # A consumer reads a partition from one place: groups that differ there take turns.
+        while left and not deadline.is_over():
+            turn = {place: offsets.pop(0) for place, offsets in left.items()}
+            left = {place: offsets for place, offsets in left.items() if offsets}
+            for place, written_ms in reader.read(turn, deadline).items():
+                found[place, turn[place]] = written_ms
+    finally:
+        reader.close()
+    return found
+
+
+class _FirstRecords:
+    """Reads the first record of many partitions, each from an offset of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._bootstrap = connection.bootstrap
+        settings = connection.settings(
+            Reach(connection.bootstrap),
+            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            group_id=connection.client_id,
+            enable_auto_commit=False,
+            enable_auto_offset_store=False,
+            auto_offset_reset="error",
+            enable_partition_eof=True,
+            # What waits for a transaction to end is behind, too.
+            isolation_level="read_uncommitted",
+            fetch_wait_max_ms=FETCH_WAIT_MS,
+            fetch_message_max_bytes=FETCH_BYTES,
+            queued_min_messages=1,
+        )
+        try:
+            self._client = Consumer(settings)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, connection.bootstrap) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+    def read(self, places: Mapping[Place, int], deadline: Deadline) -> dict[Place, int]:
+        """Return the timestamps that came; a place without a record has none."""
+        try:
+            self._client.assign(
+                [
+                    TopicPartition(place.topic, place.partition, offset)
+                    for place, offset in places.items()
+                ]
+            )
+            left = set(places)
+            found: dict[Place, int] = {}
+            while left and not deadline.is_over():
+                for message in self._client.consume(BATCH, min(TICK_S, deadline.left())):
+                    place = _place_of(message)
+                    if place is None or place not in left:
+                        continue
+                    left.discard(place)
+                    self._client.incremental_unassign(
+                        [TopicPartition(place.topic, place.partition)]
+                    )
+                    if (written_ms := _written_ms(message)) is not None:
+                        found[place] = written_ms
+            self._client.unassign()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, self._bootstrap) from error
+        return found
+
+
+def _place_of(message: Message) -> Place | None:
+    """Return which partition a message, an end or an error is about; None for the whole client."""
+    topic, partition = message.topic(), message.partition()
+    if topic is None or partition is None or partition < 0:
+        return None
+    return Place(topic=topic, partition=partition)
+
+
+def _written_ms(message: Message) -> int | None:
+    if message.error() is not None:
+        return None
+    kind, written_ms = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else written_ms

@@ -1,0 +1,136 @@
+"""Lag in records and in time, as anyone can find it out over the wire."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from gateway.kafka.connection import Connection
+from gateway.kafka.lag import lags
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord, PartitionLag
+from tests.fakes.broker_thread import broker_beside
+from tests.fakes.group_service import GroupService, MadeUpGroup, served
+
+pytestmark = pytest.mark.slow
+
+RECORDS = 20
+NOW_S = 1_700_000_000.0
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module")
+def started(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[GroupService, Connection]]:
+    service = GroupService()
+    folder = tmp_path_factory.mktemp("broker")
+    with (
+        served(service),
+        broker_beside(folder, topics={"orders": 3, "clicks": 2, "short": 1}) as broker,
+    ):
+        connection = Connection(bootstrap=broker.bootstrap, timeout_s=10)
+        for topic in ("orders", "clicks"):
+            producer = Producer(connection, topic)
+            for number in range(RECORDS):
+                # Second n before now is written as record RECORDS - n.
+                written_ms = NOW_MS - (RECORDS - number) * 1000
+                producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=written_ms))
+            producer.flush()
+        yield service, connection
+
+
+def measured(
+    started: tuple[GroupService, Connection], *names: str, **groups: MadeUpGroup
+) -> dict[tuple[str, str, int], PartitionLag]:
+    service, connection = started
+    service.groups = dict(groups)
+    found = lags(connection, names, now_s=lambda: NOW_S)
+    return {(lag.group, lag.place.topic, lag.place.partition): lag for lag in found}
+
+
+def test_lag_is_counted_in_records_and_since_the_next_one_was_written(
+    started: tuple[GroupService, Connection],
+) -> None:
+    found = measured(
+        started,
+        g=MadeUpGroup(offsets={("orders", 0): 15, ("clicks", 0): 0, ("orders", 1): 0}),
+    )
+
+    behind = found["g", "orders", 0]
+    assert (behind.committed, behind.end, behind.records, behind.ms) == (15, 20, 5, 5_000)
+    assert (found["g", "clicks", 0].records, found["g", "clicks", 0].ms) == (20, 20_000)
+    assert (found["g", "orders", 1].records, found["g", "orders", 1].ms) == (0, 0)
+
+
+def test_a_group_at_the_end_or_beyond_it_waits_for_nothing(
+    started: tuple[GroupService, Connection],
+) -> None:
+    found = measured(
+        started,
+        done=MadeUpGroup(offsets={("orders", 0): RECORDS}),
+        beyond=MadeUpGroup(offsets={("orders", 0): RECORDS + 7}),
+    )
+
+    for name in ("done", "beyond"):
+        lag = found[name, "orders", 0]
+        assert (lag.records, lag.ms, lag.is_lost) == (0, 0, False)
+
+
+def test_groups_that_stand_at_different_places_are_told_apart(
+    started: tuple[GroupService, Connection],
+) -> None:
+    found = measured(
+        started,
+        **{f"g{offset}": MadeUpGroup(offsets={("orders", 0): offset}) for offset in (3, 9, 18)},
+    )
+
+    assert {lag.committed: (lag.records, lag.ms) for lag in found.values()} == {
+        3: (17, 17_000),
+        9: (11, 11_000),
+        18: (2, 2_000),
+    }
+
+
+def test_only_the_groups_that_are_named_are_measured(
+    started: tuple[GroupService, Connection],
+) -> None:
+    one = MadeUpGroup(offsets={("orders", 0): 1})
+
+    found = measured(started, "b", a=one, b=one)
+
+    assert [lag.group for lag in found.values()] == ["b"]
+
+
+def test_a_topic_that_is_gone_hides_no_other(started: tuple[GroupService, Connection]) -> None:
+    found = measured(started, g=MadeUpGroup(offsets={("gone", 0): 4, ("orders", 0): 19}))
+
+    gone = found["g", "gone", 0]
+    assert (gone.committed, gone.end, gone.records, gone.ms) == (4, None, None, None)
+    assert (found["g", "orders", 0].records, found["g", "orders", 0].ms) == (1, 1_000)
+
+
+def test_what_was_deleted_before_it_was_read_is_flagged(
+    started: tuple[GroupService, Connection],
+) -> None:
+    _, connection = started
+    producer = Producer(connection, "short")
+    for number in range(10):
+        producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=NOW_MS - 10 + number))
+    producer.flush()
+    delete_records(connection, "short", 6)
+
+    lag = measured(started, g=MadeUpGroup(offsets={("short", 0): 2}))["g", "short", 0]
+
+    assert (lag.committed, lag.records, lag.ms, lag.is_lost) == (2, 4, 4, True)
+
+
+def test_no_group_has_no_lag(started: tuple[GroupService, Connection]) -> None:
+    assert measured(started) == {}
+
+
+def delete_records(connection: Connection, topic: str, before: int) -> None:
+    client = AdminClient({"bootstrap.servers": connection.bootstrap})
+    [future] = client.delete_records([TopicPartition(topic, 0, before)]).values()
+    future.result(10)
