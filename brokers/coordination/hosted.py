@@ -91,14 +91,8 @@ class Hosted(Generic[S]):
     def submit(self, operation: Operation[S], done: Done) -> None:
         """Does an operation, in this turn or when it may; `done` gets the answer, once."""
         pending = Pending(operation, next(self._house.tickets), done)
-        if operation.claim is not Claim.NONE:
-            if self._is_late:
-                self._refuse(pending, "the disk does not confirm what was written before")
-                return
-            if self._on_way >= self._house.limits.max_queued:
-                self._refuse(pending, f"{self._on_way} operations wait already")
-                return
-        self._admit(pending)
+        if operation.claim is Claim.NONE or self._has_room(pending):
+            self._admit(pending)
 
     def later(self, operations: Iterable[Operation[S]]) -> None:
         """Does operations that nobody waits for, a slice at a time."""
@@ -121,6 +115,16 @@ class Hosted(Generic[S]):
         """Operations that wait for their turn, or for the disk."""
         in_round = 0 if self._round is None else len(self._round.pendings)
         return self._claims.waiting + len(self._gathering) + in_round
+
+    def _has_room(self, pending: Pending[S]) -> bool:
+        """Whether one more may wait; False, and it is refused."""
+        if self._is_late:
+            self._refuse(pending, "the disk does not confirm what was written before")
+            return False
+        if self._on_way >= self._house.limits.max_queued:
+            self._refuse(pending, f"{self._on_way} operations wait already")
+            return False
+        return True
 
     def _admit(self, pending: Pending[S], *, is_next: bool = False) -> None:
         """Runs an operation, or lets it wait for its turn; `is_next`: this is its turn."""
@@ -147,7 +151,9 @@ class Hosted(Generic[S]):
             self._answer_now(pending, _failed(operation))
             return
         if outcome is None:
-            self._admit(pending, is_next=is_next)
+            # What asked for nothing before waits from now on, as others do.
+            if not pending.is_asked or self._has_room(pending):
+                self._admit(pending, is_next=is_next)
         elif outcome.response is not PARKED or self._park(pending):
             pending.take(outcome)
             if outcome.records:
@@ -374,6 +380,8 @@ class Hosted(Generic[S]):
         done, pending.done = pending.done, None
         if self._parked.pop(pending.ticket, None) is not None:
             self._house.parked -= 1
+        elif pending.outcome is not None and pending.outcome.response is PARKED:
+            return None  # sent away already
         return done
 
     def _reply(self, replies: Iterable[Reply]) -> None:

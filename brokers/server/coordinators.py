@@ -16,7 +16,7 @@ from brokers.cluster.config_values import parse
 from brokers.cluster.image import Broker, ClusterImage, Topic
 from brokers.cluster.placement import MAX_REPLICATION_FACTOR
 from brokers.cluster.proposals import CreateTopic
-from brokers.coordination.groups.settings import GroupSettings, MigrationPolicy
+from brokers.coordination.groups.settings import MAX_ID_BYTES, GroupSettings, MigrationPolicy
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.values import partition_of
 from brokers.coordination.house import Limits
@@ -75,8 +75,7 @@ class GroupCoordinator:
     @property
     def is_loading(self) -> bool:
         """Whether there are groups here of which nobody knows yet."""
-        states = self._runtime.states().values()
-        return any(state is not ShardState.ACTIVE for state in states)
+        return ShardState.LOADING in self._runtime.states().values()
 
     def node_of(self, group_id: str) -> Broker:
         """The broker that coordinates a group."""
@@ -137,11 +136,18 @@ class GroupCoordinator:
             raise _loading(f"{GROUPS_TOPIC} is not known here yet")
         index = self._index_of(group_id)
         is_mine = topic.partitions[index].leader == self._context.broker_id
+        if (GROUPS_TOPIC, index) in self._context.replicas.log_dir.failed:
+            raise _not_available(f"the log of {GROUPS_TOPIC}-{index} could not be opened")
         if is_mine and not self._runtime.hosts(index):
             raise _loading(f"{GROUPS_TOPIC}-{index} is not open yet")
         return index
 
     def _index_of(self, group_id: str) -> int:
+        if len(group_id) > MAX_ID_BYTES:
+            raise KafkaError(
+                ErrorCode.INVALID_GROUP_ID,
+                f"the group id has {len(group_id)} characters, {MAX_ID_BYTES} bytes are allowed",
+            )
         count = len(self._topic().partitions)
         find = _place if len(group_id) <= _LONGEST_KEPT else partition_of
         return find(group_id, count)

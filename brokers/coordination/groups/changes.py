@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from brokers.cluster.image import ClusterImage
     from brokers.coordination.groups.classic import ClassicGroup
     from brokers.coordination.groups.modern import ConsumerGroup
 
@@ -20,3 +21,5 @@ class GroupBecame:
 
     group_id: str
     group: "Group | None"
+    # The cluster that a consumer group was worked out with: another one may have come meanwhile.
+    image: "ClusterImage | None" = None

@@ -104,7 +104,8 @@ class Step:
             self.group = replace(self.group, is_metadata_stale=False)
 
     def outcome(self, before: ConsumerGroup | None, response: Answer | None) -> Outcome[Any]:
-        became = () if self.group is before else (GroupBecame(self.group.id, self.group),)
+        image = self._place.image
+        became = () if self.group is before else (GroupBecame(self.group.id, self.group, image),)
         return Outcome(
             records=tuple(self._records),
             soft=became,

@@ -4,7 +4,7 @@ A group that has no offsets and no members any more goes with the last of them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from brokers.coordination.groups import classic_expiry
 from brokers.coordination.groups.changes import GroupBecame
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from brokers.coordination.groups.shard import Group, GroupShard
 
 
+# Of one operation, whose records have to fit into one batch. The rest is for the next one.
+MAX_FORGOTTEN: Final = 1_000
+
+
 def expire_offsets(group_id: str) -> "Operation[GroupShard]":
     """Deletes what is too old in a group, and the group with the last of it."""
 
     def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
         places, group = shard.offsets.of(group_id), shard.group(group_id)
-        old = _old(group, places, now_ms, shard.settings.offsets_retention_ms)
+        old = _old(shard, group, places, now_ms)[:MAX_FORGOTTEN]
         records = forgotten(group_id, old)
         if group is None or len(old) < len(places) or group.members or not is_idle(group):
             return Outcome(records=records)
@@ -88,9 +92,13 @@ def timers_gone(group: "Group") -> tuple[CancelTimer, ...]:
 
 
 def _old(
-    group: "Group | None", places: Mapping[Place, Committed], now_ms: int, retention_ms: int
+    shard: "GroupShard", group: "Group | None", places: Mapping[Place, Committed], now_ms: int
 ) -> list[Place]:
-    """Those that nobody has used for too long. What a member is subscribed to is used."""
+    """Those that nobody has used for too long. What a member is subscribed to is used.
+
+    Those on topics that are not there are left from a commit that met the deletion of its topic.
+    """
+    topics_there, retention_ms = shard.image.topics, shard.settings.offsets_retention_ms
     used: Collection[str] = ()
     knows_topics = False
     if isinstance(group, ConsumerGroup):
@@ -100,6 +108,9 @@ def _old(
         used, knows_topics = topics or (), topics is not None
     found = []
     for place, committed in places.items():
+        if place[0] not in topics_there:
+            found.append(place)
+            continue
         since_ms: int | None = committed.commit_ms
         if isinstance(group, ClassicGroup):
             since_ms = classic_expiry.unused_since(

@@ -6,6 +6,7 @@ client: a timer, a change of the cluster, age.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -17,7 +18,11 @@ from brokers.coordination.groups.classic_records import restored
 from brokers.coordination.groups.modern import ConsumerGroup, MemberState
 from brokers.coordination.groups.modern_changes import Change, Draft, GroupEpoch
 from brokers.coordination.groups.modern_records import change_of, write
-from brokers.coordination.groups.offset_expiry import expire_offsets, forget_places
+from brokers.coordination.groups.offset_expiry import (
+    MAX_FORGOTTEN,
+    expire_offsets,
+    forget_places,
+)
 from brokers.coordination.groups.offsets import Offsets
 from brokers.coordination.groups.record_messages import GroupMetadataValue
 from brokers.coordination.groups.records import (
@@ -114,7 +119,11 @@ class GroupShard:
         if soft.group is None:
             self._groups.pop(soft.group_id, None)
         else:
-            self._groups[soft.group_id] = soft.group
+            group = soft.group
+            is_old = soft.image is not None and soft.image is not self.image
+            if is_old and isinstance(group, ConsumerGroup):
+                group = replace(group, is_metadata_stale=True)
+            self._groups[soft.group_id] = group
 
     def loaded(self, now_ms: int) -> Outcome["GroupShard"]:
         soft: list[Soft] = []
@@ -159,7 +168,8 @@ class GroupShard:
         gone, touched = _topic_changes(before, after)
         if gone:
             for group_id, places in self.offsets.on_topics(gone).items():
-                yield forget_places(group_id, places)
+                for start in range(0, len(places), MAX_FORGOTTEN):
+                    yield forget_places(group_id, places[start : start + MAX_FORGOTTEN])
         if touched:
             for group in self.groups():
                 if isinstance(group, ConsumerGroup) and not touched.isdisjoint(
@@ -169,7 +179,11 @@ class GroupShard:
 
     def chores(self, _now_ms: int) -> Iterator[Operation["GroupShard"]]:
         """Looks through the offsets of every group, and drops groups that are nothing any more."""
-        for group_id in tuple(self.offsets.groups()):
+        ids = (
+            group.group_id if isinstance(group, ClassicGroup) else group.id
+            for group in self.groups()
+        )
+        for group_id in dict.fromkeys((*self.offsets.groups(), *ids)):
             yield expire_offsets(group_id)
 
     def unloaded(self) -> Iterable[Reply]:
@@ -202,7 +216,8 @@ class GroupShard:
                 known = None
             if known is None and is_gone:
                 return  # compaction may have taken the value
-            draft = Draft(known or ConsumerGroup(id=group_id))
+            # Nobody knows what became of its topics since its last record.
+            draft = Draft(known or ConsumerGroup(id=group_id, is_metadata_stale=True))
         draft.take(change)
         if isinstance(change, GroupEpoch) and is_gone:
             self._drafts.pop(group_id, None)

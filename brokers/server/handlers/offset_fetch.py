@@ -32,6 +32,8 @@ SERVED: Final = Served(key=9)
 
 # Groups of one request; an administrator's tool asks for the groups of one page.
 MAX_GROUPS: Final = 1_000
+# Partitions of one answer, which is made in one turn of the loop; one group is told whole.
+MAX_PLACES: Final = 50_000
 _GROUPS_SINCE: Final = 8
 _IDS_SINCE: Final = 10
 _TOP_ERROR_SINCE: Final = 2
@@ -42,13 +44,12 @@ _NOTHING: Final = Committed(-1, -1, "", -1)
 
 def handle(context: Context, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.version >= _GROUPS_SINCE:
-        is_excess = len(request.groups) > MAX_GROUPS
-        return OffsetFetchResponse(
-            groups=[
-                _group(context, call.version, group, is_excess=is_excess)
-                for group in request.groups
-            ]
-        )
+        left = MAX_PLACES if len(request.groups) <= MAX_GROUPS else 0
+        groups = []
+        for group in request.groups:
+            groups.append(_group(context, call.version, group, is_excess=left <= 0))
+            left -= 1 + sum(len(topic.partitions) for topic in groups[-1].topics)
+        return OffsetFetchResponse(groups=groups)
     error, offsets = _offsets(context, request.group_id, None, -1)
     if request.topics is None:
         wanted: Iterable[tuple[str, Iterable[int]]] = _by_topic(offsets).items()

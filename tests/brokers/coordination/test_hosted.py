@@ -374,6 +374,25 @@ def test_a_timer_that_was_cancelled_does_not_fire(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_who_turns_out_to_claim_something_is_refused_like_others_while_the_disk_hangs(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        files = GatedFiles()
+        async with desk(tmp_path, files=files, limits=Limits(max_queued=5)) as tool:
+            files.gate.clear()
+            waiting = [tool.ask(put_unless("a", 1)) for _ in range(20)]
+            await turns()
+
+            refused = [answers for answers in waiting if answers]
+            assert len(refused) == 15
+            assert {value(answers) for answers in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+            files.gate.set()
+            await until(lambda: all(waiting))
+
+    asyncio.run(run())
+
+
 def test_a_timer_that_had_to_wait_and_was_put_off_meanwhile_does_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()

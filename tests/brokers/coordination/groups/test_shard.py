@@ -13,6 +13,7 @@ from brokers.coordination.groups import (
 from brokers.coordination.groups.classic import ClassicGroup
 from brokers.coordination.groups.modern import ConsumerGroup
 from brokers.coordination.groups.offset_operations import Committing
+from brokers.coordination.groups.records import committed_record
 from brokers.coordination.groups.settings import GroupSettings
 from brokers.coordination.groups.states import ClassicState
 from brokers.coordination.groups.values import Committed, Who
@@ -31,6 +32,7 @@ from tests.fakes.group_desk import GroupDesk, group_id_of
 
 WHO = Who("client", "/127.0.0.1")
 GROUP = "readers"
+DAY_MS = 86_400_000
 DONE = OffsetCommitResponse()
 DELETED = DeleteGroupsResponse()
 # A subscription to the topic "orders", as consumers write it.
@@ -218,6 +220,67 @@ def test_a_topic_that_grows_is_assigned_anew(desk: GroupDesk) -> None:
     desk.check()
 
 
+def test_a_group_that_was_loaded_looks_at_its_topics_again(desk: GroupDesk) -> None:
+    epoch = enter(desk).member_epoch
+    desk.image = cluster(orders=4, other=1)  # as it was while nobody coordinated the group
+    desk.shard = desk.loaded()
+
+    answer = beat(desk, "m1", epoch)
+
+    assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
+
+
+def test_an_image_that_comes_while_a_join_is_on_its_way_is_not_missed(desk: GroupDesk) -> None:
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=GROUP,
+        member_id="m1",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["new"],
+        topic_partitions=[],
+    )
+    operation = modern_operations.heartbeat(request, WHO).otherwise
+    assert operation is not None
+    outcome = operation.run(desk.shard, desk.clock.now_ms(), 1)
+    assert outcome is not None
+    desk.change(cluster(orders=2, other=1, new=3))
+    desk.take(outcome, 1)
+
+    answer = beat(desk, "m1", desk.answers[1].member_epoch)
+
+    assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2]
+
+
+def test_groups_that_nobody_has_used_for_anything_go(desk: GroupDesk) -> None:
+    join(desk, group="asked-for-an-id")
+    epoch = enter(desk).member_epoch
+    assert epoch
+    beat(desk, "m1", -1)
+    desk.pass_time(DAY_MS)
+
+    desk.chores()
+
+    assert not list(desk.shard.groups())
+    desk.check()
+
+
+def test_a_commit_that_met_the_deletion_of_its_topic_does_not_stay(desk: GroupDesk) -> None:
+    desk.change(cluster(orders=2))
+    late = Record(*_offset_of("other", desk.clock.now_ms()))
+    desk.shard.replay(late, 0)
+    desk.records.append(late)
+
+    desk.chores()
+
+    assert not desk.shard.offsets.of(GROUP)
+    desk.check()
+
+
+def _offset_of(topic: str, now_ms: int) -> tuple[bytes, bytes | None]:
+    record = committed_record(GROUP, topic, 0, Committed(777, -1, "", now_ms))
+    return record.key, record.value
+
+
 def test_a_record_of_another_kind_of_group_is_passed_over(desk: GroupDesk) -> None:
     desk.shard.replay(Record(b"\0\x0b\0\1g", b"\0\0"), 0)
 
@@ -244,9 +307,6 @@ def test_who_waits_is_sent_away_when_the_shard_leaves(desk: GroupDesk) -> None:
 
     assert code(reply.answer) is ErrorCode.NOT_COORDINATOR
     assert {reply.ticket} == desk.parked
-
-
-DAY_MS = 86_400_000
 
 
 def test_offsets_that_nobody_uses_expire_and_their_group_with_them(desk: GroupDesk) -> None:
