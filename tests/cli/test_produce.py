@@ -178,6 +178,8 @@ class Endless(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        # What stood there before may well have a delimiter in it.
+        buffer[:] = bytes(len(buffer))
         self.taken += len(buffer)
         return len(buffer)
 
