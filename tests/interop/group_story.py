@@ -88,7 +88,7 @@ KINDS = (
     ),
     Kind(name="kcat", command=python("kcat"), needs=("kcat",), has_victim=True),
 )
-# Not in the order's list, but the way of the classic protocol in which members keep what they have.
+# The way of the classic protocol in which members keep what they have through a rebalance.
 COOPERATIVE = Kind(
     name="confluent-cooperative",
     command=python("confluent"),

@@ -12,13 +12,8 @@ import pytest
 from tests.cluster import running_cluster
 from tests.interop.group_story import BROKEN, Story, fill
 from tests.interop.members.broken_assignor import TWICE
-from tests.scale import IS_LONG
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.slow,
-    pytest.mark.skipif(not IS_LONG, reason="the stories of groups are told in a long run"),
-]
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 TOPIC = "story"
 RECORDS = 60_000

@@ -20,10 +20,11 @@ from tests.scale import IS_LONG
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,
-    pytest.mark.skipif(not IS_LONG, reason="the stories of groups are told in a long run"),
-    # One worker for all of the file, so that its brokers run and its topic is written once.
-    pytest.mark.xdist_group("group-clients"),
 ]
+
+long_only = pytest.mark.skipif(not IS_LONG, reason="this one is told in a long run only")
+# A story mostly waits, so that two workers tell them at the same time. Each starts brokers once.
+TELLERS = tuple(pytest.mark.xdist_group(f"group-clients-{number}") for number in range(2))
 
 TOPIC = "story"
 BROKERS = 3
@@ -50,9 +51,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, id=kind.name, marks=requires(*kind.needs))
-        for kind in (*KINDS, COOPERATIVE)
-    ],
+        pytest.param(kind, id=kind.name, marks=(requires(*kind.needs), TELLERS[number % 2]))
+        for number, kind in enumerate(KINDS)
+    ]
+    + [pytest.param(COOPERATIVE, id=COOPERATIVE.name, marks=(long_only, TELLERS[0]))],
 )
 def test_a_group_shares_a_topic_whatever_befalls_its_members(
     written: tuple[str, dict[int, int]], kind: Kind, tmp_path: Path, report: Report
@@ -67,6 +69,8 @@ def test_a_group_shares_a_topic_whatever_befalls_its_members(
     assert verdict.owners() == {"m1", "m2", "m3", "m4"}
 
 
+@long_only
+@TELLERS[0]
 def test_it_does_so_with_the_default_delay_of_a_first_rebalance(
     tmp_path: Path, report: Report
 ) -> None:
@@ -80,7 +84,8 @@ def test_it_does_so_with_the_default_delay_of_a_first_rebalance(
     assert verdict.complaints == ()
 
 
-@pytest.mark.skipif(not IS_LONG, reason="the judge lives through the stories in a long run only")
+@long_only
+@TELLERS[0]
 @pytest.mark.parametrize(
     "kind",
     [

@@ -20,19 +20,23 @@ HEARTBEATS_PER_SESSION = 6
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # (the package has no types)
-    """Tells what the client is given and loses, in no moment in which records are handled."""
+    """Tells what the client is given and loses.
 
-    def __init__(self, journal: Journal, reading: asyncio.Lock) -> None:
+    The client hands out records of what it was given before it waits for this to end, so that it
+    is told at once; and it hands out nothing while it takes something back, so that only a commit
+    can be on its way then.
+    """
+
+    def __init__(self, journal: Journal, committing: asyncio.Lock) -> None:
         self._journal = journal
-        self._reading = reading
+        self._committing = committing
 
     async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        async with self._reading:
-            self._journal.assigned(place.partition for place in assigned)
+        self._journal.assigned(place.partition for place in assigned)
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        # Whoever holds the lock commits before the partitions are somebody else's.
-        async with self._reading:
+        # Once told, the client joins again, and what it commits then is of another generation.
+        async with self._committing:
             self._journal.revoked(place.partition for place in revoked)
 
 
@@ -41,7 +45,7 @@ class Member:
         assert job.protocol == "classic", f"aiokafka has no protocol {job.protocol!r}"
         self._job = job
         self._journal = Journal()
-        self._reading = asyncio.Lock()
+        self._committing = asyncio.Lock()
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=job.bootstrap,
             group_id=job.group,
@@ -53,13 +57,15 @@ class Member:
         )
 
     async def run(self, orders: Orders, ordered: asyncio.Event) -> None:
-        self._consumer.subscribe([self._job.topic], listener=Listener(self._journal, self._reading))
+        self._consumer.subscribe(
+            [self._job.topic], listener=Listener(self._journal, self._committing)
+        )
         await self._consumer.start()
         pace = Pace(self._job.per_second)
         while not orders.is_over:
-            async with self._reading:
-                pace.spend(await self._take_some())
-                await self._commit(self._journal.tell_read())
+            pace.spend(await self._take_some())
+            # Read, told and sent without another await: nothing can be taken back in between.
+            await self._commit(self._journal.tell_read())
             try:
                 await asyncio.wait_for(ordered.wait(), max(0.001, pace.left()))
             except TimeoutError:
@@ -79,13 +85,12 @@ class Member:
     async def _commit(self, offsets: dict[int, int]) -> None:
         if not offsets:
             return
+        places = {
+            TopicPartition(self._job.topic, place): offset for place, offset in offsets.items()
+        }
         try:
-            await self._consumer.commit(
-                {
-                    TopicPartition(self._job.topic, place): offset
-                    for place, offset in offsets.items()
-                }
-            )
+            async with self._committing:
+                await self._consumer.commit(places)
         except KafkaError:
             # The group moved on meanwhile: somebody reads these records again.
             return
