@@ -200,14 +200,11 @@ def require_inactive(client: Groups, name: str) -> None:
             return
         raise
     if group.state is not GroupState.EMPTY:
-        raise KafkaFailure(
-            name="NON_EMPTY_GROUP",
-            message=f"group {name}: it is {group.state.value} with {len(group.members)} members,"
-            " and only a group without members can be reset",
-            value=f"group {name}",
-            kind=Kind.CONFLICT,
-            next_step=f"stop its consumers; `groups members {name}` lists them",
+        words = (
+            f"it is {group.state.value} with {len(group.members)} members,"
+            " and only a group without members can be reset"
         )
+        raise failure("NON_EMPTY_GROUP", f"group {name}", words)
 
 
 def places_of(

@@ -4,14 +4,13 @@ Every call has the connection's deadline and fails as `KafkaFailure`. Nothing he
 by asking for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import KafkaException, Node, TopicCollection, TopicPartition
+from confluent_kafka import Node, TopicCollection, TopicPartition
 from confluent_kafka import TopicPartitionInfo as ConfluentPartition
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -24,8 +23,9 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewPartitions
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
-from gateway.kafka.connection import Connection, Deadline, Reach, wait_for
-from gateway.kafka.errors import KafkaFailure, failure, from_exception
+from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import failure
 from gateway.kafka.values import (
     Config,
     ConfigEdit,
@@ -53,8 +53,6 @@ EDITS: Final = {
 }
 EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-# A connection that breaks just as a question is on its way is rare, twice in a row is trouble.
-READ_ATTEMPTS: Final = 3
 # A topic that Kafka and its tools keep for themselves begins so.
 INTERNAL_PREFIX: Final = "__"
 
@@ -64,18 +62,16 @@ class Admin:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._reach = Reach(connection.bootstrap)
-        try:
-            self._client = AdminClient(connection.settings(self._reach))
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, connection.bootstrap) from error
+        self._calls = AdminCalls(connection)
 
     def topics(self) -> list[TopicSummary]:
         """Return every topic, by name."""
         # The smallest question that there is: a cluster that is away fails it within a second.
         self.brokers()
-        metadata = self._read(
-            lambda deadline: self._call(lambda: self._client.list_topics(timeout=deadline.left()))
+        metadata = self._calls.read(
+            lambda deadline: self._calls.send(
+                lambda: self._calls.client.list_topics(timeout=deadline.left())
+            )
         )
         return [
             TopicSummary(
@@ -93,28 +89,30 @@ class Admin:
         """Return the ids of all brokers that the cluster names."""
 
         def ask(deadline: Deadline) -> DescribeClusterResult:
-            future = self._call(
-                lambda: self._client.describe_cluster(request_timeout=deadline.left())
+            future = self._calls.send(
+                lambda: self._calls.client.describe_cluster(request_timeout=deadline.left())
             )
             # Typed as a future of anything.
-            answer: DescribeClusterResult = self._wait(future, deadline, self._connection.bootstrap)
+            answer: DescribeClusterResult = self._calls.wait(
+                future, deadline, self._connection.bootstrap
+            )
             return answer
 
-        return sorted(node.id for node in self._read(ask).nodes)
+        return sorted(node.id for node in self._calls.read(ask).nodes)
 
     def describe(self, names: Iterable[str]) -> list[Topic]:
         """Return topics in the order asked for; the first that is missing is the failure."""
         wanted = list(names)
 
         def ask(deadline: Deadline) -> list[TopicDescription]:
-            futures = self._call(
-                lambda: self._client.describe_topics(
+            futures = self._calls.send(
+                lambda: self._calls.client.describe_topics(
                     TopicCollection(wanted), request_timeout=deadline.left()
                 )
             )
             return self._all(futures, deadline, "topic")
 
-        return [_topic(found) for found in self._read(ask)]
+        return [_topic(found) for found in self._calls.read(ask)]
 
     def create(self, topics: Sequence[NewTopic], *, is_dry_run: bool = False) -> None:
         asked = [
@@ -127,8 +125,8 @@ class Admin:
             for topic in topics
         ]
         deadline = self._connection.deadline()
-        futures = self._call(
-            lambda: self._client.create_topics(
+        futures = self._calls.send(
+            lambda: self._calls.client.create_topics(
                 asked, request_timeout=deadline.left(), validate_only=is_dry_run
             )
         )
@@ -136,8 +134,8 @@ class Admin:
 
     def delete(self, names: Sequence[str]) -> None:
         deadline = self._connection.deadline()
-        futures = self._call(
-            lambda: self._client.delete_topics(list(names), request_timeout=deadline.left())
+        futures = self._calls.send(
+            lambda: self._calls.client.delete_topics(list(names), request_timeout=deadline.left())
         )
         self._all(futures, deadline, "topic")
 
@@ -145,8 +143,8 @@ class Admin:
         """Let a topic have so many partitions in all."""
         asked = [NewPartitions(name, total)]
         deadline = self._connection.deadline()
-        futures = self._call(
-            lambda: self._client.create_partitions(
+        futures = self._calls.send(
+            lambda: self._calls.client.create_partitions(
                 asked, request_timeout=deadline.left(), validate_only=is_dry_run
             )
         )
@@ -159,12 +157,12 @@ class Admin:
         asked = [ConfigResource(RESOURCES[kind], name)]
 
         def ask(deadline: Deadline) -> list[dict[str, ConfigEntry]]:
-            futures = self._call(
-                lambda: self._client.describe_configs(asked, request_timeout=deadline.left())
+            futures = self._calls.send(
+                lambda: self._calls.client.describe_configs(asked, request_timeout=deadline.left())
             )
             return self._all(futures, deadline, kind.value)
 
-        [entries] = self._read(ask)
+        [entries] = self._calls.read(ask)
         return [_config(entries[key]) for key in sorted(entries)]
 
     def alter_configs(
@@ -184,8 +182,8 @@ class Admin:
         ]
         resource = ConfigResource(RESOURCES[kind], name, incremental_configs=entries)
         deadline = self._connection.deadline()
-        futures = self._call(
-            lambda: self._client.incremental_alter_configs(
+        futures = self._calls.send(
+            lambda: self._calls.client.incremental_alter_configs(
                 [resource], request_timeout=deadline.left(), validate_only=is_dry_run
             )
         )
@@ -219,17 +217,17 @@ class Admin:
         asked = {TopicPartition(topic, index): spec for index in partitions}
 
         def ask(deadline: Deadline) -> dict[int, int]:
-            futures = self._call(
-                lambda: self._client.list_offsets(asked, request_timeout=deadline.left())
+            futures = self._calls.send(
+                lambda: self._calls.client.list_offsets(asked, request_timeout=deadline.left())
             )
             return {
-                place.partition: self._wait(
+                place.partition: self._calls.wait(
                     future, deadline, f"topic {topic}, partition {place.partition}"
                 ).offset
                 for place, future in futures.items()
             }
 
-        return self._read(ask)
+        return self._calls.read(ask)
 
     def _require_broker(self, name: str) -> None:
         """Fail at once for a broker that does not exist; librdkafka would wait for it to come."""
@@ -240,35 +238,12 @@ class Admin:
                 "RESOURCE_NOT_FOUND", f"broker {name}", f"there is no such broker (known: {listed})"
             )
 
-    def _read(self, ask: Callable[[Deadline], T]) -> T:
-        """Ask, and again where the connection broke on the way: a question does no harm twice."""
-        deadline = self._connection.deadline()
-        for _ in range(READ_ATTEMPTS - 1):
-            try:
-                return ask(deadline)
-            except KafkaFailure as failed:
-                if failed.name != "BROKER_NOT_AVAILABLE" or self._reach.is_down():
-                    raise
-        return ask(deadline)
-
-    def _call(self, send: Callable[[], T]) -> T:
-        """Send a request; what confluent-kafka refuses to send fails here."""
-        try:
-            return send()
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, self._connection.bootstrap) from error
-
     def _all(self, futures: "Mapping[Any, Future[T]]", deadline: Deadline, kind: str) -> list[T]:
         """Return all answers, or the first failure; the keys name what of a kind each is about."""
         return [
-            self._wait(future, deadline, f"{kind} {getattr(key, 'name', key)}")
+            self._calls.wait(future, deadline, f"{kind} {getattr(key, 'name', key)}")
             for key, future in futures.items()
         ]
-
-    def _wait(self, future: "Future[T]", deadline: Deadline, value: str) -> T:
-        return wait_for(
-            future, client=self._client, reach=self._reach, deadline=deadline, value=value
-        )
 
 
 def _topic(found: TopicDescription) -> Topic:

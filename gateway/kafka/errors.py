@@ -105,6 +105,13 @@ LOCAL_NAMES: Final[dict[int, str]] = {
     KafkaError._INVALID_ARG: "INVALID_REQUEST",  # noqa: SLF001 - as above
 }
 
+# A group answers a commit from outside with one of three names, by what its members are at.
+READING: Final = Advice(
+    kind=Kind.CONFLICT,
+    sentence="the group has members that read at the moment",
+    next_step="stop its consumers and try again; its members are listed by `groups members`",
+)
+
 ADVICE: Final[dict[str, Advice]] = {
     "UNKNOWN_TOPIC_OR_PARTITION": Advice(
         kind=Kind.NOT_FOUND,
@@ -121,6 +128,24 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "GROUP_ID_NOT_FOUND": Advice(
         kind=Kind.NOT_FOUND, next_step="check the name; a list shows what exists"
+    ),
+    "NON_EMPTY_GROUP": READING,
+    "UNKNOWN_MEMBER_ID": READING,
+    "REBALANCE_IN_PROGRESS": READING,
+    "GROUP_SUBSCRIBED_TO_TOPIC": Advice(
+        kind=Kind.CONFLICT,
+        sentence="the group has members that read this topic",
+        next_step="stop the consumers that are subscribed to it and try again",
+    ),
+    "COORDINATOR_NOT_AVAILABLE": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="no broker coordinates the group at the moment",
+        next_step="see which brokers are up, and try again",
+    ),
+    "COORDINATOR_LOAD_IN_PROGRESS": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="the group's coordinator is still reading what is stored",
+        next_step="try again in a moment",
     ),
     "TOPIC_ALREADY_EXISTS": Advice(
         kind=Kind.CONFLICT,
@@ -165,6 +190,10 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "TOPIC_AUTHORIZATION_FAILED": Advice(
         sentence="you may not do this with the topic",
+        next_step="ask whoever administers the cluster for the right",
+    ),
+    "GROUP_AUTHORIZATION_FAILED": Advice(
+        sentence="you may not do this with the group",
         next_step="ask whoever administers the cluster for the right",
     ),
     "CLUSTER_AUTHORIZATION_FAILED": Advice(

@@ -4,9 +4,8 @@ Joins no group. Every call has the connection's deadline and fails as `KafkaFail
 does not exist has no offsets, which is no failure; whoever needs to know describes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -28,14 +27,7 @@ from confluent_kafka.admin import (
 
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
-from gateway.kafka.errors import (
-    Advice,
-    KafkaFailure,
-    Kind,
-    failure,
-    from_exception,
-    translated,
-)
+from gateway.kafka.errors import failure, from_exception, translated
 from gateway.kafka.offset_deletion import delete_offsets
 from gateway.kafka.values import (
     Group,
@@ -63,36 +55,6 @@ TYPES: Final[Mapping[Enum, GroupType]] = {
     ConsumerGroupType.CLASSIC: GroupType.CLASSIC,
     ConsumerGroupType.CONSUMER: GroupType.CONSUMER,
 }
-# An active group answers a commit from outside with one of three names, by its state.
-ACTIVE: Final = Advice(
-    kind=Kind.CONFLICT,
-    sentence="the group has members that read at the moment",
-    next_step="stop its consumers and try again; its members are listed by `groups members`",
-)
-ADVICE: Final[Mapping[str, Advice]] = {
-    "NON_EMPTY_GROUP": ACTIVE,
-    "UNKNOWN_MEMBER_ID": ACTIVE,
-    "REBALANCE_IN_PROGRESS": ACTIVE,
-    "GROUP_SUBSCRIBED_TO_TOPIC": Advice(
-        kind=Kind.CONFLICT,
-        sentence="the group has members that read this topic",
-        next_step="stop the consumers that are subscribed to it and try again",
-    ),
-    "COORDINATOR_NOT_AVAILABLE": Advice(
-        kind=Kind.TIMEOUT,
-        sentence="no broker coordinates the group at the moment",
-        next_step="see which brokers are up, and try again",
-    ),
-    "COORDINATOR_LOAD_IN_PROGRESS": Advice(
-        kind=Kind.TIMEOUT,
-        sentence="the group's coordinator is still reading what is stored",
-        next_step="try again in a moment",
-    ),
-    "GROUP_AUTHORIZATION_FAILED": Advice(
-        sentence="you may not do this with the group",
-        next_step="ask whoever administers the cluster for the right",
-    ),
-}
 
 
 class Groups:
@@ -111,7 +73,7 @@ class Groups:
         listed = self._listed(wanted, {kind for kind, ours in TYPES.items() if ours in set(types)})
         for error in listed.errors or []:
             # A list without the groups of one broker would pass for all of them.
-            raise _advised(from_exception(_raised(error), self._connection.bootstrap))
+            raise from_exception(_raised(error), self._connection.bootstrap)
         return sorted(
             (
                 GroupSummary(
@@ -143,8 +105,7 @@ class Groups:
                 for name, future in futures.items()
             ]
 
-        with _advice():
-            found = self._calls.read(ask)
+        found = self._calls.read(ask)
         return [_group(name, group) for name, group in zip(wanted, found, strict=True)]
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
@@ -154,8 +115,7 @@ class Groups:
         found: dict[str, dict[Place, int]] = {}
         while left:
             window, left = left[:WINDOW], left[WINDOW:]
-            with _advice():
-                found |= self._calls.read(partial(self._ask, window))
+            found |= self._calls.read(partial(self._ask, window))
         return found
 
     def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
@@ -167,37 +127,34 @@ class Groups:
         ]
         value = f"group {name}"
         deadline = self._connection.deadline()
-        with _advice():
-            futures = self._calls.send(
-                lambda: self._calls.client.alter_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(name, places)], request_timeout=deadline.left()
-                ),
-                value,
-            )
-            [future] = futures.values()
-            done = self._calls.wait(future, deadline, value).topic_partitions or []
-            for place in done:
-                if place.error is not None:
-                    raise translated(place.error, f"{value}, {_place(place)}")
+        futures = self._calls.send(
+            lambda: self._calls.client.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(name, places)], request_timeout=deadline.left()
+            ),
+            value,
+        )
+        [future] = futures.values()
+        done = self._calls.wait(future, deadline, value).topic_partitions or []
+        for place in done:
+            if place.error is not None:
+                raise translated(place.error, f"{value}, {_place(place)}")
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete groups without members, with all that they have committed."""
         self._require_service()
         deadline = self._connection.deadline()
-        with _advice():
-            futures = self._calls.send(
-                lambda: self._calls.client.delete_consumer_groups(
-                    list(dict.fromkeys(names)), request_timeout=deadline.left()
-                )
+        futures = self._calls.send(
+            lambda: self._calls.client.delete_consumer_groups(
+                list(dict.fromkeys(names)), request_timeout=deadline.left()
             )
-            for name, future in futures.items():
-                self._calls.wait(future, deadline, f"group {name}")
+        )
+        for name, future in futures.items():
+            self._calls.wait(future, deadline, f"group {name}")
 
     def delete_offsets(self, name: str, places: Iterable[Place]) -> None:
         """Delete what is committed for places of topics that no member reads."""
         self._require_service()
-        with _advice():
-            delete_offsets(self._connection, name, sorted(set(places)))
+        delete_offsets(self._connection, name, sorted(set(places)))
 
     def _ask(self, names: Sequence[str], deadline: Deadline) -> dict[str, dict[Place, int]]:
         # One group to a request is all that the library sends; requests may be many.
@@ -242,8 +199,7 @@ class Groups:
             )
             return listed
 
-        with _advice():
-            listed = self._calls.read(ask)
+        listed = self._calls.read(ask)
         for error in listed.errors or []:
             told = from_exception(_raised(error), self._connection.bootstrap)
             if told.name == "UNSUPPORTED_VERSION" and not types:
@@ -266,28 +222,6 @@ class Groups:
 def _raised(error: object) -> KafkaException:
     """Return an error as an exception; the library is typed as if it always were one."""
     return error if isinstance(error, KafkaException) else KafkaException(error)
-
-
-@contextmanager
-def _advice() -> Iterator[None]:
-    """Let failures say what they mean for a group."""
-    try:
-        yield
-    except KafkaFailure as failed:
-        raise _advised(failed) from failed
-
-
-def _advised(failed: KafkaFailure) -> KafkaFailure:
-    advice = ADVICE.get(failed.name)
-    if advice is None:
-        return failed
-    return KafkaFailure(
-        name=failed.name,
-        message=f"{failed.value}: {advice.sentence}",
-        value=failed.value,
-        kind=advice.kind,
-        next_step=advice.next_step,
-    )
 
 
 def _group(name: str, found: ConsumerGroupDescription) -> Group:

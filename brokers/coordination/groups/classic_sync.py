@@ -4,7 +4,7 @@ Pure. The leader's sync is the only one that writes: once its assignment is safe
 wait for it are answered. Of a commit only the right to make it is looked at here.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from brokers.coordination.groups.classic import (
     ClassicGroup,
@@ -19,9 +19,6 @@ from brokers.coordination.shard import PARKED, Outcome, SetTimer, Ticket, TimerK
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from brokers.protocol.messages.sync_group import SyncGroupRequest
-
-# The generation of a commit by nobody: a consumer without a group, or an administrator.
-NO_GENERATION: Final = -1
 
 
 def sync(
