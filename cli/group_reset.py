@@ -200,10 +200,8 @@ def require_inactive(client: Groups, name: str) -> None:
             return
         raise
     if group.state is not GroupState.EMPTY:
-        words = (
-            f"it is {group.state.value} with {len(group.members)} members,"
-            " and only a group without members can be reset"
-        )
+        members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
+        words = f"it is {group.state.value} with {members}, and only one without can be reset"
         raise failure("NON_EMPTY_GROUP", f"group {name}", words)
 
 
