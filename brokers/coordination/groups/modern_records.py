@@ -48,7 +48,6 @@ from brokers.coordination.groups.records import (
 )
 from brokers.coordination.groups.values import TopicPartitions, Who
 from brokers.coordination.shard import Record
-from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.schema import Message
 
 CHANGES: Final = (
@@ -170,19 +169,18 @@ def _read_stand(value: ConsumerGroupCurrentMemberAssignmentValue) -> Stand:
 
 
 def _read_given(topics: list[CurrentTopicPartitions], member_epoch: int) -> Given:
-    """Older brokers wrote no epochs of partitions; then the member's own stands in for them."""
+    """Older brokers wrote no epochs of partitions; then the member's own stands in for them.
+
+    So it does where there are more or fewer epochs than partitions. A member that is away has no
+    epoch of its own: what is kept for it is as old as can be.
+    """
     given: dict[bytes, Mapping[int, int]] = {}
     for topic in topics:
         epochs = topic.assignment_epochs
-        if epochs is None:
-            given[topic.topic_id] = dict.fromkeys(topic.partitions, member_epoch)
-        elif len(epochs) == len(topic.partitions):
-            given[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
+        if epochs is None or len(epochs) != len(topic.partitions):
+            given[topic.topic_id] = dict.fromkeys(topic.partitions, max(member_epoch, 0))
         else:
-            raise KafkaError(
-                ErrorCode.CORRUPT_MESSAGE,
-                f"{len(topic.partitions)} partitions have {len(epochs)} epochs",
-            )
+            given[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
     return given
 
 

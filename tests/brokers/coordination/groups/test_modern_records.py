@@ -29,7 +29,6 @@ from brokers.coordination.groups.records import (
     record_of,
 )
 from brokers.coordination.shard import Record
-from brokers.protocol.errors import ErrorCode, KafkaError
 from tests.brokers.coordination.groups.consumers import WHO
 
 TOPIC = b"t" * 16
@@ -81,10 +80,10 @@ def test_a_change_comes_back_from_its_bytes(change: Change) -> None:
     assert change_of(key, record) is change
 
 
-def stands(topic: CurrentTopicPartitions) -> Change | None:
+def stands(topic: CurrentTopicPartitions, *, member_epoch: int = 8) -> Change | None:
     key = CurrentMemberKey("g", "m")
     value = ConsumerGroupCurrentMemberAssignmentValue(
-        member_epoch=8, state=5, assigned_partitions=[topic]
+        member_epoch=member_epoch, state=5, assigned_partitions=[topic]
     )
     return change_of(key, record_of(key, value))
 
@@ -98,11 +97,18 @@ def test_without_epochs_of_partitions_the_member_has_its_own_for_all() -> None:
     assert change.stand.state is MemberState.UNKNOWN
 
 
-def test_epochs_that_do_not_fit_the_partitions_are_corrupt() -> None:
-    with pytest.raises(KafkaError, match="2 partitions have 1 epochs") as refused:
-        stands(CurrentTopicPartitions(topic_id=TOPIC, partitions=[1, 2], assignment_epochs=[1]))
+@pytest.mark.parametrize("epochs", [[], [1], [1, 2, 3]])
+@pytest.mark.parametrize(("member_epoch", "expected"), [(8, 8), (-2, 0)])
+def test_epochs_that_do_not_fit_the_partitions_are_the_members(
+    epochs: list[int], member_epoch: int, expected: int
+) -> None:
+    topic = CurrentTopicPartitions(topic_id=TOPIC, partitions=[1, 2], assignment_epochs=epochs)
 
-    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+    change = stands(topic, member_epoch=member_epoch)
+
+    assert isinstance(change, MemberStands)
+    assert change.stand is not None
+    assert change.stand.assigned == {TOPIC: {1: expected, 2: expected}}
 
 
 def test_what_an_older_kafka_said_of_topics_is_only_noticed() -> None:
