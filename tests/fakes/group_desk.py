@@ -19,6 +19,7 @@ from brokers.coordination.shard import (
     NOBODY,
     PARKED,
     CancelTimer,
+    Job,
     Operation,
     Outcome,
     Record,
@@ -39,6 +40,7 @@ class GroupDesk:
     timers: dict[TimerKey, int] = field(default_factory=dict)
     answers: dict[int, Any] = field(default_factory=dict)
     parked: set[int] = field(default_factory=set)
+    jobs: list[Job[GroupShard]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._ids = (f"id{number}" for number in count(1))
@@ -74,6 +76,8 @@ class GroupDesk:
             self.shard.apply(soft)
         for timer in outcome.timers:
             if isinstance(timer, SetTimer):
+                if timer.only_if_absent and timer.key in self.timers:
+                    continue
                 self.timers[timer.key] = self.clock.now_ms() + timer.after_ms
             else:
                 assert isinstance(timer, CancelTimer)
@@ -82,9 +86,18 @@ class GroupDesk:
             self.parked.add(ticket)
         elif ticket != NOBODY:
             self.answers[ticket] = outcome.response
+        self.jobs += outcome.jobs
         for reply in outcome.replies:
             self.parked.remove(reply.ticket)
             self.answers[reply.ticket] = reply.answer
+
+    def run_jobs(self) -> None:
+        """Does the work that was asked for, and takes up what it found."""
+        while self.jobs:
+            job = self.jobs.pop()
+            for _ in job.steps():
+                pass
+            self.do(job.done())
 
     def pass_time(self, milliseconds: int) -> None:
         """Lets time pass, and timers fire when they are due."""

@@ -35,7 +35,7 @@ from brokers.protocol.messages.join_group import JoinGroupRequest
 
 # From this version on a newcomer is sent back for its id first: one that loses the answer does not
 # leave a member behind that nobody is.
-_KNOWS_IDS: Final = 4
+KNOWS_IDS: Final = 4
 # From this version on a leader can be told to leave the assignment as it is.
 _SKIPS_ASSIGNMENT: Final = 9
 
@@ -74,10 +74,10 @@ def join(
         if request.member_id:
             return _refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
         group = ClassicGroup(group_id=request.group_id)
-    wrong = _excess(request)
+    wrong = excess_of(request)
     if wrong is not None:
         return _refused(wrong, request.member_id)
-    ways = _ways(request)
+    ways = ways_of(request)
     event = _event(group, joining, ways, settings)
     edge = edge_of(group.state, event)
     draft = Draft(group, settings=settings, now_ms=now_ms)
@@ -107,7 +107,7 @@ def join(
     return draft.outcome(PARKED, joining.ticket)
 
 
-def _excess(request: JoinGroupRequest) -> ErrorCode | None:
+def excess_of(request: JoinGroupRequest) -> ErrorCode | None:
     """Return the error of a join that brings more than one member may."""
     if len(request.protocols) > MAX_PROTOCOLS:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -118,7 +118,7 @@ def _excess(request: JoinGroupRequest) -> ErrorCode | None:
     return ErrorCode.INVALID_REQUEST if size > MAX_MEMBER_METADATA_BYTES else None
 
 
-def _ways(request: JoinGroupRequest) -> tuple[Way, ...]:
+def ways_of(request: JoinGroupRequest) -> tuple[Way, ...]:
     """What it can assign by, each name once."""
     ways: dict[str, Way] = {}
     for protocol in request.protocols:
@@ -134,7 +134,7 @@ def _newcomer(joining: Joining, member_id: str, ways: tuple[Way, ...]) -> Classi
         client_id=joining.who.client_id,
         client_host=joining.who.host,
         session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=_rebalance_timeout_ms(request),
+        rebalance_timeout_ms=rebalance_timeout_of(request),
         ways=ways,
     )
 
@@ -148,12 +148,12 @@ def _again(
         known,
         member_id=member_id,
         session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=_rebalance_timeout_ms(request),
+        rebalance_timeout_ms=rebalance_timeout_of(request),
         ways=ways,
     )
 
 
-def _rebalance_timeout_ms(request: JoinGroupRequest) -> int:
+def rebalance_timeout_of(request: JoinGroupRequest) -> int:
     if request.rebalance_timeout_ms >= 0:
         return request.rebalance_timeout_ms
     return request.session_timeout_ms
@@ -187,7 +187,7 @@ def _event(
 def _event_of_newcomer(group: ClassicGroup, joining: Joining, ways: tuple[Way, ...]) -> Event:
     instance_id = joining.request.group_instance_id
     if instance_id is None:
-        knows_ids = joining.version >= _KNOWS_IDS
+        knows_ids = joining.version >= KNOWS_IDS
         return Event.JOIN_WITHOUT_ID if knows_ids else Event.JOIN_NEWCOMER
     if instance_id not in group.static_ids:
         return Event.JOIN_NEWCOMER

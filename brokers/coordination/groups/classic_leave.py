@@ -29,7 +29,7 @@ def leave(
 ) -> Outcome[Any]:
     if group is None:
         error = ErrorCode.UNKNOWN_MEMBER_ID
-        return Outcome(response=_answer([(identity, error) for identity in identities]))
+        return Outcome(response=answer_of([(identity, error) for identity in identities]))
     draft = Draft(group, settings=settings, now_ms=now_ms)
     results: list[tuple[MemberIdentity, ErrorCode]] = []
     moving: Event | None = None
@@ -45,9 +45,9 @@ def leave(
         else:
             draft.remove((member_id,))
     if moving is None:
-        return Outcome(response=_answer(results))
+        return Outcome(response=answer_of(results))
     draft.follow(edge_of(group.state, moving))
-    return draft.outcome(_answer(results))
+    return draft.outcome(answer_of(results))
 
 
 def _event(group: ClassicGroup, identity: MemberIdentity) -> tuple[Event, str]:
@@ -69,7 +69,7 @@ def _event(group: ClassicGroup, identity: MemberIdentity) -> tuple[Event, str]:
     return wrong or Event.LEAVE_MEMBER, member_id
 
 
-def _answer(results: Sequence[tuple[MemberIdentity, ErrorCode]]) -> LeaveGroupResponse:
+def answer_of(results: Sequence[tuple[MemberIdentity, ErrorCode]]) -> LeaveGroupResponse:
     return LeaveGroupResponse(
         members=[
             MemberResponse(

@@ -1,20 +1,18 @@
 """What members of classic groups ask for, as operations of a shard.
 
 Finds the group that a request is about and hands it on. A group of the consumer protocol without
-members gives way to a classic one; members of both protocols in one group are refused for now.
+members gives way to a classic one; one with members takes in classic ones.
 """
 
 from collections.abc import Sequence
 
-from brokers.coordination.groups import classic_join, classic_leave, classic_sync
-from brokers.coordination.groups.classic import ClassicGroup, join_refused, sync_refused
+from brokers.coordination.groups import classic_join, classic_leave, classic_sync, modern_classic
 from brokers.coordination.groups.classic_join import Joining, member_id_of
 from brokers.coordination.groups.modern import ConsumerGroup
 from brokers.coordination.groups.offset_expiry import group_gone
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.values import Who
 from brokers.coordination.shard import Claim, Operation, Outcome, Ticket
-from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.heartbeat import HeartbeatRequest
 from brokers.protocol.messages.join_group import JoinGroupRequest
 from brokers.protocol.messages.leave_group import MemberIdentity
@@ -25,11 +23,6 @@ def join(request: JoinGroupRequest, version: int, who: Who) -> Operation[GroupSh
     def run(shard: GroupShard, now_ms: int, ticket: Ticket) -> Outcome[GroupShard]:
         group = shard.group(request.group_id)
         old: ConsumerGroup | None = None
-        if isinstance(group, ConsumerGroup):
-            if group.members:
-                error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-                return Outcome(response=join_refused(error, request.member_id))
-            old, group = group, None
         joining = Joining(
             request=request,
             version=version,
@@ -37,6 +30,13 @@ def join(request: JoinGroupRequest, version: int, who: Who) -> Operation[GroupSh
             ticket=ticket,
             new_id=lambda: member_id_of(request, who, shard.new_id()),
         )
+        if isinstance(group, ConsumerGroup):
+            if group.members:
+                mixed: Outcome[GroupShard] = modern_classic.join(
+                    group, joining, shard.place(), now_ms
+                )
+                return mixed
+            old, group = group, None
         outcome: Outcome[GroupShard] = classic_join.join(
             group, joining, settings=shard.settings, now_ms=now_ms
         )
@@ -57,7 +57,8 @@ def sync(request: SyncGroupRequest) -> Operation[GroupShard]:
     def run(shard: GroupShard, now_ms: int, ticket: Ticket) -> Outcome[GroupShard]:
         group = shard.group(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return Outcome(response=sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+            mixed: Outcome[GroupShard] = modern_classic.sync(group, request, shard.place(), now_ms)
+            return mixed
         outcome: Outcome[GroupShard] = classic_sync.sync(
             group, request, ticket=ticket, settings=shard.settings, now_ms=now_ms
         )
@@ -67,10 +68,14 @@ def sync(request: SyncGroupRequest) -> Operation[GroupShard]:
 
 
 def heartbeat(request: HeartbeatRequest) -> Operation[GroupShard]:
-    def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
-        outcome: Outcome[GroupShard] = classic_sync.heartbeat(
-            _classic(shard, request.group_id), request
-        )
+    def run(shard: GroupShard, now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
+        group = shard.group(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            mixed: Outcome[GroupShard] = modern_classic.heartbeat(
+                group, request, shard.place(), now_ms
+            )
+            return mixed
+        outcome: Outcome[GroupShard] = classic_sync.heartbeat(group, request)
         return outcome
 
     return Operation(name="Heartbeat", subject=request.group_id, claim=Claim.NONE, run=run)
@@ -78,15 +83,15 @@ def heartbeat(request: HeartbeatRequest) -> Operation[GroupShard]:
 
 def leave(group_id: str, identities: Sequence[MemberIdentity]) -> Operation[GroupShard]:
     def run(shard: GroupShard, now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
+        group = shard.group(group_id)
+        if isinstance(group, ConsumerGroup):
+            mixed: Outcome[GroupShard] = modern_classic.leave(
+                group, identities, shard.place(), now_ms
+            )
+            return mixed
         outcome: Outcome[GroupShard] = classic_leave.leave(
-            _classic(shard, group_id), identities, settings=shard.settings, now_ms=now_ms
+            group, identities, settings=shard.settings, now_ms=now_ms
         )
         return outcome
 
     return Operation(name="LeaveGroup", subject=group_id, claim=Claim.EXCLUSIVE, run=run)
-
-
-def _classic(shard: GroupShard, group_id: str) -> ClassicGroup | None:
-    """To members of a classic group one of the other protocol is none."""
-    group = shard.group(group_id)
-    return group if isinstance(group, ClassicGroup) else None

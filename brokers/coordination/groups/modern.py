@@ -120,7 +120,9 @@ class ConsumerGroup:
     regex_counts: Mapping[str, int] = field(default_factory=_nothing)  # members with a regex
     assignor_votes: Mapping[str, int] = field(default_factory=_nothing)
     owners: Mapping[bytes, Mapping[int, str]] = field(default_factory=_nothing)
+    # Of the members that speak the classic protocol: how many, and how many list each protocol.
     classic_count: int = 0
+    supporters: Mapping[str, int] = field(default_factory=_nothing)
 
     # The cluster has changed a topic of the group since the hash was made. In no record.
     is_metadata_stale: bool = field(default=False, compare=False)

@@ -191,6 +191,7 @@ class Draft:
         self._names = _Draftable(group.name_counts)
         self._regex_counts = _Draftable(group.regex_counts)
         self._votes = _Draftable(group.assignor_votes)
+        self._supporters = _Draftable(group.supporters)
         self._owners = _Draftable(group.owners)
         # Topics whose owners this draft has copied already.
         self._own_owners: dict[bytes, dict[int, str]] = {}
@@ -207,6 +208,7 @@ class Draft:
             name_counts=self._names.freeze(),
             regex_counts=self._regex_counts.freeze(),
             assignor_votes=self._votes.freeze(),
+            supporters=self._supporters.freeze(),
             owners=self._owners.freeze(),
         )
         return self._group
@@ -338,6 +340,9 @@ class Draft:
                 self._regex_counts.count(member.regex, by)
             if member.assignor and (other is None or other.assignor != member.assignor):
                 self._votes.count(member.assignor, by)
+            if member.classic and (other is None or other.classic != member.classic):
+                for name in {name for name, _metadata in member.classic.protocols}:
+                    self._supporters.count(name, by)
         difference = _is_classic(new) - _is_classic(old)
         if difference:
             count = self._group.classic_count + difference

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from brokers.cluster.image import ClusterImage
 from brokers.coordination.groups.changes import GroupBecame
-from brokers.coordination.groups.modern import ConsumerGroup, ConsumerMember
+from brokers.coordination.groups.modern import NO_PARTITIONS, ConsumerGroup, ConsumerMember
 from brokers.coordination.groups.modern_changes import (
     Change,
     Draft,
@@ -21,6 +21,8 @@ from brokers.coordination.groups.modern_changes import (
     OldMetadata,
     RegexResolved,
     Write,
+    said_by,
+    stand_of,
 )
 from brokers.coordination.groups.settings import GroupSettings
 from brokers.coordination.groups.target import metadata_hash
@@ -37,6 +39,11 @@ from brokers.coordination.shard import (
 
 SESSION: Final = "session"
 REBALANCE: Final = "rebalance"
+# Of members that speak the classic protocol: for the join, and then the sync, that are due.
+CLASSIC_JOIN: Final = "classic_join"
+CLASSIC_SYNC: Final = "classic_sync"
+# What no classic group has; sessions go on where a group changes its protocol.
+MODERN_TIMERS: Final = (REBALANCE, CLASSIC_JOIN, CLASSIC_SYNC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +56,7 @@ class Place:
 
     settings: GroupSettings
     image: ClusterImage
+    topics_version: int  # of the cluster, when a topic was created last
     write: Write
     new_id: Callable[[], str]
     resolved: Callable[[str, Mapping[str, frozenset[str]], int], Operation[Any]]
@@ -64,6 +72,10 @@ class Step:
         self.group = group
         self.timers: list[Timer] = []
         self.jobs: list[Job[Any]] = []
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(self._records)
 
     def add(self, *changes: Change) -> ConsumerGroup:
         """Takes in changes, and returns the group as it is with them."""
@@ -86,6 +98,22 @@ class Step:
             self.timers += cancelled(self.group.id, member.id)
         self.drop_regexes(*(member.regex for member in members))
 
+    def exchange(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
+        """Puts a newcomer in the place of a static member, with what that one had."""
+        group = self.group
+        member = replace(old, id=member_id, epoch=0, previous_epoch=0)
+        target = group.targets.get(old.id, NO_PARTITIONS)
+        self.timers += cancelled(group.id, old.id)
+        self.add(
+            MemberStands(old.id, None),
+            MemberTarget(old.id, None),
+            MemberSaid(old.id, None),
+            said_by(member),
+            MemberTarget(member_id, target),
+            stand_of(member),
+        )
+        return self.group.members[member_id]
+
     def drop_regexes(self, *regexes: str) -> None:
         """Forgets those of the expressions that nobody is subscribed to any more."""
         for regex in dict.fromkeys(regexes):
@@ -107,7 +135,7 @@ class Step:
         image = self._place.image
         became = () if self.group is before else (GroupBecame(self.group.id, self.group, image),)
         return Outcome(
-            records=tuple(self._records),
+            records=self.records,
             soft=became,
             timers=tuple(self.timers),
             response=response,
@@ -115,11 +143,10 @@ class Step:
         )
 
 
-def cancelled(group_id: str, member_id: str) -> tuple[Timer, Timer]:
-    return (
-        CancelTimer(TimerKey(SESSION, group_id, member_id)),
-        CancelTimer(TimerKey(REBALANCE, group_id, member_id)),
-    )
+def cancelled(group_id: str, member_id: str) -> tuple[Timer, ...]:
+    """All that may be set for a member of either protocol."""
+    kinds = (SESSION, *MODERN_TIMERS)
+    return tuple(CancelTimer(TimerKey(kind, group_id, member_id)) for kind in kinds)
 
 
 def as_stale(group: ConsumerGroup) -> Outcome[Any]:

@@ -5,6 +5,7 @@ nothing to learn is answered by `steady`, which writes nothing; all else goes th
 whose rules come in Kafka's order, since the order decides which error a client sees.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -20,20 +21,18 @@ from brokers.coordination.groups.modern import (
     topic_names_of,
 )
 from brokers.coordination.groups.modern_changes import (
-    MemberSaid,
-    MemberStands,
-    MemberTarget,
     RegexResolved,
     TargetEpoch,
     said_by,
     stand_of,
 )
 from brokers.coordination.groups.modern_desk import (
+    CLASSIC_JOIN,
+    CLASSIC_SYNC,
     REBALANCE,
     SESSION,
     Place,
     Step,
-    cancelled,
 )
 from brokers.coordination.groups.modern_leave import (
     member_of_instance,
@@ -47,7 +46,7 @@ from brokers.coordination.groups.reconcile import (
     reconcile,
 )
 from brokers.coordination.groups.regex import Resolution, compile_checked
-from brokers.coordination.groups.settings import MAX_MEMBERS, MAX_REGEXES
+from brokers.coordination.groups.settings import MAX_MEMBERS, MAX_REGEXES, GroupSettings
 from brokers.coordination.groups.target import new_targets
 from brokers.coordination.groups.values import TopicPartitions, Who
 from brokers.coordination.shard import CancelTimer, Job, Outcome, SetTimer, TimerKey
@@ -120,13 +119,7 @@ def heartbeat(
     owned = owned_by(request)
     member = _subscribed(step, request, owned, place)
     told = _told(member, request, who)
-    is_new = member.id not in step.group.members
-    has_new_regex = _take_words(step, member, told, is_new=is_new)
-    is_bump_due = step.group.epoch == 0 or told.names != member.names or has_new_regex
-    if _is_refresh_due(step.group, place, now_ms):
-        step.jobs.append(_refresh(step.group, place))
-    if is_bump_due or step.group.is_metadata_stale:
-        step.bump(is_needed=is_bump_due)
+    take_up(step, member, told, place, now_ms)
     assign_if_due(step, place, now_ms)
     reconciled = reconcile_member(step, step.group.members[told.id], owned, place)
     step.timers.append(_session(step.group.id, told.id, place))
@@ -145,6 +138,26 @@ def heartbeat(
         assignment=_assignment(reconciled) if is_told else None,
     )
     return step.outcome(group, response)
+
+
+def take_up(
+    step: Step, member: ConsumerMember, told: ConsumerMember, place: Place, now_ms: int
+) -> bool:
+    """Writes down what a member says now; a new epoch of the group follows where it matters.
+
+    Returns whether the member has subscribed to something else.
+    """
+    is_new = member.id not in step.group.members
+    has_new_regex = _take_words(step, member, told, is_new=is_new)
+    has_changed = told.names != member.names or has_new_regex
+    if member.classic != told.classic:
+        step.timers += _times_over(step.group.id, told)
+    is_bump_due = step.group.epoch == 0 or has_changed
+    if _is_refresh_due(step.group, place, now_ms):
+        step.jobs.append(_refresh(step.group, place))
+    if is_bump_due or step.group.is_metadata_stale:
+        step.bump(is_needed=is_bump_due)
+    return has_changed
 
 
 def regexes_resolved(
@@ -175,13 +188,17 @@ def assign_if_due(step: Step, place: Place, now_ms: int) -> None:
     Members come in crowds: with a pause between assignments, a crowd costs a few of them.
     """
     group = step.group
+    if is_assignment_due(group, place, now_ms):
+        step.add(*new_targets(group, place.image), TargetEpoch(group.epoch, now_ms))
+
+
+def is_assignment_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
+    """Tell whether the group has moved on since its last assignment, and may have another one."""
     if group.epoch <= group.assignment_epoch:
-        return
+        return False
     since_ms = now_ms - group.assignment_ms
     # A clock that was set back must not hold the group for long.
-    if group.assignment_ms and 0 <= since_ms < place.settings.assignment_interval_ms:
-        return
-    step.add(*new_targets(group, place.image), TargetEpoch(group.epoch, now_ms))
+    return not (group.assignment_ms and 0 <= since_ms < place.settings.assignment_interval_ms)
 
 
 def reconcile_member(
@@ -203,6 +220,8 @@ def reconcile_member(
     if reconciled is member:
         return member
     step.add(stand_of(reconciled))
+    if reconciled.classic is not None:
+        return reconciled  # which has other times to keep
     timer = TimerKey(REBALANCE, group.id, member.id)
     if reconciled.state is MemberState.UNREVOKED_PARTITIONS:
         step.timers.append(SetTimer(timer, max(reconciled.rebalance_timeout_ms, 0)))
@@ -247,12 +266,21 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: TopicPartitions | Non
 
 
 def _check_room(group: ConsumerGroup, member_id: str, place: Place) -> None:
-    limit = min(place.settings.consumer_max_size, MAX_MEMBERS)
-    if len(group.members) >= limit and member_id not in group.members:
+    if is_full(group, member_id, place.settings):
+        limit = _limit(place.settings)
         raise KafkaError(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"group {group.id!r} has {len(group.members)} members, and {limit} are allowed",
         )
+
+
+def is_full(group: ConsumerGroup, member_id: str, settings: GroupSettings) -> bool:
+    """Tell whether there is no room for the member, unless it is one already."""
+    return len(group.members) >= _limit(settings) and member_id not in group.members
+
+
+def _limit(settings: GroupSettings) -> int:
+    return min(settings.consumer_max_size, MAX_MEMBERS)
 
 
 def _subscribed(
@@ -290,18 +318,7 @@ def _joined_static(step: Step, instance_id: str, member_id: str) -> ConsumerMemb
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"static member {instance_id!r} is still in use by {known!r}",
         )
-    member = replace(old, id=member_id, epoch=0, previous_epoch=0)
-    target = group.targets.get(known, NO_PARTITIONS)
-    step.timers += cancelled(group.id, known)
-    step.add(
-        MemberStands(known, None),
-        MemberTarget(known, None),
-        MemberSaid(known, None),
-        said_by(member),
-        MemberTarget(member_id, target),
-        stand_of(member),
-    )
-    return step.group.members[member_id]
+    return step.exchange(old, member_id)
 
 
 def _told(
@@ -356,7 +373,7 @@ def _is_refresh_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
     return (
         len(group.regexes) < len(group.regex_counts)
         or since_ms >= place.settings.regex_refresh_interval_ms
-        or place.image.version > min(regex.version for regex in group.regexes.values())
+        or place.topics_version > min(regex.version for regex in group.regexes.values())
     )
 
 
@@ -368,6 +385,12 @@ def _refresh(group: ConsumerGroup, place: Place) -> Job[Any]:
         steps=resolution.steps,
         done=partial(place.resolved, group.id, resolution.found, image.version),
     )
+
+
+def _times_over(group_id: str, told: ConsumerMember) -> Iterator[CancelTimer]:
+    """The times that a member has to keep in the other protocol, which it does not speak now."""
+    kinds = (CLASSIC_JOIN, CLASSIC_SYNC) if told.classic is None else (REBALANCE,)
+    return (CancelTimer(TimerKey(kind, group_id, told.id)) for kind in kinds)
 
 
 def _session(group_id: str, member_id: str, place: Place) -> SetTimer:

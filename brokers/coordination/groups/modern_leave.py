@@ -1,13 +1,15 @@
 """A member of a consumer group goes: by its own word, or because it was silent or slow.
 
-Pure: the group, who goes and the time in, an outcome out. What becomes of a group whose last member
-of the consumer protocol went is not known here.
+Pure: the group, who goes and the time in, an outcome out. A group whose last member of the consumer
+protocol goes becomes a classic one, where that is allowed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from brokers.coordination.groups import modern_desk
+from brokers.coordination.groups.migration import downgraded, may_downgrade
 from brokers.coordination.groups.modern import (
     LEAVES_FOR_A_WHILE,
     NOTHING_GIVEN,
@@ -17,7 +19,7 @@ from brokers.coordination.groups.modern import (
 )
 from brokers.coordination.groups.modern_changes import stand_of
 from brokers.coordination.groups.modern_desk import REBALANCE, Place, Step
-from brokers.coordination.shard import CancelTimer, Outcome, TimerKey
+from brokers.coordination.shard import Answer, CancelTimer, Outcome, TimerKey
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -26,7 +28,10 @@ from brokers.protocol.messages.consumer_group_heartbeat import (
 
 
 def leave(
-    group: ConsumerGroup | None, request: ConsumerGroupHeartbeatRequest, place: Place
+    group: ConsumerGroup | None,
+    request: ConsumerGroupHeartbeatRequest,
+    place: Place,
+    now_ms: int,
 ) -> Outcome[Any]:
     """A heartbeat with one of the epochs that say farewell."""
     if group is None:
@@ -42,30 +47,55 @@ def leave(
     )
     if request.member_epoch == LEAVES_FOR_A_WHILE:
         return _leave_for_a_while(group, member, place, response)
-    return fence(group, [member], place, response)
+    return fence(group, [member], place, now_ms, response)
 
 
 def fence(
     group: ConsumerGroup,
-    members: Iterable[ConsumerMember],
+    members: Collection[ConsumerMember],
     place: Place,
-    response: ConsumerGroupHeartbeatResponse | None = None,
+    now_ms: int,
+    response: Answer | None = None,
 ) -> Outcome[Any]:
     """Takes members out at once, with one new epoch for all of them."""
     step = Step(group, place)
+    # Told apart by a count first: most groups have no classic members to look at.
+    if group.classic_count:
+        gone = {member.id for member in members}
+        left = [member for member in group.members.values() if member.id not in gone]
+        if may_downgrade(left, place.settings):
+            return downgraded(step, left, place, now_ms, response, rebalances=True)
     step.remove(*members)
     step.bump(is_needed=True)
     return step.outcome(group, response)
 
 
-def session_expired(group: ConsumerGroup | None, member_id: str, place: Place) -> Outcome[Any]:
+def expire(group: ConsumerGroup | None, key: TimerKey, place: Place, now_ms: int) -> Outcome[Any]:
+    """A timer of a member has fired; nothing happens where it was set for what is long over."""
+    member = None if group is None else group.members.get(key.part)
+    match key.kind:
+        case _ if group is None or member is None:
+            return Outcome()
+        case modern_desk.SESSION:
+            return session_expired(group, member.id, place, now_ms)
+        case modern_desk.REBALANCE:
+            return rebalance_expired(group, member.id, member.epoch, place, now_ms)
+        case modern_desk.CLASSIC_JOIN | modern_desk.CLASSIC_SYNC:
+            return Outcome() if member.classic is None else fence(group, [member], place, now_ms)
+        case _:
+            return Outcome()  # of the classic group that it was
+
+
+def session_expired(
+    group: ConsumerGroup | None, member_id: str, place: Place, now_ms: int
+) -> Outcome[Any]:
     """The member was silent for its session."""
     member = group.members.get(member_id) if group is not None else None
-    return Outcome() if group is None or member is None else fence(group, [member], place)
+    return Outcome() if group is None or member is None else fence(group, [member], place, now_ms)
 
 
 def rebalance_expired(
-    group: ConsumerGroup | None, member_id: str, epoch: int, place: Place
+    group: ConsumerGroup | None, member_id: str, epoch: int, place: Place, now_ms: int
 ) -> Outcome[Any]:
     """The member has not given up what it must. `epoch` is its epoch when the timer fired."""
     member = group.members.get(member_id) if group is not None else None
@@ -73,7 +103,7 @@ def rebalance_expired(
         return Outcome()
     if member.state is not MemberState.UNREVOKED_PARTITIONS:
         return Outcome()
-    return fence(group, [member], place)
+    return fence(group, [member], place, now_ms)
 
 
 def _leave_for_a_while(

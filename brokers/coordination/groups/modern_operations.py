@@ -1,19 +1,22 @@
 """What members of consumer groups ask for, as operations of a shard.
 
 A heartbeat of a member that has nothing to say and nothing to learn claims nothing, and is answered
-in the turn in which it came.
+in the turn in which it came. A join of a classic group makes it one of the consumer protocol.
 """
+
+from dataclasses import replace
 
 from brokers.coordination.groups import modern_heartbeat, modern_leave
 from brokers.coordination.groups.changes import GroupBecame
 from brokers.coordination.groups.classic import ClassicGroup
+from brokers.coordination.groups.migration import upgraded
 from brokers.coordination.groups.modern import JOINS, ConsumerGroup
+from brokers.coordination.groups.modern_desk import Place
 from brokers.coordination.groups.modern_leave import no_group
-from brokers.coordination.groups.offset_expiry import group_gone, is_idle, timers_gone
+from brokers.coordination.groups.offset_expiry import group_gone, timers_gone
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.values import Who
 from brokers.coordination.shard import Claim, Operation, Outcome, Ticket
-from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
@@ -45,31 +48,36 @@ def heartbeat(request: ConsumerGroupHeartbeatRequest, who: Who) -> Operation[Gro
 def _moved(
     shard: GroupShard, request: ConsumerGroupHeartbeatRequest, who: Who, now_ms: int
 ) -> Outcome[GroupShard]:
-    group = shard.group(request.group_id)
-    old: ClassicGroup | None = None
+    group, place = shard.group(request.group_id), shard.place()
+    before: Outcome[GroupShard] = Outcome()
     if isinstance(group, ClassicGroup):
         if request.member_epoch != JOINS:
             raise no_group(request.group_id)
-        if group.members or not is_idle(group):
-            raise KafkaError(
-                ErrorCode.GROUP_ID_NOT_FOUND,
-                f"group {group.group_id!r} has members of the classic protocol: they have to leave "
-                "before others come with the consumer protocol",
-            )
-        old, group = group, None
+        group, before = _as_modern(group, place)
     if request.member_epoch < JOINS:
-        left: Outcome[GroupShard] = modern_leave.leave(group, request, shard.place())
+        left: Outcome[GroupShard] = modern_leave.leave(group, request, place, now_ms)
         return left
-    outcome: Outcome[GroupShard] = modern_heartbeat.heartbeat(
-        group, request, who, shard.place(), now_ms
-    )
-    if old is None:
+    outcome: Outcome[GroupShard] = modern_heartbeat.heartbeat(group, request, who, place, now_ms)
+    if not before.records:
         return outcome
     assert any(isinstance(soft, GroupBecame) for soft in outcome.soft), "a join makes a group"
-    return Outcome(
-        records=group_gone(old) + outcome.records,
-        soft=outcome.soft,
-        timers=(*timers_gone(old), *outcome.timers),
-        response=outcome.response,
-        jobs=outcome.jobs,
+    return replace(
+        outcome,
+        records=before.records + outcome.records,
+        timers=before.timers + outcome.timers,
+        replies=before.replies,
     )
+
+
+def _as_modern(
+    group: ClassicGroup, place: Place
+) -> tuple[ConsumerGroup | None, Outcome[GroupShard]]:
+    """What a group of the consumer protocol begins with that takes the place of a classic one.
+
+    Ids that were given out, with which nobody has come, are no members: whoever comes with one
+    joins the new group.
+    """
+    if not group.members:
+        return None, Outcome(records=group_gone(group), timers=timers_gone(group))
+    made, outcome = upgraded(group, place)
+    return made, outcome

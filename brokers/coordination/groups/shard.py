@@ -61,6 +61,7 @@ class GroupShard:
         self, image: ClusterImage, settings: GroupSettings, new_id: Callable[[], str]
     ) -> None:
         self.image = image
+        self._topics_version = image.version  # when a topic was created last, as far as is known
         self.settings = settings
         self.new_id = new_id
         self.offsets = Offsets()
@@ -88,6 +89,7 @@ class GroupShard:
         return modern_desk.Place(
             settings=self.settings,
             image=self.image,
+            topics_version=self._topics_version,
             write=write,
             new_id=self.new_id,
             resolved=resolved,
@@ -149,15 +151,8 @@ class GroupShard:
         """What a timer that has fired makes of its group."""
         group = self.group(key.subject)
         if isinstance(group, ConsumerGroup):
-            place = self.place()
-            if key.kind == modern_desk.REBALANCE:
-                member = group.members.get(key.part)
-                epoch = -1 if member is None else member.epoch
-                return modern_leave.rebalance_expired(group, key.part, epoch, place)
-            if key.kind == modern_desk.SESSION:
-                return modern_leave.session_expired(group, key.part, place)
-            return Outcome()  # of the classic group that it was
-        if key.kind == modern_desk.REBALANCE:
+            return modern_leave.expire(group, key, self.place(), now_ms)
+        if key.kind in modern_desk.MODERN_TIMERS:
             return Outcome()  # of the consumer group that it was
         return classic_expiry.expire(group, key, settings=self.settings, now_ms=now_ms)
 
@@ -165,7 +160,9 @@ class GroupShard:
         self, before: ClusterImage, after: ClusterImage
     ) -> Iterator[Operation["GroupShard"]]:
         self.image = after
-        gone, touched = _topic_changes(before, after)
+        gone, touched, has_new = _topic_changes(before, after)
+        if has_new:
+            self._topics_version = after.version
         if gone:
             for group_id, places in self.offsets.on_topics(gone).items():
                 for start in range(0, len(places), MAX_FORGOTTEN):
@@ -234,7 +231,8 @@ def _modern_timers(group: ConsumerGroup, settings: GroupSettings) -> Iterator[Ti
             settings.consumer_session_timeout_ms if side is None else side.session_timeout_ms
         )
         yield SetTimer(TimerKey(modern_desk.SESSION, group.id, member.id), session_ms)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        # A classic member is told to join by its next heartbeat, and its time begins then.
+        if side is None and member.state is MemberState.UNREVOKED_PARTITIONS:
             rebalance_ms = max(member.rebalance_timeout_ms, 0)
             yield SetTimer(TimerKey(modern_desk.REBALANCE, group.id, member.id), rebalance_ms)
 
@@ -251,10 +249,10 @@ def _stale(group_id: str) -> Operation[GroupShard]:
 
 def _topic_changes(
     before: ClusterImage, after: ClusterImage
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of topics that are gone, and of all that were touched."""
+) -> tuple[frozenset[str], frozenset[str], bool]:
+    """The names of topics that are gone, and of all that were touched; whether some are new."""
     if before.topics is after.topics:
-        return frozenset(), frozenset()
+        return frozenset(), frozenset(), False
     return _compared(_Pair(before, after))
 
 
@@ -277,7 +275,7 @@ class _Pair:
 
 
 @lru_cache(maxsize=_CHANGES_KEPT)
-def _compared(pair: _Pair) -> tuple[frozenset[str], frozenset[str]]:
+def _compared(pair: _Pair) -> tuple[frozenset[str], frozenset[str], bool]:
     old, new = pair.before.topics, pair.after.topics
     gone = {
         name
@@ -285,4 +283,5 @@ def _compared(pair: _Pair) -> tuple[frozenset[str], frozenset[str]]:
         if (present := new.get(name)) is None or present.id != topic.id
     }
     touched = {name for name, topic in new.items() if old.get(name) is not topic}
-    return frozenset(gone), frozenset(touched | gone)
+    has_new = any(name in gone or name not in old for name in touched)
+    return frozenset(gone), frozenset(touched | gone), has_new

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from brokers.coordination.groups import mixed_states
 from brokers.protocol.errors import ErrorCode
 
 
@@ -290,7 +291,7 @@ def edge_of(state: ClassicState, event: Event) -> Edge:
 INTRODUCTION: Final = """\
 # Consumer groups
 
-Generated from `brokers/coordination/groups/states.py`; changes belong there.
+Generated from `brokers/coordination/groups/states.py` and `mixed_states.py`; changes belong there.
 Renew this page with `python -m brokers.coordination.groups.states > docs/groups.md`.
 
 ## The classic protocol
@@ -323,7 +324,7 @@ def render() -> str:
         f"| {event.value} | {' | '.join(_cell(state, event) for state in ClassicState)} |\n"
         for event in Event
     )
-    return INTRODUCTION + diagram + TABLE + head + rows
+    return INTRODUCTION + diagram + TABLE + head + rows + mixed_states.render()
 
 
 def _cell(state: ClassicState, event: Event) -> str:

@@ -81,6 +81,17 @@ def decode_topics(data: bytes) -> frozenset[str] | None:
         return None
 
 
+def version_of(metadata: bytes) -> int:
+    """The version in which a member wrote its subscription, at most the highest one known here.
+
+    What cannot be read counts as the lowest one, which everybody reads.
+    """
+    try:
+        return _Reader(metadata).version()
+    except _UnreadableError:
+        return 0
+
+
 def decode_assignment(data: bytes) -> Assignment | None:
     """The assignment that a leader made; None if there is none that can be read."""
     try:

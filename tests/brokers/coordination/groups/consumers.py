@@ -62,6 +62,7 @@ def recomputed(group: ConsumerGroup) -> ConsumerGroup:
         name_counts=Counter(name for m in members for name in m.names),
         regex_counts=Counter(m.regex for m in members if m.regex),
         assignor_votes=Counter(m.assignor for m in members if m.assignor),
+        supporters=Counter(name for m in members if m.classic for name, _ in m.classic.protocols),
         owners=owners,
         classic_count=sum(m.classic is not None for m in members),
     )
@@ -80,6 +81,7 @@ class Desk:
         self.place = Place(
             settings=GroupSettings(**numbers),
             image=image,
+            topics_version=image.version,
             write=write,
             new_id=lambda: next(self._ids),
             resolved=self._resolved,
@@ -87,7 +89,7 @@ class Desk:
 
     def show(self, image: ClusterImage) -> None:
         """The cluster has changed, and the group is told."""
-        self.place = replace(self.place, image=image)
+        self.place = replace(self.place, image=image, topics_version=image.version)
         if self.group is not None:
             self.group = replace(self.group, is_metadata_stale=True)
 
@@ -125,7 +127,7 @@ class Desk:
         )
         now_ms = self.clock.now_ms()
         if epoch < 0:
-            return self.take(modern_leave.leave(self.group, request, self.place))
+            return self.take(modern_leave.leave(self.group, request, self.place, now_ms))
         quick = modern_heartbeat.steady(self.group, request, WHO, self.place, now_ms)
         slow = modern_heartbeat.heartbeat(self.group, request, WHO, self.place, now_ms)
         if quick is not None:

@@ -118,7 +118,7 @@ class Members(RuleBasedStateMachine):
         if self.desk.group is not None and self.desk.group.members:
             silent = data.draw(st.sampled_from(sorted(self.desk.group.members)))
             self.clients.pop(silent, None)
-            expired = modern_leave.session_expired(self.desk.group, silent, self.desk.place)
+            expired = modern_leave.session_expired(self.desk.group, silent, self.desk.place, 0)
             self.desk.take(expired)
 
     @rule(topic=st.sampled_from(TOPICS))
@@ -147,7 +147,7 @@ class Members(RuleBasedStateMachine):
             return
         for member_id in set(group.members) - set(self.clients):
             self.desk.take(
-                modern_leave.session_expired(self.desk.group, member_id, self.desk.place)
+                modern_leave.session_expired(self.desk.group, member_id, self.desk.place, 0)
             )
         for _ in range(8):
             self.desk.clock.advance(600)

@@ -1,0 +1,136 @@
+"""What members of the classic protocol meet in a group of the consumer protocol, as a table.
+
+Pure, and knows no group: `modern_classic` finds out which event a request is and looks up what is
+to be done; `migration` says by `Obstacle` why a group keeps its protocol. docs/groups.md shows
+both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from brokers.protocol.errors import ErrorCode
+
+
+class MixedEvent(Enum):
+    """What a request of the classic protocol can be to a group of the consumer protocol."""
+
+    JOIN_FULL = "join of a newcomer, and the group has as many members as it may"
+    JOIN_MISFIT = (
+        "join with a type that is not consumer, or no protocol that all classic members share"
+    )
+    JOIN_WITHOUT_ID = "join of a dynamic newcomer, from version 4"
+    JOIN_UNKNOWN = "join with an id, and an instance that the group does not have"
+    JOIN_FENCED = "join of an instance under an id that is not its present one"
+    JOIN_UNREADABLE = "join with a subscription that cannot be read"
+    JOIN = "any other join"
+    UNKNOWN = "sync or heartbeat with an id or instance that the group does not have"
+    FENCED = "sync or heartbeat of an instance under an id that is not its present one"
+    OTHER_PROTOCOL = "sync or heartbeat of a member of the consumer protocol"
+    GENERATION = "sync or heartbeat of a generation that is not the member's epoch"
+    SYNC_MISFIT = "sync with another type, or another protocol than the join was answered with"
+    SYNC_BEHIND = "sync, and there is a newer assignment, or one may be made"
+    SYNC = "any other sync"
+    HEARTBEAT_BEHIND = "heartbeat, and the member has to give up, or may get, partitions"
+    HEARTBEAT = "any other heartbeat"
+    LEAVE_UNKNOWN = "leave with an id or an instance that the group does not have"
+    LEAVE_FENCED = "leave of an instance under an id that is not its present one"
+    LEAVE = "leave of a member, of either protocol"
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What becomes of the request: refused with an error, or what the sentence says."""
+
+    error: ErrorCode
+    sentence: str
+
+
+_REJOIN: Final = "and out unless it joins within its rebalance timeout"
+_UNTIL_SYNC: Final = "its epoch as the generation, no leader; out unless it syncs in time"
+
+MEETINGS: Final[Mapping[MixedEvent, Meeting]] = MappingProxyType(
+    {
+        MixedEvent.JOIN_FULL: Meeting(ErrorCode.GROUP_MAX_SIZE_REACHED, ""),
+        MixedEvent.JOIN_MISFIT: Meeting(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""),
+        MixedEvent.JOIN_WITHOUT_ID: Meeting(
+            ErrorCode.MEMBER_ID_REQUIRED, "with an id, of which nothing is kept"
+        ),
+        MixedEvent.JOIN_UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
+        MixedEvent.JOIN_FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
+        MixedEvent.JOIN_UNREADABLE: Meeting(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""),
+        MixedEvent.JOIN: Meeting(ErrorCode.NONE, _UNTIL_SYNC),
+        MixedEvent.UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
+        MixedEvent.FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
+        MixedEvent.OTHER_PROTOCOL: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
+        MixedEvent.GENERATION: Meeting(ErrorCode.ILLEGAL_GENERATION, ""),
+        MixedEvent.SYNC_MISFIT: Meeting(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""),
+        MixedEvent.SYNC_BEHIND: Meeting(ErrorCode.REBALANCE_IN_PROGRESS, _REJOIN),
+        MixedEvent.SYNC: Meeting(ErrorCode.NONE, "what is assigned to it, the session begins anew"),
+        MixedEvent.HEARTBEAT_BEHIND: Meeting(ErrorCode.REBALANCE_IN_PROGRESS, _REJOIN),
+        MixedEvent.HEARTBEAT: Meeting(ErrorCode.NONE, "the session begins anew"),
+        MixedEvent.LEAVE_UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
+        MixedEvent.LEAVE_FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
+        MixedEvent.LEAVE: Meeting(
+            ErrorCode.NONE, "out, with one new epoch for all who leave at once"
+        ),
+    }
+)
+
+
+class Obstacle(Enum):
+    """Why a classic group with members stays one, as Kafka's clients are told."""
+
+    DISABLED = "online upgrade is disabled."
+    OTHER_TYPE = "the group does not use the consumer embedded protocol."
+    TOO_LARGE = "the group size exceeds the consumer group maximum size."
+    MALFORMED = "the embedded consumer protocol is malformed."
+    CUSTOM = (
+        "an unsupported custom assignor is in use. Please refer to the documentation or switch to "
+        "a default assignor before re-attempting the upgrade."
+    )
+
+
+INTRODUCTION: Final = """\
+
+## From one protocol to the other
+
+A group without members takes the protocol of whoever joins.
+One with members moves while it is used, as far as `group.consumer.migration.policy` allows.
+
+It becomes a group of the consumer protocol when the first member of that protocol joins.
+All its members stay, with what they have.
+Who waited for a join or a sync is answered `REBALANCE_IN_PROGRESS`.
+The newcomer is refused with `GROUP_ID_NOT_FOUND` where one of these holds:
+
+"""
+
+BACK: Final = """\
+
+It becomes a classic group when its last member of the consumer protocol goes.
+It may leave, be put out, or be replaced by a classic one under its instance id.
+At least one member has to stay, and no more than `group.max.size`.
+The generation is the group's epoch, the assignment its target, and the group rebalances.
+It does not where a static member was replaced, nobody had anything to give up or to get, and the
+subscription is the same.
+
+In between, members of both protocols are in one group, and the coordinator assigns.
+What a request of the classic protocol meets there:
+
+"""
+
+
+def render() -> str:
+    """The second part of docs/groups.md."""
+    obstacles = "".join(f"- {obstacle.value}\n" for obstacle in Obstacle)
+    rows = "".join(f"| {event.value} | {_cell(MEETINGS[event])} |\n" for event in MixedEvent)
+    return f"{INTRODUCTION}{obstacles}{BACK}| event | answer |\n|--|--|\n{rows}"
+
+
+def _cell(meeting: Meeting) -> str:
+    if meeting.error is ErrorCode.NONE:
+        return meeting.sentence
+    code = f"`{meeting.error.name}`"
+    return f"{code}, {meeting.sentence}" if meeting.sentence else code
