@@ -150,7 +150,9 @@ def _offsets(
 
     def query(shard: GroupShard) -> Offsets:
         group = shard.group(group_id)
-        if member_id is not None and epoch >= 0 and isinstance(group, ConsumerGroup):
+        # Administrators, and clients before version 9, name nobody.
+        is_named = member_id is not None or epoch >= 0
+        if is_named and isinstance(group, ConsumerGroup):
             _check_member(group, member_id, epoch)
         return shard.offsets.of(group_id)
 
@@ -163,8 +165,8 @@ def _offsets(
         return error.code, {}
 
 
-def _check_member(group: ConsumerGroup, member_id: str, epoch: int) -> None:
-    member = group.members.get(member_id)
+def _check_member(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
+    member = group.members.get(member_id or "")
     if member is None:
         raise KafkaError(
             ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.id!r} has no member {member_id!r}"
