@@ -79,14 +79,14 @@ def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[
         for member, names in zip(group.members.values(), held, strict=True)
     ]
     names = {name for member in members for name in member.names}
+    targets = [_partitions_of(member.assigned) for member in members]
     step = Step(ConsumerGroup(id=group.group_id), place)
-    step.add(
-        *map(said_by, members),
-        GroupEpoch(epoch, metadata_hash(names, place.image)),
-        *(MemberTarget(member.id, _partitions_of(member.assigned)) for member in members),
-        TargetEpoch(epoch),
-        *map(stand_of, members),
-    )
+    step.seat(zip(members, targets, strict=True))
+    step.note(*map(said_by, members))
+    step.add(GroupEpoch(epoch, metadata_hash(names, place.image)))
+    step.note(*map(MemberTarget, group.members, targets))
+    step.add(TargetEpoch(epoch))
+    step.note(*map(stand_of, members))
     return step.group, Outcome(
         records=(tombstone(GroupKey(group.group_id)), *step.records),
         timers=(
@@ -109,12 +109,15 @@ def _checked(group: ClassicGroup, settings: GroupSettings) -> Mapping[str, Subsc
     if len(group.members) > min(settings.consumer_max_size, MAX_MEMBERS):
         raise _kept(group, Obstacle.TOO_LARGE)
     found: dict[str, Subscription] = {}
+    # Members mostly say the same.
+    read: dict[bytes, Subscription | None] = {}
     for member_id, member in group.members.items():
         # Before the first generation no protocol is chosen; all that a member lists say the same.
-        metadata = member.ways[0].metadata if group.protocol is None else None
-        subscription = decode_subscription(
-            member.metadata(group.protocol) if metadata is None else metadata
-        )
+        is_chosen = group.protocol is not None
+        metadata = member.metadata(group.protocol) if is_chosen else member.ways[0].metadata
+        if metadata not in read:
+            read[metadata] = decode_subscription(metadata)
+        subscription = read[metadata]
         if subscription is None:
             raise _kept(group, Obstacle.MALFORMED)
         found[member_id] = subscription
@@ -230,7 +233,7 @@ def downgraded(
     """Ends a step by which all who are `left` speak the classic protocol."""
     before = step.group
     classic = _as_classic(before, left, place.image, now_ms)
-    step.add(*_tombstones(before))
+    step.note(*_tombstones(before))
     draft = Draft(classic, settings=place.settings, now_ms=now_ms)
     draft.save()
     for member_id in classic.members:
@@ -281,13 +284,22 @@ def _as_classic(
         supporters=counted({}, gone=(), come=members.values()),
     )
     protocol = select_protocol(classic)
+    # Not what they should have, as Kafka writes: others may still have some of it. An assignment is
+    # what members are taken to read, by a sync and by the next way to the consumer protocol.
     assignments = {
-        member_id: assignment_bytes(
-            group.targets.get(member_id, {}), member.metadata(protocol), image
-        )
-        for member_id, member in members.items()
+        member.id: assignment_bytes(_reading(member), members[member.id].metadata(protocol), image)
+        for member in left
     }
     return replace(classic, protocol=protocol, assignments=assignments)
+
+
+def _reading(member: ConsumerMember) -> TopicPartitions:
+    """What a member may be reading: what it has, and what it has not given up yet."""
+    found: dict[bytes, frozenset[int]] = {}
+    for given in (member.assigned, member.revoking):
+        for topic_id, numbers in given.items():
+            found[topic_id] = found.get(topic_id, frozenset()).union(numbers)
+    return found
 
 
 def _as_classic_member(member: ConsumerMember) -> ClassicMember:

@@ -4,7 +4,7 @@ Knows no operation. A step collects changes: each goes into the draft, where the
 and becomes a record; the group that comes out is what the replay of those records makes of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from brokers.coordination.groups.modern_changes import (
 )
 from brokers.coordination.groups.settings import GroupSettings
 from brokers.coordination.groups.target import metadata_hash
+from brokers.coordination.groups.values import TopicPartitions
 from brokers.coordination.shard import (
     Answer,
     CancelTimer,
@@ -86,6 +87,17 @@ class Step:
         if changes:
             self.group = self._draft.group()
         return self.group
+
+    def note(self, *changes: Change) -> None:
+        """Writes down changes that the group has taken in already, or that end it."""
+        write, group_id = self._place.write, self.group.id
+        self._records += [write(group_id, change) for change in changes]
+
+    def seat(self, members: Iterable[tuple[ConsumerMember, TopicPartitions]]) -> None:
+        """Takes in members whole, with their targets; their changes are still to be noted."""
+        for member, target in members:
+            self._draft.seat(member, target)
+        self.group = self._draft.group()
 
     def remove(self, *members: ConsumerMember) -> None:
         """Takes members out, with their timers and with expressions that nobody has any more."""

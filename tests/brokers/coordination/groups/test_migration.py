@@ -317,17 +317,39 @@ def test_a_group_is_classic_again_when_its_last_other_member_leaves() -> None:
     }
 
 
-def test_the_assignment_after_a_downgrade_is_the_target() -> None:
+def held(desk: GroupDesk, member_id: str) -> dict[str, frozenset[int]]:
+    """What a classic group says that a member has."""
+    found = decode_assignment(mixed.classic_group(desk).assignments[member_id])
+    assert found is not None
+    assert found.version == 3
+    return dict(found.partitions)
+
+
+def test_the_assignment_after_a_downgrade_is_what_each_member_has() -> None:
     desk, ids = mixed_desk()
     targets = mixed.modern_group(desk).targets
 
     mixed.beat(desk, "new", -1)
 
     for member_id in ids.values():
-        found = decode_assignment(mixed.classic_group(desk).assignments[member_id])
-        assert found is not None
-        assert found.version == 3
-        assert found.partitions == {"orders": targets[member_id][ORDERS]}
+        assert held(desk, member_id) == {"orders": targets[member_id][ORDERS]}
+
+
+def test_a_member_that_had_to_give_up_partitions_has_them_after_a_downgrade() -> None:
+    desk = desk_of(cluster(orders=4))
+    member_id = mixed.settle(desk, {"a": {"orders": [0, 1, 2, 3]}})["a"]
+    mixed.enter(desk, "new", instance_id="i")
+    owns = {"range": subscription(["orders"], {"orders": range(4)})}
+    mixed.join(desk, member_id, protocols=owns)
+    assert mixed.member_of(desk, member_id).state is MemberState.UNREVOKED_PARTITIONS
+
+    back = mixed.join(desk, instance_id="i")
+
+    assert held(desk, member_id) == {"orders": frozenset(range(4))}
+    assert held(desk, back.member_id) == {}
+    # Nor does the one that waits get them by a change to and fro.
+    mixed.enter(desk, "again", instance_id="i")
+    assert not mixed.member_of(desk, "again").assigned
 
 
 def carry_on(desk: GroupDesk, member_ids: Iterable[str]) -> None:

@@ -320,3 +320,15 @@ def test_expressions_are_matched_anew_when_the_cluster_changed_but_not_at_once()
     desk.run_jobs()
     desk.beat("a", 2)
     assert set(desk.assigned("a")) == {APPLES, topic_id("apricots")}
+
+
+def test_a_known_member_may_always_join_again_and_has_what_it_had() -> None:
+    desk = Desk(cluster(apples=2))
+    epoch = desk.join("a", "apples").member_epoch
+
+    answer = desk.join("a", "apples")
+
+    assert answer.member_epoch == epoch
+    assert answer.assignment is not None
+    assert answer.assignment.topic_partitions[0].partitions == [0, 1]
+    assert desk.outcome.records == ()
