@@ -285,6 +285,17 @@ class Partition:
             raise self.refused(error) from error
         return found if found is not None and found.offset < self.high_watermark else None
 
+    def timestamp_at(self, offset: int) -> int | None:
+        """When the first record at or behind `offset` was written; None where nothing is behind.
+
+        A few milliseconds at most: of a batch too large for that it is the batch's own time.
+        """
+        try:
+            found = self.log.first_record(offset, max_offset=self.high_watermark)
+        except StorageError as error:
+            raise self.refused(error) from error
+        return None if found is None else found.timestamp
+
     def offset_of_max_timestamp(self) -> FoundRecord | None:
         """The first record with the greatest timestamp, if it may be read."""
         try:

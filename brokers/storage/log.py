@@ -206,6 +206,18 @@ class PartitionLog:
         with self._folder.on_disk("read"):
             return reads.find_max_timestamp(self.segments, self.config)
 
+    def first_record(self, offset: int, *, max_offset: int) -> FoundRecord | None:
+        """The first record at or behind `offset` and below `max_offset`, None without one.
+
+        Opens no more than it may in one go; see `reads.first_from`.
+        """
+        if offset >= min(max_offset, self.end_offset):
+            return None
+        with self._folder.on_disk("read"):
+            return reads.first_from(
+                self.segments, max(offset, self.start_offset), max_offset, self.config
+            )
+
     def aborted_transactions(self, first: int, upper: int) -> list[AbortedTxn]:
         """The aborted transactions that a reader of `first` up to below `upper` must skip."""
         with self._folder.on_disk("read"):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.protocol.records.batch import Batch
-from brokers.protocol.records.reader import outlines
+from brokers.protocol.records.batch import HEADER_SIZE, Batch
+from brokers.protocol.records.reader import outlines, stamp_from
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.files import Files
 from brokers.storage.handles import LogFile
@@ -57,6 +57,11 @@ _NOWHERE: Final = LogFile("")
 # Records and headers that a search by time looks at in one batch, about a microsecond each. Batches
 # of more are found as a whole.
 MAX_SEARCHED_PARTS: Final = 200_000
+# A look for the time of one record opens no more than this: less than 10 ms of work.
+MAX_TIMED_RECORDS: Final = 10_000
+MAX_TIMED_BYTES: Final = 2 * 1024 * 1024
+# Batches whose records are all gone, which compaction leaves, before it gives the search up.
+MAX_TIMED_BATCHES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +180,28 @@ def find_max_timestamp(segments: Segments, config: LogConfig) -> FoundRecord | N
     return _first_in(batch, header.max_timestamp, header.base_offset, config)
 
 
+def first_from(
+    segments: Segments, offset: int, max_offset: int, config: LogConfig
+) -> FoundRecord | None:
+    """The first record at or behind `offset` and below `max_offset`; None if there is none.
+
+    Of a batch that is too large to be opened, and of the last of many empty ones, it tells the
+    earliest time that its header knows.
+    """
+    left = MAX_TIMED_BATCHES
+    for index in range(segments.index_of(offset), len(segments)):
+        segment = segments[index]
+        first = segment.find(offset, config)
+        for header in () if first is None else segment.headers(first.position):
+            if header.base_offset >= max_offset:
+                return None
+            left -= 1
+            found = _first_timed(segment, header, offset, is_last=left == 0)
+            if found is not None:
+                return found if found.offset < max_offset else None
+    return None
+
+
 def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedTxn]:
     """The aborted transactions that overlap with offsets `first` up to below `upper`."""
     aborted: list[AbortedTxn] = []
@@ -188,9 +215,10 @@ def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedT
     return aborted
 
 
-def _read_batch(segment: Segment, header: Header) -> Batch:
-    fd = segment.handles.open(segment.file)
-    return Batch(memoryview(read_fully(segment.handles.files, fd, header.size, header.position)))
+def _read_batch(segment: Segment, header: Header, size: int | None = None) -> Batch:
+    """A whole batch, or as much of its beginning."""
+    fd, length = segment.handles.open(segment.file), size or header.size
+    return Batch(memoryview(read_fully(segment.handles.files, fd, length, header.position)))
 
 
 def _first_in(
@@ -213,5 +241,26 @@ def _first_in(
     return None
 
 
-def _found(batch: Batch, offset: int, timestamp: int) -> FoundRecord:
+def _first_timed(
+    segment: Segment, header: Header, offset: int, *, is_last: bool
+) -> FoundRecord | None:
+    """The first record of a batch from an offset on; where it may not be opened, about that."""
+    near = max(header.base_offset, offset)
+    if is_last or header.size > MAX_TIMED_BYTES:
+        return _found(_read_batch(segment, header, HEADER_SIZE), near, None)
+    batch = _read_batch(segment, header)
+    try:
+        stamp = stamp_from(batch, offset, max_bytes=MAX_TIMED_BYTES, max_records=MAX_TIMED_RECORDS)
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
+            raise
+        return _found(batch, near, None)
+    return None if stamp is None else _found(batch, *stamp)
+
+
+def _found(batch: Batch, offset: int, timestamp: int | None) -> FoundRecord:
+    """A record of a batch; without a time of its own it has the earliest that is known there."""
+    if timestamp is None:
+        is_first_known = not batch.uses_log_append_time and batch.delete_horizon is None
+        timestamp = batch.base_timestamp if is_first_known else batch.max_timestamp
     return FoundRecord(offset=offset, timestamp=timestamp, leader_epoch=batch.leader_epoch)

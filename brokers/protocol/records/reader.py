@@ -98,6 +98,41 @@ def outlines(batch: Batch, *, max_bytes: int, max_parts: int) -> Iterator[Outlin
     _expect_end(batch, len(body) - position)
 
 
+def stamp_from(
+    batch: Batch, offset: int, *, max_bytes: int, max_records: int
+) -> tuple[int, int] | None:
+    """Find offset and timestamp of the first record at or behind `offset`; None without one.
+
+    For a batch that is stored: what lies in front is stepped over by its lengths, and nothing is
+    proved of it. MESSAGE_TOO_LARGE for one of more than `max_records`.
+    """
+    if batch.record_count > max_records:
+        raise _too_many_parts(batch, max_records)
+    body = _unpacked(batch, max_bytes)
+    wanted = offset - batch.base_offset
+    is_whole = batch.record_count == batch.last_offset_delta + 1
+    in_front = min(max(wanted, 0), batch.record_count) if is_whole else 0
+    position = 0
+    try:
+        for _ in range(in_front):
+            length, position = _length(body, position)
+            position += length
+        for _ in range(batch.record_count - in_front):
+            length, at = _length(body, position)
+            position = at + length
+            time_delta, at = _long(body, at + 1)
+            delta, _ = _int(body, at)
+            if delta >= wanted:
+                fixed_time = batch.max_timestamp if batch.uses_log_append_time else None
+                timestamp = batch.base_timestamp + time_delta if fixed_time is None else fixed_time
+                if not MIN_INT64 <= timestamp <= MAX_INT64:
+                    raise _untimely(batch, delta, timestamp)
+                return batch.base_offset + delta, timestamp
+    except (IndexError, _Lie) as error:
+        raise _corrupt(batch, f"{error} at byte {position} of the records") from error
+    return None
+
+
 def _unpacked(batch: Batch, max_bytes: int) -> bytes:
     """Unpack the body, and hold the header against it and against 64 bits."""
     if batch.record_count == 0:
@@ -184,6 +219,13 @@ def _skim_record(body: bytes, at: int, max_headers: int) -> tuple[int, int, bool
     if at != end:
         raise _Lie(f"record of {length} bytes whose fields take {length + at - end}")
     return time_delta, offset_delta, has_key, count, end
+
+
+def _length(body: bytes, at: int) -> tuple[int, int]:
+    length, at = _int(body, at)
+    if length < 0:
+        raise _Lie(f"record of {length} bytes")
+    return length, at
 
 
 def _header_count(body: bytes, at: int, end: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from brokers.protocol.records.batch import (
 )
 from brokers.protocol.records.builder import BatchBuilder, varint
 from brokers.protocol.records.compression import Compression
-from brokers.protocol.records.reader import Record, outlines, records
+from brokers.protocol.records.reader import Record, outlines, records, stamp_from
 from tests.brokers.protocol.records.samples import (
     CAPTURED,
     NOW_MS,
@@ -270,3 +270,51 @@ def test_a_lie_costs_no_memory() -> None:
     tracemalloc.stop()
 
     assert peak <= 16 * 1024
+
+
+def stamp(batch: Batch, offset: int, max_bytes: int = MIB) -> tuple[int, int] | None:
+    return stamp_from(batch, offset, max_bytes=max_bytes, max_records=1000)
+
+
+@pytest.mark.parametrize(
+    "name", [path.name for path in sorted(CAPTURED.glob("*.bin")) if path.name not in MARKERS]
+)
+def test_one_record_is_found_with_the_time_that_a_reader_sees(name: str) -> None:
+    batch = read_batch(memoryview(captured(name)))
+    rows = read(batch)
+
+    for offset in range(batch.base_offset - 2, batch.last_offset + 1):
+        row = next(row for row in rows if row.offset >= offset)
+        assert stamp(batch, offset) == (row.offset, row.timestamp)
+    assert stamp(batch, batch.last_offset + 1) is None
+
+
+def test_one_record_is_found_where_compaction_left_gaps() -> None:
+    builder = BatchBuilder()
+    for offset in (0, 3, 4, 9):
+        builder.append(None, b"v" * 100, timestamp=NOW_MS + offset, offset=offset)
+    batch = read_batch(memoryview(builder.build()))
+
+    found = [stamp(batch, offset) for offset in range(11)]
+
+    expected = [0, 3, 3, 3, 4, 9, 9, 9, 9, 9]
+    assert found == [*((offset, NOW_MS + offset) for offset in expected), None]
+
+
+def test_the_time_of_a_record_is_not_looked_for_among_too_many() -> None:
+    batch = read_batch(memoryview(build()))
+
+    with pytest.raises(KafkaError) as refused:
+        stamp_from(batch, 0, max_bytes=MIB, max_records=len(SAMPLES) - 1)
+
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("body", [b"\x01" * 40, b"\x80" * 40, b"\x50" + b"\x00" * 40])
+def test_a_lie_on_the_way_to_one_record_is_corrupt(body: bytes) -> None:
+    batch = batch_of(body, record_count=3, last_offset_delta=2)
+
+    with pytest.raises(KafkaError) as refused:
+        stamp(batch, 2)
+
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE

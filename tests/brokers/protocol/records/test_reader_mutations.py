@@ -10,7 +10,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import Batch, batches
 from brokers.protocol.records.compression import OUTPUT_STEP, Compression
 from brokers.protocol.records.control import read_end_txn
-from brokers.protocol.records.reader import Outline, outlines, records
+from brokers.protocol.records.reader import Outline, outlines, records, stamp_from
 from brokers.protocol.records.validation import ProduceRules, check_produced, check_replicated
 from tests.brokers.protocol.records.mutations import MUTATIONS, mutate
 from tests.brokers.protocol.records.samples import NOW_MS, SAMPLES, build, captured
@@ -41,6 +41,8 @@ def read_everything(data: bytes) -> bool:
         for batch in batches(view):
             if batch.is_control:
                 read_end_txn(batch)
+            with suppress(KafkaError):
+                stamp_from(batch, batch.base_offset + 3, max_bytes=CAP, max_records=CAP)
             has_reached = batch.compression in Compression and batch.record_count > 0
             for _ in records(batch, max_bytes=CAP):
                 pass
