@@ -6,13 +6,18 @@ secret only. One object keeps one connection, and opens a new one when the broke
 
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 DEADLINE_SECONDS: Final = 5.0
-# A snapshot of 100,000 partitions takes some 8 MB; more than this is no broker of ours.
+# A snapshot of 100,000 partitions takes some 8 MB, one of 200,000 groups and as many offsets 30 MB;
+# more than this is no broker of ours.
 MAX_PAGE_BYTES: Final = 256 * 1024 * 1024
+# Places of one question about times: a broker takes 500 of them, in 16 KiB of address and headers.
+MAX_PLACES: Final = 500
+MAX_TARGET_BYTES: Final = 8 * 1024
 
 
 class InspectionFailed(Exception):
@@ -25,7 +30,7 @@ class Inspection:
     def __init__(
         self, host: str, port: int, secret: str, *, deadline_seconds: float = DEADLINE_SECONDS
     ) -> None:
-        self._name = f"{host}:{port}"
+        self.name = f"{host}:{port}"
         self._headers = {"Authorization": f"Bearer {secret}"}
         self._connection = http.client.HTTPConnection(host, port, timeout=deadline_seconds)
         self._run = ""
@@ -61,19 +66,39 @@ class Inspection:
             told = json.loads(page)
             self._run, self._number = str(told["run"]), int(told["number"])
         except (ValueError, KeyError, TypeError) as error:
-            raise InspectionFailed(f"{self._name} sent a feed that cannot be read") from error
+            raise InspectionFailed(f"{self.name} sent a feed that cannot be read") from error
         answer: Mapping[str, Any] = told
         return answer
+
+    def times(self, places: Sequence[tuple[str, int, int]]) -> list[int | str | None]:
+        """When the first record at or behind each place was written, in milliseconds.
+
+        A place is a topic, an index and an offset. None: there is none; a sentence: why the broker
+        cannot tell, mostly because it does not lead the partition.
+        """
+        found: list[int | str | None] = []
+        for target, number in _questions(places):
+            _status, page = self._get(target, {200})
+            try:
+                times = json.loads(page)["times"]
+                found += [time["error"] if isinstance(time, dict) else time for time in times]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InspectionFailed(f"{self.name} sent times that cannot be read") from error
+            if len(times) != number:
+                raise InspectionFailed(
+                    f"{self.name} sent {len(times)} times and was asked for {number}"
+                )
+        return found
 
     def _get(self, target: str, expected: set[int]) -> tuple[int, bytes]:
         try:
             status, page = self._ask(target)
         except (http.client.HTTPException, OSError) as error:
             self._connection.close()
-            raise InspectionFailed(f"{self._name} did not answer {target}: {error}") from error
+            raise InspectionFailed(f"{self.name} did not answer {target}: {error}") from error
         if status not in expected:
             sentence = page.decode("utf-8", "replace").strip()
-            raise InspectionFailed(f"{self._name} answered {target} with {status}: {sentence}")
+            raise InspectionFailed(f"{self.name} answered {target} with {status}: {sentence}")
         return status, page
 
     def _ask(self, target: str) -> tuple[int, bytes]:
@@ -95,3 +120,17 @@ class Inspection:
             self._connection.close()
             raise http.client.HTTPException(f"a page of more than {MAX_PAGE_BYTES} bytes")
         return response.status, page
+
+
+def _questions(places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
+    """Targets that a broker takes, each with the number of places in it."""
+    target, number = "", 0
+    for topic, index, offset in places:
+        place = f"at={quote(topic)}:{index}:{offset}"
+        if number == MAX_PLACES or len(target) + len(place) > MAX_TARGET_BYTES:
+            yield target, number
+            target, number = "", 0
+        target += ("&" if target else "/inspect/times?") + place
+        number += 1
+    if number:
+        yield target, number

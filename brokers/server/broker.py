@@ -27,6 +27,7 @@ from brokers.config import (
     REQUEST_MAX_BYTES,
     BrokerConfig,
 )
+from brokers.coordination.groups.facts import Tally
 from brokers.coordination.loading import Loaded
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.flusher import Flusher
@@ -125,16 +126,18 @@ class Broker:
             fetch_sessions=FetchSessions(clock=clock),
             producer_ids=ProducerIds(),
         )
-        settings = group_settings(config.defaults)
+        settings, tally = group_settings(config.defaults), Tally()
         self._groups = group_runtime(
             settings,
+            tally=tally,
             replicas=self.replicas,
             clock=clock,
             loop=self._loop,
             on_trouble=self._report,
         )
-        self._groups.on_loaded = self._log_coordinator
-        self.context.groups = GroupCoordinator(self.context, self._groups, settings)
+        self._groups.on_loaded = self._coordinator_loaded
+        self._groups.on_round = self.metrics.round_ended
+        self.context.groups = GroupCoordinator(self.context, self._groups, settings, tally)
         self._dispatch = Dispatch(self.context, modules, log, lanes=lanes)
         self.listener = Listener(
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
@@ -282,7 +285,8 @@ class Broker:
             await asyncio.sleep(seconds)
             self._groups.run_chores()
 
-    def _log_coordinator(self, index: int, loaded: Loaded) -> None:
+    def _coordinator_loaded(self, index: int, loaded: Loaded) -> None:
+        self.metrics.coordinator_load_seconds.observe(loaded.seconds)
         if loaded.records:
             self._log.info(
                 "coordinator.loaded",

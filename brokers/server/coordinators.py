@@ -16,6 +16,7 @@ from brokers.cluster.config_values import parse
 from brokers.cluster.image import Broker, ClusterImage, Topic
 from brokers.cluster.placement import MAX_REPLICATION_FACTOR
 from brokers.cluster.proposals import CreateTopic
+from brokers.coordination.groups.facts import Tally
 from brokers.coordination.groups.settings import MAX_ID_BYTES, GroupSettings, MigrationPolicy
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.values import partition_of
@@ -46,9 +47,14 @@ class GroupCoordinator:
     """The groups of one broker, and the way to those of others. Belongs to the event loop."""
 
     def __init__(
-        self, context: "Context", runtime: Runtime[GroupShard], settings: GroupSettings
+        self,
+        context: "Context",
+        runtime: Runtime[GroupShard],
+        settings: GroupSettings,
+        tally: Tally,
     ) -> None:
         self.settings = settings
+        self.tally = tally
         self._context = context
         self._runtime = runtime
         self._creating: asyncio.Task[None] | None = None
@@ -71,6 +77,11 @@ class GroupCoordinator:
     def shards(self) -> Iterator[tuple[int, GroupShard]]:
         """The shards that are here and can be asked."""
         return self._runtime.active()
+
+    @property
+    def parked(self) -> int:
+        """Members that wait for others."""
+        return self._runtime.parked
 
     @property
     def is_loading(self) -> bool:
@@ -179,6 +190,7 @@ def group_settings(defaults: Mapping[str, str]) -> GroupSettings:
 def group_runtime(
     settings: GroupSettings,
     *,
+    tally: Tally,
     replicas: Replicas,
     clock: Clock,
     loop: asyncio.AbstractEventLoop,
@@ -187,7 +199,7 @@ def group_runtime(
     """The runtime of the groups of one broker."""
 
     def made(_index: int, image: ClusterImage) -> GroupShard:
-        return GroupShard(image, settings, _new_id)
+        return GroupShard(image, settings, _new_id, tally=tally)
 
     return Runtime(
         GROUPS_TOPIC,

@@ -1,4 +1,4 @@
-"""What changes in this broker's partitions, in numbered steps, for whoever watches it.
+"""What changes in this broker's partitions and groups, in numbered steps, for whoever watches it.
 
 A watcher asks for all that came after a number. It gets the steps since then, or a snapshot where
 they are gone or it is new. Nothing is looked at while nobody asks: the first question in a second
@@ -9,13 +9,20 @@ import asyncio
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
 from brokers.server.context import Context
+from brokers.server.group_feed import (
+    COMMIT_COLUMNS,
+    GROUP_COLUMNS,
+    GroupChanges,
+    GroupFeed,
+)
+from brokers.server.json_pieces import array
 
 # A sample is as good as new for this long.
 FRESH_SECONDS: Final = 0.9
@@ -24,8 +31,6 @@ FRESH_SECONDS: Final = 0.9
 MAX_ROWS: Final = 50_000
 # Steps that are kept, whatever their size: some minutes of an idle broker with a watcher.
 MAX_STEPS: Final = 300
-# Rows that are written as one piece of text, in less than a millisecond.
-ROWS_OF_A_PIECE: Final = 100
 
 # topic, index, log start, high watermark, end, bytes on the disk
 Row = tuple[str, int, int, int, int, int]
@@ -41,6 +46,10 @@ class Step:
     rows: tuple[Row, ...]
     gone: tuple[tuple[str, int], ...]
     totals: dict[str, float]
+    group_changes: GroupChanges
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.gone) + len(self.group_changes)
 
 
 class Feed:
@@ -50,11 +59,13 @@ class Feed:
         self.run = os.urandom(8).hex()  # numbers of another run mean nothing
         self.number = 0
         self._context = context
+        self._groups = GroupFeed(context)
         self._rows: dict[tuple[str, int], Row] = {}
         self._steps: deque[Step] = deque()
         self._kept_rows = 0
         self._sampled = float("-inf")
         self._sampling: asyncio.Future[None] | None = None
+        self._is_torn = False
         self._ms = 0
         self._totals: dict[str, float] = {}
         self._counts: tuple[float, int, int, int] | None = None
@@ -67,6 +78,9 @@ class Feed:
             return self._deltas([step for step in self._steps if step.number > since])
         return self._snapshot(list(self._rows.values()))
 
+    def close(self) -> None:
+        self._groups.close()
+
     async def _refresh(self) -> None:
         """A sample that is fresh enough, taken by the first who asks."""
         clock = self._context.clock
@@ -76,10 +90,14 @@ class Feed:
         if clock.monotonic() - self._sampled < FRESH_SECONDS:
             return
         self._sampling = self._context.loop.create_future()
+        self._is_torn = True
         try:
             await self._sample()
             self._sampled = clock.monotonic()
         finally:
+            if self._is_torn:
+                # Whoever took it has left meanwhile, and part of what was found with it.
+                self._begin_anew()
             self._sampling.set_result(None)
             self._sampling = None
 
@@ -99,11 +117,24 @@ class Feed:
         gone = tuple(key for key in self._rows if key not in here)
         for key in gone:
             del self._rows[key]
+        group_changes = await self._groups.sample(slices)
         self._ms = context.clock.now_ms()
         self._totals = self._rates()
-        self._keep(changed, gone)
+        if group_changes is None:
+            group_changes = GroupChanges()
+            self._begin_anew()
+        self._keep(changed, gone, group_changes)
+        self._is_torn = False
 
-    def _keep(self, changed: list[Row], gone: tuple[tuple[str, int], ...]) -> None:
+    def _begin_anew(self) -> None:
+        """Nobody can go on from what was told before: the number of no step comes in between."""
+        self._steps.clear()
+        self._kept_rows = 0
+        self.number += 1
+
+    def _keep(
+        self, changed: list[Row], gone: tuple[tuple[str, int], ...], group_changes: GroupChanges
+    ) -> None:
         self.number += 1
         step = Step(
             number=self.number,
@@ -111,12 +142,12 @@ class Feed:
             rows=tuple(changed),
             gone=gone,
             totals=self._totals,
+            group_changes=group_changes,
         )
         self._steps.append(step)
-        self._kept_rows += len(changed) + len(gone)
+        self._kept_rows += len(step)
         while len(self._steps) > MAX_STEPS or self._kept_rows > MAX_ROWS:
-            old = self._steps.popleft()
-            self._kept_rows -= len(old.rows) + len(old.gone)
+            self._kept_rows -= len(self._steps.popleft())
             if not self._steps:
                 break
 
@@ -141,22 +172,28 @@ class Feed:
             "ms": self._ms,
             "kind": kind,
             "columns": COLUMNS,
+            "group_columns": GROUP_COLUMNS,
+            "commit_columns": COMMIT_COLUMNS,
             "totals": self._totals,
         }
         return json.dumps(head)[:-1]
 
     def _snapshot(self, rows: list[Row]) -> Iterator[str]:
-        yield self._head("snapshot") + ', "rows": ['
-        yield from _pieces(rows)
-        yield "]}\n"
+        yield self._head("snapshot") + ", "
+        yield from array("rows", rows)
+        yield ", "
+        yield from self._groups.snapshot()
+        yield "}\n"
 
     def _deltas(self, steps: list[Step]) -> Iterator[str]:
         yield self._head("steps") + ', "steps": ['
         for place, step in enumerate(steps):
             head = {"number": step.number, "ms": step.ms, "totals": step.totals, "gone": step.gone}
-            yield (", " if place else "") + json.dumps(head)[:-1] + ', "rows": ['
-            yield from _pieces(step.rows)
-            yield "]}"
+            yield (", " if place else "") + json.dumps(head)[:-1] + ", "
+            yield from array("rows", step.rows)
+            yield ", "
+            yield from step.group_changes.json()
+            yield "}"
         yield "]}\n"
 
 
@@ -170,17 +207,3 @@ def _row(partition: Partition) -> Row:
         log.end_offset,
         log.size_bytes,
     )
-
-
-def _pieces(rows: Iterable[Row]) -> Iterator[str]:
-    """The elements of a JSON array, some at a time."""
-    batch: list[Row] = []
-    comma = ""
-    for row in rows:
-        batch.append(row)
-        if len(batch) == ROWS_OF_A_PIECE:
-            yield comma + json.dumps(batch)[1:-1]
-            comma = ", "
-            batch.clear()
-    if batch:
-        yield comma + json.dumps(batch)[1:-1]

@@ -18,6 +18,8 @@ import h11
 from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.feed import Feed
+from brokers.server.group_metrics import GroupMetrics
+from brokers.server.inspection_times import places_of, times_of
 from brokers.server.logs import Log
 from brokers.server.metrics import render
 
@@ -25,6 +27,8 @@ from brokers.server.metrics import render
 MAX_CONNECTIONS: Final = 32
 # Request line and headers.
 MAX_HEAD_BYTES: Final = 16_384
+# What a question asks for: places, mostly, of which `inspection_times` takes less.
+MAX_FIELDS: Final = 1_000
 # A request that has begun must come, and a connection without one may stay, this long.
 REQUEST_SECONDS: Final = 60.0
 # A page that its reader does not take in this time is given up.
@@ -48,6 +52,7 @@ class InspectionPort:
         self._secret = secret.encode()
         self._log = log
         self._feed = Feed(context)
+        self._group_metrics = GroupMetrics(context)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         # Those whose peers have not shown the secret, the oldest first.
@@ -56,6 +61,7 @@ class InspectionPort:
             "/metrics": self._metrics,
             "/feed": self._steps,
             "/health": self._health,
+            "/inspect/times": self._times,
         }
 
     async def open(self, host: str, port: int) -> None:
@@ -65,6 +71,7 @@ class InspectionPort:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
+        self._feed.close()
         if self._server is not None:
             self._server.close()
         tasks = list(self._tasks)
@@ -163,7 +170,11 @@ class InspectionPort:
             task = asyncio.current_task()
             assert task is not None, "a connection is served by a task"
             self._strangers.pop(task, None)
-        return await page(parse_qs(parts.query))
+        try:
+            query = parse_qs(parts.query, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            return _refusal(400, f"a question may have {MAX_FIELDS} fields, and this one has more")
+        return await page(query)
 
     def _is_known(self, request: h11.Request) -> bool:
         wanted = b"Bearer " + self._secret
@@ -172,6 +183,7 @@ class InspectionPort:
 
     async def _metrics(self, _query: dict[str, list[str]]) -> Page:
         metrics = self._context.metrics
+        await self._group_metrics.refresh()
         metrics.tasks = len(asyncio.all_tasks())
         return 200, _TEXT, render(metrics)
 
@@ -185,6 +197,13 @@ class InspectionPort:
         if not since.isdecimal() or len(since) > 18:
             return _refusal(400, f"since={since!r} is no number of a step")
         return 200, _JSON, await self._feed.read(query.get("run", [""])[-1], int(since))
+
+    async def _times(self, query: dict[str, list[str]]) -> Page:
+        try:
+            places = places_of(query.get("at", []))
+        except ValueError as error:
+            return _refusal(400, str(error))
+        return 200, _JSON, await times_of(self._context, places)
 
 
 def _refusal(status: int, sentence: str) -> Page:

@@ -117,6 +117,49 @@ ROWS: Final = (
         kind=Kind.GAUGE,
         sentence="Tasks of the event loop when it was asked, that of the asker included.",
     ),
+    Row(
+        name="samsa_groups",
+        attribute="groups",
+        kind=Kind.GAUGE,
+        sentence="Groups that this broker coordinates, by state.",
+        label="state",
+    ),
+    Row(
+        name="samsa_group_rebalances_total",
+        attribute="group_rebalances",
+        kind=Kind.COUNTER,
+        sentence="Generations and epochs of groups with members that began here.",
+    ),
+    Row(
+        name="samsa_offset_commits_total",
+        attribute="offset_commits",
+        kind=Kind.COUNTER,
+        sentence="Offsets that were committed, counted once each is safe.",
+    ),
+    Row(
+        name="samsa_coordinator_rounds_total",
+        attribute="coordinator_rounds",
+        kind=Kind.COUNTER,
+        sentence="Batches of records that coordinators have written.",
+    ),
+    Row(
+        name="samsa_coordinator_round_seconds",
+        attribute="coordinator_round_seconds",
+        kind=Kind.HISTOGRAM,
+        sentence="Time from the append of such a batch until it was safe and taken in.",
+    ),
+    Row(
+        name="samsa_coordinator_load_seconds",
+        attribute="coordinator_load_seconds",
+        kind=Kind.HISTOGRAM,
+        sentence="Time that it took to read a partition of a coordinator.",
+    ),
+    Row(
+        name="samsa_parked_requests",
+        attribute="parked_requests",
+        kind=Kind.GAUGE,
+        sentence="Joins and syncs of members that wait for others.",
+    ),
 )
 
 
@@ -158,10 +201,24 @@ class Metrics:
         self.handler_failures = 0
         self.partitions = 0
         self.tasks = 0  # counted by whoever renders: there is no cheaper way than to walk them all
+        # These are found out by whoever renders, too.
+        self.groups: dict[str, int] = {}
+        self.group_rebalances = 0
+        self.offset_commits = 0
+        self.parked_requests = 0
+
+        self.coordinator_rounds = 0
+        self.coordinator_round_seconds = Histogram()
+        self.coordinator_load_seconds = Histogram()
 
     def requests_of(self, api: str) -> Histogram:
         """The histogram of one API, to be kept by whoever counts there."""
         return self.requests.setdefault(api, Histogram())
+
+    def round_ended(self, seconds: float) -> None:
+        """A coordinator's batch of records is safe."""
+        self.coordinator_rounds += 1
+        self.coordinator_round_seconds.observe(seconds)
 
     def closed(self, reason: str) -> None:
         """A connection ended; reasons are words of ours."""

@@ -23,10 +23,11 @@ from brokers.protocol.messages.list_groups import ListedGroup
 # Both kinds, as ListGroups names and filters them.
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
+# The state of offsets without a group.
+EMPTY: Final = ClassicState.EMPTY.value
 # The state of what is not there, or not of the kind that was asked for.
 DEAD: Final = "Dead"
 
-_EMPTY: Final = ClassicState.EMPTY.value
 # From this version on DescribeGroups has a code and a sentence for what is not there.
 _KNOWS_NOT_FOUND: Final = 6
 # What ConsumerGroupDescribe calls a member that speaks this protocol, or one that is not known.
@@ -66,7 +67,7 @@ def listed(shard: GroupShard) -> Iterator[ListedGroup]:
     for group_id in with_offsets:
         if group_id not in known:
             yield ListedGroup(
-                group_id=group_id, protocol_type="", group_state=_EMPTY, group_type=CLASSIC
+                group_id=group_id, protocol_type="", group_state=EMPTY, group_type=CLASSIC
             )
 
 
@@ -93,7 +94,7 @@ def described(shard: GroupShard, group_id: str, version: int) -> describe_groups
     if isinstance(group, ClassicGroup):
         return _classic(group)
     if group is None and shard.offsets.of(group_id):
-        return describe_groups.DescribedGroup(group_id=group_id, group_state=_EMPTY)
+        return describe_groups.DescribedGroup(group_id=group_id, group_state=EMPTY)
     dead = describe_groups.DescribedGroup(group_id=group_id, group_state=DEAD)
     if version >= _KNOWS_NOT_FOUND:
         dead.error_code = ErrorCode.GROUP_ID_NOT_FOUND

@@ -15,6 +15,7 @@ from brokers.coordination.groups import classic, classic_expiry, modern_desk, mo
 from brokers.coordination.groups.changes import GroupBecame
 from brokers.coordination.groups.classic import ClassicGroup
 from brokers.coordination.groups.classic_records import restored
+from brokers.coordination.groups.facts import Facts, Tally
 from brokers.coordination.groups.modern import ConsumerGroup, MemberState
 from brokers.coordination.groups.modern_changes import Change, Draft, GroupEpoch
 from brokers.coordination.groups.modern_records import change_of, write
@@ -58,13 +59,20 @@ class GroupShard:
     """See `brokers.coordination.shard.Shard`."""
 
     def __init__(
-        self, image: ClusterImage, settings: GroupSettings, new_id: Callable[[], str]
+        self,
+        image: ClusterImage,
+        settings: GroupSettings,
+        new_id: Callable[[], str],
+        *,
+        tally: Tally | None = None,
     ) -> None:
         self.image = image
         self._topics_version = image.version  # when a topic was created last, as far as is known
         self.settings = settings
         self.new_id = new_id
         self.offsets = Offsets()
+        self.facts = Facts()
+        self._tally = tally or Tally()
         self._groups: dict[str, Group] = {}
         # Consumer groups whose records are being replayed; settled by the first look at one.
         self._drafts: dict[str, Draft] = {}
@@ -106,8 +114,10 @@ class GroupShard:
             place, committed = (key.topic, key.partition), committed_of(record)
             if committed is None:
                 self.offsets.remove(key.group_id, place)
+                self.facts.offset_gone(key.group_id, place)
             else:
                 self.offsets.put(key.group_id, place, committed)
+                self.facts.committed(key.group_id, place)
         elif isinstance(key, GroupKey):
             self._replay_classic(key.group_id, value_of(record, GroupMetadataValue))
         else:
@@ -120,14 +130,17 @@ class GroupShard:
         self._drafts.pop(soft.group_id, None)
         if soft.group is None:
             self._groups.pop(soft.group_id, None)
+            self.facts.group_gone(soft.group_id)
         else:
             group = soft.group
+            self.facts.group_became(soft.group_id, self._groups.get(soft.group_id), group)
             is_old = soft.image is not None and soft.image is not self.image
             if is_old and isinstance(group, ConsumerGroup):
                 group = replace(group, is_metadata_stale=True)
             self._groups[soft.group_id] = group
 
     def loaded(self, now_ms: int) -> Outcome["GroupShard"]:
+        self.facts.count(self._tally)
         soft: list[Soft] = []
         timers: list[Timer] = []
         for group in self.groups():
@@ -191,6 +204,7 @@ class GroupShard:
     # -- replay ----------------------------------------------------------------------------------
 
     def _replay_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
+        self.facts.group_changed(group_id)
         if value is not None:
             self._drafts.pop(group_id, None)
             self._groups[group_id] = restored(group_id, value)
@@ -198,6 +212,7 @@ class GroupShard:
             del self._groups[group_id]
 
     def _replay_modern(self, group_id: str, change: Change, *, is_gone: bool) -> None:
+        self.facts.group_changed(group_id)
         draft = self._drafts.get(group_id)
         if draft is None:
             known = self._groups.get(group_id)

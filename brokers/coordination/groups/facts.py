@@ -1,0 +1,117 @@
+"""What has changed in a shard since somebody last looked: names only, the shard has the rest.
+
+Knows no reader and no form of what is told. While nobody watches nothing is noted; a watched shard
+pays one entry of a dict for each offset that is committed. Beyond a bound it notes nothing more,
+and whoever watches reads the shard as a whole.
+
+Rebalances and commits are counted all the time, in one tally for all shards of a broker: a shard
+that moves away must not take what it has counted with it.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from brokers.coordination.groups.classic import ClassicGroup
+from brokers.coordination.groups.modern import ConsumerGroup
+from brokers.coordination.groups.offsets import Place
+
+# Names that are noted between two looks, in all shards of a broker: some 10 MB.
+MAX_FACTS: Final = 50_000
+
+Group: TypeAlias = ClassicGroup | ConsumerGroup
+CommitKey: TypeAlias = tuple[str, Place]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters that only grow."""
+
+    rebalances: int = 0
+    commits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Which groups, and which committed offsets, are others than before, or gone."""
+
+    groups: Collection[str]
+    commits: Collection[CommitKey]
+
+
+class Facts:
+    """Belongs to one shard, which says what happens to it."""
+
+    __slots__ = ("_commits", "_counted", "_groups", "_limit", "rebalances")
+
+    def __init__(self) -> None:
+        # By group that exists, since the shard was loaded.
+        self.rebalances: dict[str, int] = {}
+        # Nothing is counted of what is only read again.
+        self._counted: Tally | None = None
+        # None while nobody watches, and once there was too much to note.
+        self._commits: dict[CommitKey, None] | None = None
+        self._groups: dict[str, None] = {}
+        self._limit = 0
+
+    # -- for whoever looks -----------------------------------------------------------------------
+
+    def watch(self, limit: int) -> None:
+        """Notes changes from now on: up to `limit` offsets, and as many groups."""
+        self._commits, self._groups, self._limit = {}, {}, limit
+
+    def unwatch(self) -> None:
+        self._commits, self._groups = None, {}
+
+    def take(self, limit: int) -> Changed | None:
+        """What has changed since the last look, which ends here; None where that is not known."""
+        commits, groups = self._commits, self._groups
+        self.watch(limit)
+        return None if commits is None else Changed(groups, commits)
+
+    # -- for the shard ---------------------------------------------------------------------------
+
+    def count(self, tally: Tally) -> None:
+        """The shard is loaded: what happens from now on is news."""
+        self._counted = tally
+
+    def committed(self, group_id: str, place: Place) -> None:
+        """An offset was committed. Called for each, also while a shard is read."""
+        if self._counted is not None:
+            self._counted.commits += 1
+        if self._commits is not None:
+            self._commits[group_id, place] = None
+            if len(self._commits) > self._limit:
+                self.unwatch()
+
+    def offset_gone(self, group_id: str, place: Place) -> None:
+        if self._commits is not None:
+            self._commits[group_id, place] = None
+            if len(self._commits) > self._limit:
+                self.unwatch()
+
+    def group_changed(self, group_id: str) -> None:
+        """Something of a group is different, or it is gone."""
+        if self._commits is not None:
+            self._groups[group_id] = None
+            if len(self._groups) > self._limit:
+                self.unwatch()
+
+    def group_became(self, group_id: str, before: Group | None, after: Group) -> None:
+        """One value took the place of another; a higher number among members is a rebalance."""
+        if self._counted is not None and after.members:
+            old = 0 if before is None else number_of(before)
+            if number_of(after) > old:
+                self._counted.rebalances += 1
+                self.rebalances[group_id] = self.rebalances.get(group_id, 0) + 1
+        self.group_changed(group_id)
+
+    def group_gone(self, group_id: str) -> None:
+        """Its rebalances are forgotten with it."""
+        self.rebalances.pop(group_id, None)
+        self.group_changed(group_id)
+
+
+def number_of(group: Group) -> int:
+    """What grows when the members of a group are given their partitions anew."""
+    return group.epoch if isinstance(group, ConsumerGroup) else group.generation

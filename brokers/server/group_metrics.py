@@ -1,0 +1,49 @@
+"""What the metrics tell of groups, found out when somebody asks for them.
+
+Knows no text of Prometheus. What is counted as it happens is only copied; how many groups are in
+which state is counted anew, in slices, and not more often than ten thousand groups a second allow.
+"""
+
+from typing import Final
+
+from brokers.coordination.groups.describe import listed
+from brokers.coordination.groups.modern import GroupState
+from brokers.coordination.groups.states import ClassicState
+from brokers.replication.slices import Slices
+from brokers.server.context import Context
+
+GROUPS_PER_SECOND: Final = 10_000
+STATES: Final = (*ClassicState, GroupState.ASSIGNING, GroupState.RECONCILING)
+
+
+class GroupMetrics:
+    """Belongs to the event loop."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._next_count = float("-inf")
+
+    async def refresh(self) -> None:
+        """Brings the broker's metrics up to date."""
+        metrics, groups = self._context.metrics, self._context.groups
+        metrics.group_rebalances = groups.tally.rebalances
+        metrics.offset_commits = groups.tally.commits
+        metrics.parked_requests = groups.parked
+        clock = self._context.clock
+        if clock.monotonic() >= self._next_count:
+            # Noted before the first slice, so that who asks meanwhile does not count as well.
+            self._next_count = float("inf")
+            try:
+                metrics.groups = await self._count()
+            finally:
+                walked = sum(metrics.groups.values())
+                self._next_count = clock.monotonic() + max(1.0, walked / GROUPS_PER_SECOND)
+
+    async def _count(self) -> dict[str, int]:
+        counts = dict.fromkeys((state.value for state in STATES), 0)
+        slices = Slices(self._context.clock)
+        for _index, shard in tuple(self._context.groups.shards()):
+            for group in listed(shard):
+                counts[group.group_state] += 1
+                await slices.breathe()
+        return counts

@@ -1,0 +1,68 @@
+"""When records were written, for whoever counts how old the next record of a group is.
+
+Answers about partitions that this broker leads; of others it says so, place by place, since they
+may have moved between two questions. Opens a batch for each place and lets others run in between.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from brokers.protocol.errors import KafkaError
+from brokers.replication.slices import Slices
+from brokers.server.context import Context
+from brokers.server.json_pieces import array
+
+# Places of one question. Each may open a batch, which takes some milliseconds at worst.
+MAX_PLACES: Final = 500
+# No partition's index, and no offset, has more digits.
+_MAX_INDEX_DIGITS: Final = 10
+_MAX_OFFSET_DIGITS: Final = 19
+
+Place = tuple[str, int, int]
+# A time in milliseconds, nothing behind the offset, or why it cannot be told.
+Time = int | None | dict[str, str]
+
+
+def places_of(texts: Sequence[str]) -> list[Place]:
+    """What was asked for, each as topic:index:offset; ValueError says what is wrong."""
+    if len(texts) > MAX_PLACES:
+        raise ValueError(f"{len(texts)} places are asked for at once, {MAX_PLACES} may be")
+    return [_place(text) for text in texts]
+
+
+async def times_of(context: Context, places: Sequence[Place]) -> Iterator[str]:
+    """JSON in pieces: the broker's clock, and a time for each place in its order."""
+    slices, times = Slices(context.clock), []
+    for topic, index, offset in places:
+        times.append(_time(context, topic, index, offset))
+        await slices.breathe()
+    return _told(context.clock.now_ms(), times)
+
+
+def _told(now_ms: int, times: Sequence[Time]) -> Iterator[str]:
+    yield f'{{"ms": {now_ms}, '
+    yield from array("times", times)
+    yield "}\n"
+
+
+def _time(context: Context, topic: str, index: int, offset: int) -> Time:
+    partition = context.replicas.led((topic, index))
+    if partition is None:
+        return {"error": f"{topic}-{index} is not led here"}
+    try:
+        return partition.timestamp_at(offset)
+    except KafkaError as error:
+        return {"error": f"{error.code.name}: {error}"}
+
+
+def _place(text: str) -> Place:
+    topic, _, rest = text.partition(":")
+    index, _, offset = rest.partition(":")
+    is_sound = _is_number(index, _MAX_INDEX_DIGITS) and _is_number(offset, _MAX_OFFSET_DIGITS)
+    if not topic or not is_sound:
+        raise ValueError(f"at={text!r} is no place; write topic:index:offset")
+    return topic, int(index), int(offset)
+
+
+def _is_number(text: str, digits: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= digits
