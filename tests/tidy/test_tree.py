@@ -20,7 +20,7 @@ FROM_TABLES |= {"console.apps", "gateway.asgi", "brokers.controlplane.management
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "brokers.inspection.client": "the console's collector, which reads the brokers' feeds",
+    "brokers.inspection.lag": "the console's collector, which reads the brokers' feeds",
 }
 
 # Folders of tests that mirror no folder of the code.

@@ -1,0 +1,230 @@
+"""How far groups are behind, in records and in time, as the feeds of all brokers tell it.
+
+Knows brokers by their inspection ports only. What a group has committed is told by its coordinator,
+where a partition ends by the partition's leader, and both may be any broker; only a leader is asked
+when a record was written, and only where somebody is behind it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from brokers.inspection.client import InspectionFailed
+
+# Places of which one broker is asked in one refresh. Each may have it open a batch, so that these
+# take it some tenths of a second at worst; the others keep what was found earlier.
+MAX_ASKED: Final = 2_000
+
+# topic, index; and with an offset
+Partition: TypeAlias = tuple[str, int]
+Place: TypeAlias = tuple[str, int, int]
+CommitKey: TypeAlias = tuple[str, str, int]
+
+
+class Watched(Protocol):
+    """What is asked of a broker; `brokers.inspection.client.Inspection` is one."""
+
+    @property
+    def name(self) -> str: ...
+
+    def feed(self) -> Mapping[str, Any]: ...
+
+    def times(self, places: Sequence[Place]) -> list[int | str | None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """A group as its coordinator tells of it."""
+
+    group: str
+    type: str
+    state: str
+    epoch: int  # or the generation of a classic one
+    members: int
+    rebalances: int  # since the coordinator took the group over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLag:
+    """How far a group is behind in a partition.
+
+    `end`, where the partition's readable records end, and `records` are None where no broker tells
+    of the partition; `ms`, how old the next record was, where its time is not known. `is_lost`: the
+    committed offset is no longer in the log, and the lag counts from the first one that is.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    committed: int
+    commit_ms: int
+    end: int | None
+    records: int | None
+    ms: int | None
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """A partition as its leader told of it at `ms` of its own clock."""
+
+    start: int
+    high_watermark: int
+    ms: int
+
+
+class LagBoard:
+    """Not safe for threads. `refresh` asks the brokers; the rest tells what they said."""
+
+    def __init__(self, brokers: Iterable[Watched]) -> None:
+        self._brokers = [_BrokerView(broker) for broker in brokers]
+        # When a record was written, by where it was looked for; what was asked longest ago first.
+        self._times: dict[Place, int | None] = {}
+
+    def refresh(self) -> None:
+        """Brings all up to date. A broker that does not answer is left out until it does."""
+        for view in self._brokers:
+            view.refresh()
+        self._refresh_times()
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What was wrong at the last refresh, by broker."""
+        return {view.name: view.failure for view in self._brokers if view.failure}
+
+    def groups(self) -> list[GroupState]:
+        """All groups, by name."""
+        found = {row[0]: row for view in self._present() for row in view.groups.values()}
+        return [
+            GroupState(
+                group=group,
+                type=kind,
+                state=state,
+                epoch=epoch,
+                members=members,
+                rebalances=rebalances,
+            )
+            for group, kind, state, epoch, members, rebalances in (
+                found[name] for name in sorted(found)
+            )
+        ]
+
+    def lags(self) -> list[PartitionLag]:
+        """Of each group, the partitions in which it has committed, in their order."""
+        bounds = self._bounds()
+        return [
+            self._lag(key, commit, bounds.get(key[1:])) for key, commit in sorted(self._commits())
+        ]
+
+    def _present(self) -> Iterator["_BrokerView"]:
+        """The views that can be trusted; where two tell of the same, the newest goes last."""
+        return iter(
+            sorted((view for view in self._brokers if not view.failure), key=lambda view: view.ms)
+        )
+
+    def _bounds(self) -> dict[Partition, _Bounds]:
+        return {
+            partition: _Bounds(row[2], row[3], view.ms)
+            for view in self._present()
+            for partition, row in view.partitions.items()
+        }
+
+    def _commits(self) -> Iterator[tuple[CommitKey, tuple[int, int]]]:
+        found = {key: row for view in self._present() for key, row in view.commits.items()}
+        return ((key, (row[3], row[5])) for key, row in found.items())
+
+    def _lag(self, key: CommitKey, commit: tuple[int, int], bounds: _Bounds | None) -> PartitionLag:
+        group, topic, index = key
+        committed, commit_ms = commit
+        records: int | None = None
+        ms: int | None = None
+        if bounds is not None:
+            following = max(committed, bounds.start)
+            # A commit beyond the end is of a log that was cut, and waits for nothing.
+            records = max(0, bounds.high_watermark - following)
+            written_ms = self._times.get((topic, index, following))
+            if records == 0:
+                ms = 0
+            elif written_ms is not None:
+                # A producer's clock may be ahead of the broker's.
+                ms = max(0, bounds.ms - written_ms)
+        return PartitionLag(
+            group=group,
+            topic=topic,
+            partition=index,
+            committed=committed,
+            commit_ms=commit_ms,
+            end=None if bounds is None else bounds.high_watermark,
+            records=records,
+            ms=ms,
+            is_lost=bounds is not None and committed < bounds.start,
+        )
+
+    def _refresh_times(self) -> None:
+        bounds = self._bounds()
+        wanted: dict[Place, None] = {}
+        for (_group, topic, index), (committed, _commit_ms) in self._commits():
+            here = bounds.get((topic, index))
+            if here is not None and committed < here.high_watermark:
+                wanted[topic, index, max(committed, here.start)] = None
+        self._times = {place: ms for place, ms in self._times.items() if place in wanted}
+        unknown = [place for place in wanted if place not in self._times]
+        # What is known is asked again in turn: its topic may be another one of the same name.
+        in_turn = [*unknown, *self._times]
+        for view in self._present():
+            asked = [place for place in in_turn if place[:2] in view.partitions][:MAX_ASKED]
+            for place, ms in zip(asked, view.times(asked), strict=False):
+                self._times.pop(place, None)
+                if isinstance(ms, int):
+                    self._times[place] = ms
+
+
+class _BrokerView:
+    """What one broker has told, put together from its feed."""
+
+    def __init__(self, broker: Watched) -> None:
+        self.name = broker.name
+        self.failure = ""
+        self.ms = 0
+        self.partitions: dict[Partition, list[Any]] = {}
+        self.groups: dict[str, list[Any]] = {}
+        self.commits: dict[CommitKey, list[Any]] = {}
+        self._broker = broker
+
+    def refresh(self) -> None:
+        try:
+            told = self._broker.feed()
+        except InspectionFailed as error:
+            self.failure = str(error)
+            return
+        self.failure = ""
+        self.ms = told["ms"]
+        if told["kind"] == "snapshot":
+            self.partitions, self.groups, self.commits = {}, {}, {}
+            self._take(told)
+        else:
+            for step in told["steps"]:
+                self._take(step)
+
+    def times(self, places: Sequence[Place]) -> list[int | str | None]:
+        """What the broker says of each; nothing at all where it does not answer."""
+        try:
+            return self._broker.times(places) if places else []
+        except InspectionFailed as error:
+            self.failure = str(error)
+            return []
+
+    def _take(self, told: Mapping[str, Any]) -> None:
+        # A broker of an older release tells nothing of groups.
+        for topic, index in told.get("gone", ()):
+            self.partitions.pop((topic, index), None)
+        for group in told.get("groups_gone", ()):
+            self.groups.pop(group, None)
+        for group, topic, index in told.get("commits_gone", ()):
+            self.commits.pop((group, topic, index), None)
+        for row in told["rows"]:
+            self.partitions[row[0], row[1]] = row
+        for row in told.get("groups", ()):
+            self.groups[row[0]] = row
+        for row in told.get("commits", ()):
+            self.commits[row[0], row[1], row[2]] = row
