@@ -242,6 +242,9 @@ class Hosted(Generic[S]):
         house.on_round(house.clock.monotonic() - ended.began)
         for pending in ended.pendings:
             self._claims.release(pending.operation)
+            if pending.outcome is not None and pending.outcome.then is not None:
+                self._continue(pending, pending.outcome.then)
+                continue
             answer = answer_of(pending)
             if answer is not None:
                 self._answer(pending, answer)
@@ -249,6 +252,14 @@ class Hosted(Generic[S]):
                 self._reply(pending.outcome.replies)
         house.answers.deliver()
         self._come()
+
+    def _continue(self, pending: Pending[S], then: Operation[S]) -> None:
+        """Takes an operation's next step, whose claim is taken again before anybody has a turn."""
+        before = pending.operation
+        assert (then.subject, then.claim) == (before.subject, before.claim), f"{then.name} strays"
+        assert then.claim is Claim.EXCLUSIVE, f"{then.name} may not be the only one"
+        pending.operation = then
+        self._run(pending, is_next=True)
 
     def lost(self, ended: Round[S]) -> None:
         """For the round: its leadership is over."""

@@ -119,6 +119,9 @@ class Outcome(Generic[S]):
     response: Answer | Parked | None = None
     replies: tuple[Reply, ...] = ()  # behind the response, in this order
     jobs: tuple[Job[S], ...] = ()
+    # For what does not fit into one batch: done next, once the records are safe, in the same turn
+    # and with the same claim, so that nobody comes between. It answers in place of this one.
+    then: "Operation[S] | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

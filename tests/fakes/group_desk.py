@@ -82,7 +82,9 @@ class GroupDesk:
             else:
                 assert isinstance(timer, CancelTimer)
                 self.timers.pop(timer.key, None)
-        if outcome.response is PARKED:
+        if outcome.then is not None:
+            self.do(outcome.then, ticket)
+        elif outcome.response is PARKED:
             self.parked.add(ticket)
         elif ticket != NOBODY:
             self.answers[ticket] = outcome.response

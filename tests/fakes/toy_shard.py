@@ -125,6 +125,21 @@ def put(subject: str, value: int) -> ToyOperation:
     return Operation(name="put", subject=subject, claim=Claim.EXCLUSIVE, run=run)
 
 
+def put_in_steps(subject: str, steps: int) -> ToyOperation:
+    """Exclusive: sets the sum to each number up to this one, a batch for each; answers the last."""
+
+    def step(number: int) -> ToyOperation:
+        def run(_shard: ToyShard, _now_ms: int, _ticket: Ticket) -> ToyOutcome:
+            record = Record(b"=" + subject.encode(), b"%d" % number)
+            if number < steps:
+                return Outcome(records=(record,), then=step(number + 1))
+            return Outcome(records=(record,), response=Number(value=steps))
+
+        return Operation(name="put_in_steps", subject=subject, claim=Claim.EXCLUSIVE, run=run)
+
+    return step(1)
+
+
 def wait(subject: str) -> ToyOperation:
     """Exclusive, and answered by `wake`."""
 

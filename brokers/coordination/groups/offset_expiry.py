@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 # Of one operation, whose records have to fit into one batch. The rest is for the next one.
-MAX_FORGOTTEN: Final = 1_000
+MAX_FORGOTTEN: Final = 500
+# Their keys repeat the group's name, which may be long: half of what a batch takes by default.
+_FORGOTTEN_BYTES: Final = 512 * 1024
+# The longest name of a topic, and what a record has beside its two names.
+_PLACE_BYTES: Final = 249 + 64
 
 
 def expire_offsets(group_id: str) -> "Operation[GroupShard]":
@@ -35,7 +39,7 @@ def expire_offsets(group_id: str) -> "Operation[GroupShard]":
 
     def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
         places, group = shard.offsets.of(group_id), shard.group(group_id)
-        old = _old(shard, group, places, now_ms)[:MAX_FORGOTTEN]
+        old = _old(shard, group, places, now_ms)[: most_forgotten(group_id)]
         records = forgotten(group_id, old)
         if group is None or len(old) < len(places) or group.members or not is_idle(group):
             return Outcome(records=records)
@@ -58,6 +62,11 @@ def forget_places(group_id: str, places: Sequence[Place]) -> "Operation[GroupSha
     return Operation(
         name="the deletion of topics", subject=group_id, claim=Claim.EXCLUSIVE, run=run
     )
+
+
+def most_forgotten(group_id: str) -> int:
+    """How many offsets of a group one operation may delete."""
+    return max(1, min(MAX_FORGOTTEN, _FORGOTTEN_BYTES // (len(group_id.encode()) + _PLACE_BYTES)))
 
 
 def forgotten(group_id: str, places: Iterable[Place]) -> tuple[Record, ...]:

@@ -6,6 +6,7 @@ round. What a commit may do is found out from the group; which topics there are 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from brokers.coordination.groups import classic_expiry
@@ -13,7 +14,12 @@ from brokers.coordination.groups.changes import GroupBecame
 from brokers.coordination.groups.classic import ClassicGroup, is_subscribed
 from brokers.coordination.groups.classic_sync import check_commit, session_of
 from brokers.coordination.groups.modern import ConsumerGroup, ConsumerMember
-from brokers.coordination.groups.offset_expiry import forgotten, group_gone, timers_gone
+from brokers.coordination.groups.offset_expiry import (
+    forgotten,
+    group_gone,
+    most_forgotten,
+    timers_gone,
+)
 from brokers.coordination.groups.offsets import Place
 from brokers.coordination.groups.records import committed_record
 from brokers.coordination.groups.shard import GroupShard
@@ -74,15 +80,18 @@ def commit(committing: Committing) -> Operation[GroupShard]:
 
 
 def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
-    """Deletes a group without members, with all that it has committed."""
+    """Deletes a group without members, with all that it has committed.
+
+    Offsets go first, as many at a time as a batch takes, and the group itself with the last of
+    them: what a crash leaves is a group without members, which can be deleted again.
+    """
 
     def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
         group, places = shard.group(group_id), shard.offsets.of(group_id)
         if group is None:
             if not places:
                 raise not_found(group_id)
-            return Outcome(records=forgotten(group_id, places), response=answer)
-        if isinstance(group, ConsumerGroup):
+        elif isinstance(group, ConsumerGroup):
             if group.members:
                 raise KafkaError(
                     ErrorCode.NON_EMPTY_GROUP,
@@ -90,14 +99,21 @@ def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
                 )
         elif (refused := classic_expiry.check_delete(group)) is not None:
             raise refused
+        most = most_forgotten(group_id)
+        records = forgotten(group_id, islice(places, most))
+        if len(places) > most:
+            return Outcome(records=records, then=operation)
+        if group is None:
+            return Outcome(records=records, response=answer)
         return Outcome(
-            records=forgotten(group_id, places) + group_gone(group),
+            records=records + group_gone(group),
             soft=(GroupBecame(group_id, None),),
             timers=timers_gone(group),
             response=answer,
         )
 
-    return Operation(name="DeleteGroups", subject=group_id, claim=Claim.EXCLUSIVE, run=run)
+    operation = Operation(name="DeleteGroups", subject=group_id, claim=Claim.EXCLUSIVE, run=run)
+    return operation
 
 
 def delete_offsets(

@@ -20,9 +20,9 @@ from brokers.coordination.groups.modern import ConsumerGroup, MemberState
 from brokers.coordination.groups.modern_changes import Change, Draft, GroupEpoch
 from brokers.coordination.groups.modern_records import change_of, write
 from brokers.coordination.groups.offset_expiry import (
-    MAX_FORGOTTEN,
     expire_offsets,
     forget_places,
+    most_forgotten,
 )
 from brokers.coordination.groups.offsets import Offsets
 from brokers.coordination.groups.record_messages import GroupMetadataValue
@@ -178,8 +178,9 @@ class GroupShard:
             self._topics_version = after.version
         if gone:
             for group_id, places in self.offsets.on_topics(gone).items():
-                for start in range(0, len(places), MAX_FORGOTTEN):
-                    yield forget_places(group_id, places[start : start + MAX_FORGOTTEN])
+                most = most_forgotten(group_id)
+                for start in range(0, len(places), most):
+                    yield forget_places(group_id, places[start : start + most])
         if touched:
             for group in self.groups():
                 if isinstance(group, ConsumerGroup) and not touched.isdisjoint(

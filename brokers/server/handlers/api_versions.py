@@ -2,7 +2,8 @@
 
 Answers from the rows that dispatch itself goes by, so nothing is told that is not served. Features
 of the cluster are announced by the release that serves them: a client that reads a level of
-transaction.version or group.version begins to use it at once.
+transaction.version or group.version begins to use it at once. Their levels are part of a release
+and not of the cluster's metadata, so every feature is finalized, and nobody can set one back.
 """
 
 import re
@@ -15,6 +16,7 @@ from brokers.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
     SupportedFeatureKey,
 )
 from brokers.server.call import Call
@@ -23,8 +25,13 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=18)
 
-# Name, lowest and highest level of each feature that this release serves.
-FEATURES: Final[tuple[tuple[str, int, int], ...]] = ()
+# Name, lowest and highest level of each feature that this release serves; the highest is finalized.
+FEATURES: Final[tuple[tuple[str, int, int], ...]] = (
+    # 1 is the consumer protocol (KIP-848).
+    ("group.version", 0, 1),
+)
+# Grows with each change of a level, of which there is none while brokers run.
+_FEATURES_EPOCH: Final = 0
 
 _NAMES_SINCE: Final = 3  # the first version in which a client says what software it is
 _ZERO_SINCE: Final = 4  # the first version that may carry a lowest level of 0
@@ -55,7 +62,10 @@ def _table(context: Context, version: int) -> ApiVersionsResponse:
         for api in sorted(context.apis.values(), key=lambda api: api.key)
     ]
     return ApiVersionsResponse(
-        api_keys=rows, supported_features=supported_features(FEATURES, version)
+        api_keys=rows,
+        supported_features=supported_features(FEATURES, version),
+        finalized_features_epoch=_FEATURES_EPOCH,
+        finalized_features=finalized_features(FEATURES),
     )
 
 
@@ -67,6 +77,14 @@ def supported_features(
         SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
         for name, lowest, highest in features
         if lowest > 0 or version >= _ZERO_SINCE
+    ]
+
+
+def finalized_features(features: Sequence[tuple[str, int, int]]) -> list[FinalizedFeatureKey]:
+    """The features at the one level that is in effect; none of them is at 0, which is left out."""
+    return [
+        FinalizedFeatureKey(name=name, min_version_level=highest, max_version_level=highest)
+        for name, _lowest, highest in features
     ]
 
 

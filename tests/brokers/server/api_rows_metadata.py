@@ -8,6 +8,8 @@ from brokers.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from brokers.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -123,13 +125,23 @@ def _api_versions(_world: World, version: int, *, name: str = "table") -> ApiVer
     return ApiVersionsRequest(client_software_name=name, client_software_version="1.0")
 
 
-def _announced(_world: World, _version: int) -> ApiVersionsResponse:
-    return ApiVersionsResponse(
+def _announced(_world: World, version: int) -> ApiVersionsResponse:
+    told = ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
             for key, low, high in ANNOUNCED
         ]
     )
+    if version >= 3:
+        told.finalized_features_epoch = 0
+        told.finalized_features = [
+            FinalizedFeatureKey(name="group.version", min_version_level=1, max_version_level=1)
+        ]
+    if version >= 4:
+        told.supported_features = [
+            SupportedFeatureKey(name="group.version", min_version=0, max_version=1)
+        ]
+    return told
 
 
 def _metadata(world: World, version: int, *, name: str = "") -> MetadataRequest:

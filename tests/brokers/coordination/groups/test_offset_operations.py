@@ -129,6 +129,27 @@ def test_a_group_that_only_has_offsets_is_deleted(desk: GroupDesk) -> None:
     assert not desk.shard.offsets.of(GROUP)
 
 
+@pytest.mark.parametrize("group_id", [GROUP, "g" * 4_096])
+def test_a_group_with_more_offsets_than_a_batch_takes_goes_in_portions(
+    desk: GroupDesk, group_id: str
+) -> None:
+    places = [(topic, index) for topic in ("orders", "other") for index in range(700)]
+    for start in range(0, len(places), 100):
+        commit(desk, *places[start : start + 100], group=group_id)
+    before = len(desk.records)
+    operation = offset_operations.delete_group(group_id, DELETED)
+
+    first = operation.run(desk.shard, 0, 1)
+    assert first is not None
+    assert 0 < sum(len(record.key) for record in first.records) < 1_000_000
+    assert first.then is operation
+    assert desk.ask(operation) is DELETED
+
+    assert len(desk.records) - before == len(places)
+    assert not desk.shard.offsets.of(group_id)
+    desk.check()
+
+
 def test_offsets_of_topics_that_are_read_stay(desk: GroupDesk) -> None:
     member_id = settle(desk)
     commit(desk, PLACE, ("other", 0), member_id=member_id, generation=1)

@@ -47,14 +47,29 @@ def test_the_rows_that_are_served_are_told_in_order_with_what_they_announce(
     assert answer.throttle_time_ms == 0
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_no_feature_is_announced_that_is_not_served(desk: Desk, version: int) -> None:
+# Kafka 4.3 says the same of group.version in both.
+@pytest.mark.parametrize(("version", "supported"), [(3, []), (4, [("group.version", 0, 1)])])
+def test_the_features_that_are_served_are_told_and_no_others(
+    desk: Desk, version: int, supported: list[tuple[str, int, int]]
+) -> None:
     answer = desk.ask(api_versions, version, asked(version))
 
-    assert answer.supported_features == []
-    assert answer.finalized_features == []
-    assert answer.finalized_features_epoch == -1
+    told = [(each.name, each.min_version, each.max_version) for each in answer.supported_features]
+    assert told == supported
+    levels = [
+        (each.name, each.min_version_level, each.max_version_level)
+        for each in answer.finalized_features
+    ]
+    assert levels == [("group.version", 1, 1)]
+    assert answer.finalized_features_epoch == 0
     assert answer.zk_migration_ready is False
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_version_without_features_tells_none(desk: Desk, version: int) -> None:
+    answer = desk.ask(api_versions, version, asked(version))
+
+    assert (answer.supported_features, answer.finalized_features) == ([], [])
 
 
 @pytest.mark.parametrize("version", [5, 99, 32_767])
