@@ -102,7 +102,8 @@ _GROUPS: Final = (
      "The partitions of the topic that keeps committed offsets, once it is created."),
     ("offsets.topic.replication.factor", _SHORT, "3", _POSITIVE,
      "The replicas of that topic; as many as there are brokers, if those are fewer."),
-    ("offsets.topic.segment.bytes", _INT, "104857600", _POSITIVE,
+    # The topic's own rule: a broker that began with less could never create that topic.
+    ("offsets.topic.segment.bytes", _INT, "104857600", topic_configs.ROWS["segment.bytes"].rule,
      "The size of that topic's segments."),
 )
 # Settable for all brokers at once.

@@ -252,6 +252,7 @@ def test_a_broker_process_knows_no_django() -> None:
     [
         ("log.retention.ms", "soon", "'soon' in SAMSA_DEFAULTS"),
         ("log.retention.msec", "1", "no such broker config"),
+        ("offsets.topic.segment.bytes", "1048575", "below 1048576"),
         ("max.connections", "0", "at least 1"),
         ("samsa.frame.max.ms", "never", "not a number"),
         ("socket.request.max.bytes", "-1", "'-1' in SAMSA_DEFAULTS"),
