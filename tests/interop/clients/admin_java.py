@@ -30,16 +30,16 @@ class JavaDoor:
         wanted = java_class(f"{ADMIN}.NewTopic")(topic, partitions, replicas)
         wanted = wanted.configs(dict(configs))
         options = java_class(f"{ADMIN}.CreateTopicsOptions")().validateOnly(validate_only)
-        _get(self._admin.createTopics([wanted], options).all())
+        got(self._admin.createTopics([wanted], options).all())
 
     def delete_topic(self, topic: str) -> None:
-        _get(self._admin.deleteTopics([topic]).all())
+        got(self._admin.deleteTopics([topic]).all())
 
     def has_topic(self, topic: str) -> bool:
-        return topic in _get(self._admin.listTopics().names())
+        return topic in got(self._admin.listTopics().names())
 
     def describe_topic(self, topic: str) -> Described:
-        found = _get(self._admin.describeTopics([topic]).allTopicNames())[topic]
+        found = got(self._admin.describeTopics([topic]).allTopicNames())[topic]
         return [
             (each.partition(), each.leader().id(), _ids(each.replicas()), _ids(each.isr()))
             for each in found.partitions()
@@ -47,19 +47,19 @@ class JavaDoor:
 
     def create_partitions(self, topic: str, total: int) -> None:
         wanted = java_class(f"{ADMIN}.NewPartitions").increaseTo(total)
-        _get(self._admin.createPartitions({topic: wanted}).all())
+        got(self._admin.createPartitions({topic: wanted}).all())
 
     def topic_configs(self, topic: str) -> dict[str, str]:
         return self._configs("TOPIC", topic)
 
     def broker_config(self, key: str) -> str:
-        nodes = _ids(_get(self._admin.describeCluster().nodes()))
+        nodes = _ids(got(self._admin.describeCluster().nodes()))
         return self._configs("BROKER", str(min(nodes)))[key]
 
     def _configs(self, kind: str, name: str) -> dict[str, str]:
         asked = _resource(kind, name)
-        found = _get(self._admin.describeConfigs([asked]).all())[asked]
-        return {entry.name(): entry.value() for entry in _listed(found.entries())}
+        found = got(self._admin.describeConfigs([asked]).all())[asked]
+        return {entry.name(): entry.value() for entry in listed(found.entries())}
 
     def set_config(self, topic: str, key: str, value: str) -> None:
         self._alter(topic, "SET", key, value)
@@ -75,25 +75,25 @@ class JavaDoor:
         entry = java_class(f"{ADMIN}.ConfigEntry")(key, value)
         change = java_class(f"{ADMIN}.AlterConfigOp")(entry, getattr(operations, how))
         asked = {_resource("TOPIC", topic): [change]}
-        _get(self._admin.incrementalAlterConfigs(asked).all())
+        got(self._admin.incrementalAlterConfigs(asked).all())
 
     def delete_records(self, topic: str, partition: int, before: int) -> int:
-        place = _place(topic, partition)
+        place = place_of(topic, partition)
         told = self._admin.deleteRecords({place: _records_before(before)}).lowWatermarks()
-        return int(_get(told[place]).lowWatermark())
+        return int(got(told[place]).lowWatermark())
 
     def cluster(self) -> tuple[int, bool, bool]:
         found = self._admin.describeCluster()
-        ids = _ids(_get(found.nodes()))
-        return len(ids), _get(found.controller()).id() in ids, bool(_get(found.clusterId()))
+        ids = _ids(got(found.nodes()))
+        return len(ids), got(found.controller()).id() in ids, bool(got(found.clusterId()))
 
     def log_dir_partitions(self, topic: str) -> list[tuple[int, bool]]:
-        nodes = _ids(_get(self._admin.describeCluster().nodes()))
-        told = _get(self._admin.describeLogDirs(nodes).allDescriptions())
+        nodes = _ids(got(self._admin.describeCluster().nodes()))
+        told = got(self._admin.describeLogDirs(nodes).allDescriptions())
         return sorted(
             (place.partition(), replica.size() > 0)
-            for folders in _listed(told.values())
-            for folder in _listed(folders.values())
+            for folders in listed(told.values())
+            for folder in listed(folders.values())
             for place, replica in folder.replicaInfos().items()
             if place.topic() == topic
         )
@@ -102,22 +102,27 @@ class JavaDoor:
         specs = java_class(f"{ADMIN}.OffsetSpec")
         named = {-1: specs.latest, -2: specs.earliest, -3: specs.maxTimestamp}
         asked = named[spec]() if spec in named else specs.forTimestamp(spec)
-        place = _place(topic, partition)
-        return int(_get(self._admin.listOffsets({place: asked}).all())[place].offset())
+        place = place_of(topic, partition)
+        return int(got(self._admin.listOffsets({place: asked}).all())[place].offset())
 
     def producers(self, topic: str, partition: int) -> list[int]:
-        place = _place(topic, partition)
-        found = _get(self._admin.describeProducers([place]).all())[place]
+        place = place_of(topic, partition)
+        found = got(self._admin.describeProducers([place]).all())[place]
         return [each.lastSequence() for each in found.activeProducers()]
 
 
-def _get(future: Any) -> Any:
+def got(future: Any) -> Any:
     try:
         return future.get()
     except Py4JJavaError as error:
-        cause = error.java_exception.getCause()
-        code = java_class(f"{COMMON}.protocol.Errors").forException(cause).code()
-        raise Refused(code, str(cause)) from error
+        raise error_of(error) from error
+
+
+def error_of(error: Py4JJavaError) -> Refused:
+    """Return what the broker said, of what a future of the client has thrown."""
+    cause = error.java_exception.getCause()
+    code = java_class(f"{COMMON}.protocol.Errors").forException(cause).code()
+    return Refused(code, str(cause))
 
 
 def _records_before(offset: int) -> Any:
@@ -135,14 +140,14 @@ def _resource(kind: str, name: str) -> Any:
     return resource(getattr(resource.Type, kind), name)
 
 
-def _place(topic: str, partition: int) -> Any:
+def place_of(topic: str, partition: int) -> Any:
     return java_class(f"{COMMON}.TopicPartition")(topic, partition)
 
 
 def _ids(nodes: Any) -> list[int]:
-    return [node.id() for node in _listed(nodes)]
+    return [node.id() for node in listed(nodes)]
 
 
-def _listed(found: Any) -> Any:
+def listed(found: Any) -> Any:
     """Make a list of a collection that is not one, because py4j goes over lists only."""
     return java_class("java.util.ArrayList")(found)

@@ -30,13 +30,13 @@ class KafkaPythonDoor:
         validate_only: bool = False,
     ) -> None:
         wanted = {"num_partitions": partitions, "replication_factor": replicas}
-        with _refusals():
+        with refusals():
             self._admin.create_topics(
                 {topic: {**wanted, "configs": dict(configs)}}, validate_only=validate_only
             )
 
     def delete_topic(self, topic: str) -> None:
-        with _refusals():
+        with refusals():
             self._admin.delete_topics([topic])
 
     def has_topic(self, topic: str) -> bool:
@@ -58,7 +58,7 @@ class KafkaPythonDoor:
         ]
 
     def create_partitions(self, topic: str, total: int) -> None:
-        with _refusals():
+        with refusals():
             self._admin.create_partitions({topic: total})
 
     def topic_configs(self, topic: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ class KafkaPythonDoor:
 
     def _alter(self, topic: str, configs: Mapping[str, Any], *, incremental: bool) -> None:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)
-        with _refusals():
+        with refusals():
             told = self._admin.alter_configs(
                 [resource], raise_on_unknown=False, incremental=incremental
             )
@@ -94,7 +94,7 @@ class KafkaPythonDoor:
 
     def delete_records(self, topic: str, partition: int, before: int) -> int:
         place = TopicPartition(topic, partition)
-        with _refusals():
+        with refusals():
             return int(self._admin.delete_records({place: before})[place]["low_watermark"])
 
     def cluster(self) -> tuple[int, bool, bool]:
@@ -113,18 +113,18 @@ class KafkaPythonDoor:
 
     def list_offset(self, topic: str, partition: int, spec: int) -> int:
         place = TopicPartition(topic, partition)
-        with _refusals():
+        with refusals():
             return int(self._admin.list_partition_offsets({place: spec})[place].offset)
 
     def producers(self, topic: str, partition: int) -> list[int]:
         place = TopicPartition(topic, partition)
-        with _refusals():
+        with refusals():
             found = self._admin.describe_producers([place])[place]
         return [each.last_sequence for each in found.active_producers]
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     try:
         yield
     except BrokerResponseError as error:

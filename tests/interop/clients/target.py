@@ -19,8 +19,12 @@ from tests.oracles.kafka_broker import KafkaBroker
 from tests.postgres import postgres_server
 from tests.scale import count
 
-# As the judge is set up: a topic that is only asked for is not made.
-SETTINGS = {"SAMSA_DEFAULTS": json.dumps({"auto.create.topics.enable": "false"})}
+# As the judge is set up: a topic that is only asked for is not made, and a group waits for nobody.
+SETTINGS = {
+    "SAMSA_DEFAULTS": json.dumps(
+        {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
+    )
+}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 'use strict'
 
 const { createInterface } = require('node:readline')
-const { Kafka, logLevel } = require('kafkajs')
+const { AssignerProtocol, Kafka, logLevel } = require('kafkajs')
 
 const TOPIC = 2
 const BROKER = 4
@@ -61,6 +61,45 @@ const CALLS = {
     const { low, offset } = told.find((each) => each.partition === partition)
     return Number(spec === -2 ? low : offset)
   },
+  list_groups: async (admin) => {
+    const { groups } = await admin.listGroups()
+    return Object.fromEntries(groups.map((each) => [each.groupId, { protocol: each.protocolType }]))
+  },
+  describe_group: async (admin, { group }) => {
+    // Finding a coordinator needs brokers, which only some of its calls look up themselves.
+    await admin.listGroups()
+    const { groups: [told] } = await admin.describeGroups([group])
+    return {
+      state: told.state.toUpperCase(),
+      protocol: told.protocolType,
+      assignor: told.protocol,
+      members: told.members.map((each) => ({ host: each.clientHost, reads: reads(each) })),
+    }
+  },
+  delete_groups: async (admin, { groups }) => {
+    const told = Object.fromEntries(groups.map((group) => [group, 0]))
+    try {
+      await admin.deleteGroups(groups)
+    } catch (error) {
+      if (!error.groups) throw error
+      for (const each of error.groups) told[each.groupId] = each.errorCode
+    }
+    return told
+  },
+  list_group_offsets: async (admin, { group, topics }) => {
+    await admin.listGroups()
+    const told = await admin.fetchOffsets({ groupId: group, topics })
+    return told.flatMap(({ topic, partitions }) =>
+      partitions.map((each) => [topic, each.partition, each.offset]))
+  },
+  alter_group_offsets: (admin, { group, topic, partitions }) =>
+    admin.setOffsets({ groupId: group, topic, partitions }),
+}
+
+function reads({ memberAssignment }) {
+  if (memberAssignment.length === 0) return []
+  const { assignment } = AssignerProtocol.MemberAssignment.decode(memberAssignment)
+  return Object.entries(assignment).flatMap(([topic, parts]) => parts.map((part) => [topic, part]))
 }
 
 // It wraps the broker's error in others, one for each topic or partition.
