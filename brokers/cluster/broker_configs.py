@@ -14,15 +14,19 @@ from brokers.cluster.config_values import (
     LIVE,
     ConfigRow,
     ConfigType,
+    ConfigValue,
     at_least,
     between,
     items_of,
     one_of,
+    parse,
 )
 from brokers.protocol.errors import ErrorCode, KafkaError
 
 NUM_PARTITIONS: Final = "num.partitions"
 DEFAULT_REPLICATION_FACTOR: Final = "default.replication.factor"
+CLEANER_ENABLE: Final = "log.cleaner.enable"
+CLEANER_BACKOFF_MS: Final = "log.cleaner.backoff.ms"
 # What decides for the whole cluster cannot differ from broker to broker: set for the empty name.
 CLUSTER_WIDE: Final = frozenset({NUM_PARTITIONS, DEFAULT_REPLICATION_FACTOR})
 
@@ -106,6 +110,12 @@ _GROUPS: Final = (
     ("offsets.topic.segment.bytes", _INT, "104857600", topic_configs.ROWS["segment.bytes"].rule,
      "The size of that topic's segments."),
 )
+# What a broker's compaction goes by; what topics may set for themselves is derived. Read-only.
+_CLEANER: Final = (
+    (CLEANER_BACKOFF_MS, _LONG, "15000", _ANY_TIME,
+     "How long the cleaner waits when there is nothing to compact."),
+    (CLEANER_ENABLE, _BOOLEAN, "true", None, "Whether compacted topics are compacted here."),
+)
 # Settable for all brokers at once.
 _WIDE: Final = (
     ConfigRow(
@@ -159,7 +169,7 @@ def _rows() -> Iterator[ConfigRow]:
     yield from _WIDE
     for key, kind, default, sentence in _STATIC:
         yield ConfigRow(key=key, type=kind, default=default, sentence=sentence)
-    for key, kind, default, rule, sentence in _GROUPS:
+    for key, kind, default, rule, sentence in (*_GROUPS, *_CLEANER):
         yield ConfigRow(key=key, type=kind, default=default, rule=rule, sentence=sentence)
 
 
@@ -199,6 +209,14 @@ def defaults(
 ) -> Mapping[str, str]:
     """Return what is set for a broker's keys: while it runs, for all brokers, at its start."""
     return {**static, **cluster, **broker}
+
+
+def told(static: Mapping[str, str], key: str) -> ConfigValue:
+    """Return what a broker was told at its start, which has been checked, else the default."""
+    row = ROWS[key]
+    text = static.get(key, row.default)
+    assert text is not None, f"{key} has neither value nor default"
+    return parse(row.type, text)
 
 
 def _invalid(message: str) -> KafkaError:

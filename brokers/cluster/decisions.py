@@ -167,6 +167,7 @@ def _created_configs(
         accepted[key] = value
     for key, value in accepted.items():
         topic_configs.check(key, value)
+    topic_configs.check_together(accepted)
     return tuple(sorted(accepted.items()))
 
 
@@ -363,6 +364,8 @@ def _alter_configs(view: View, action: AlterConfigs) -> Decision:
         else:
             after[edit.key] = value
             _check_config(action, edit.key, value)
+    if action.resource_type is ResourceType.TOPIC:
+        topic_configs.check_together(after)
     _check_resource_exists(view, action)
     if after == dict(before):
         return Decision()

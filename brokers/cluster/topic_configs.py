@@ -50,7 +50,6 @@ class Durability(Enum):
 
 
 _NO_TIERS: Final = "tiered storage is not part of this release"
-_NO_CLEANER: Final = "compaction itself is not part of this release"
 _NO_REPLICAS: Final = "replication is not part of this release"
 _NO_RECOMPRESSION: Final = "records are stored as the producer compressed them"
 
@@ -101,7 +100,7 @@ _TABLE: Final = (
          Synonym(key="compression.type")),
     _row("compression.zstd.level", _INT, "3", between(-131_072, 22), _NO_RECOMPRESSION,
          "The zstd level, where the broker compresses.", Synonym(key="compression.zstd.level")),
-    _row("delete.retention.ms", _LONG, "86400000", at_least(0), _NO_CLEANER,
+    _row("delete.retention.ms", _LONG, "86400000", at_least(0), LIVE,
          "How long a compacted topic keeps the marker of a deleted key.",
          Synonym(key="log.cleaner.delete.retention.ms")),
     _row("file.delete.delay.ms", _LONG, "60000", at_least(0), LIVE,
@@ -128,7 +127,7 @@ _TABLE: Final = (
          "How much of a tiered partition stays on the broker; -2 follows retention.bytes."),
     _row("local.retention.ms", _LONG, "-2", at_least(-2), _NO_TIERS,
          "How long a tiered segment stays on the broker; -2 follows retention.ms."),
-    _row("max.compaction.lag.ms", _LONG, _NEVER, at_least(1), _NO_CLEANER,
+    _row("max.compaction.lag.ms", _LONG, _NEVER, at_least(1), LIVE,
          "After this time a record must be open to compaction.",
          Synonym(key="log.cleaner.max.compaction.lag.ms")),
     _row("max.message.bytes", _INT, "1048588", at_least(0), LIVE,
@@ -140,10 +139,10 @@ _TABLE: Final = (
          "How far a record's own timestamp may lie behind the broker's clock."),
     _row("message.timestamp.type", _STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"),
          LIVE, "Whose time a record carries: its producer's, or the broker's on append."),
-    _row("min.cleanable.dirty.ratio", _DOUBLE, "0.5", between(0, 1), _NO_CLEANER,
+    _row("min.cleanable.dirty.ratio", _DOUBLE, "0.5", between(0, 1), LIVE,
          "The share of a log that must be uncleaned before compaction begins.",
          Synonym(key="log.cleaner.min.cleanable.ratio")),
-    _row("min.compaction.lag.ms", _LONG, "0", at_least(0), _NO_CLEANER,
+    _row("min.compaction.lag.ms", _LONG, "0", at_least(0), LIVE,
          "For this time a record stays out of compaction.",
          Synonym(key="log.cleaner.min.compaction.lag.ms")),
     _row("min.insync.replicas", _INT, "1", at_least(1), LIVE,
@@ -195,15 +194,19 @@ class TopicValues:
     """What a topic's keys say, typed; limits that are none are -1."""
 
     cleanup_policy: tuple[str, ...]
+    delete_retention_ms: int
     durability: Durability
     file_delete_delay_ms: int
     flush_messages: int
     flush_ms: int
     index_interval_bytes: int
+    max_compaction_lag_ms: int
     max_message_bytes: int
     message_timestamp_after_max_ms: int
     message_timestamp_before_max_ms: int
     is_log_append_time: bool
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
     min_insync_replicas: int
     retention_bytes: int
     retention_ms: int
@@ -236,6 +239,16 @@ def check(key: str, value: str) -> None:
         )
 
 
+def check_together(configs: Mapping[str, str]) -> None:
+    """Refuse values of a topic that contradict each other, though each is good by itself."""
+    least, most = (_whole(configs, f"{bound}.compaction.lag.ms") for bound in ("min", "max"))
+    if least > most:
+        raise _invalid(
+            f"min.compaction.lag.ms is {least} and max.compaction.lag.ms is {most}: records could "
+            "never be compacted in time; set the first to no more than the second"
+        )
+
+
 def effective(configs: Mapping[str, str], broker_defaults: Mapping[str, str]) -> Mapping[str, str]:
     """Return every key's value: what the topic sets, else the broker's, else the default.
 
@@ -259,17 +272,23 @@ def values(configs: Mapping[str, str]) -> TopicValues:
         segment_bytes = _whole(configs, INTERNAL_SEGMENT_BYTES)
     policy = _value(configs, "cleanup.policy")
     assert isinstance(policy, tuple)
+    ratio = _value(configs, "min.cleanable.dirty.ratio")
+    assert isinstance(ratio, float)
     return TopicValues(
         cleanup_policy=policy,
+        delete_retention_ms=_whole(configs, "delete.retention.ms"),
         durability=Durability(_value(configs, "samsa.durability")),
         file_delete_delay_ms=_whole(configs, "file.delete.delay.ms"),
         flush_messages=_whole(configs, "flush.messages"),
         flush_ms=_whole(configs, "flush.ms"),
         index_interval_bytes=_whole(configs, "index.interval.bytes"),
+        max_compaction_lag_ms=_whole(configs, "max.compaction.lag.ms"),
         max_message_bytes=_whole(configs, "max.message.bytes"),
         message_timestamp_after_max_ms=_whole(configs, "message.timestamp.after.max.ms"),
         message_timestamp_before_max_ms=_whole(configs, "message.timestamp.before.max.ms"),
         is_log_append_time=_value(configs, "message.timestamp.type") == "LogAppendTime",
+        min_cleanable_dirty_ratio=ratio,
+        min_compaction_lag_ms=_whole(configs, "min.compaction.lag.ms"),
         min_insync_replicas=_whole(configs, "min.insync.replicas"),
         # Kafka takes every negative number for no limit.
         retention_bytes=max(-1, _whole(configs, "retention.bytes")),

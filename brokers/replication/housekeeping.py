@@ -149,6 +149,8 @@ class Housekeeping:
         """Saves from where recovery must begin, unless nothing has happened since."""
         total = sum(partition.appended_bytes for partition in self._replicas.partitions())
         if total == self._checkpointed_bytes:
+            # A log can be cleaned though nobody writes to it.
+            self._log_dir.write_cleaned()
             return
         self._log_dir.write_checkpoints()
         await asyncio.sleep(0)

@@ -49,6 +49,10 @@ def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
         file_delete_delay_ms=values.file_delete_delay_ms,
         is_deleted=values.is_deleted,
         is_compacted=values.is_compacted,
+        delete_retention_ms=values.delete_retention_ms,
+        min_cleanable_ratio=values.min_cleanable_dirty_ratio,
+        min_compaction_lag_ms=values.min_compaction_lag_ms,
+        max_compaction_lag_ms=values.max_compaction_lag_ms,
         rules=ProduceRules(
             max_batch_bytes=values.max_message_bytes,
             timestamp_type=stamps,

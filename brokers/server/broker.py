@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from brokers.clock import Clock
+from brokers.cluster import broker_configs
 from brokers.cluster.apply import apply
 from brokers.cluster.image import ClusterImage, Position
 from brokers.cluster.store import MetadataStore, Registered, Update
@@ -30,6 +31,7 @@ from brokers.config import (
 from brokers.coordination.groups.facts import Tally
 from brokers.coordination.loading import Loaded
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.replication.compactor import Compactor
 from brokers.replication.flusher import Flusher
 from brokers.replication.housekeeping import Housekeeping
 from brokers.replication.log_settings import before_metadata
@@ -47,6 +49,7 @@ from brokers.server.logs import Log
 from brokers.server.loop_delay import LoopDelay
 from brokers.server.metrics import Metrics
 from brokers.server.producer_ids import ProducerIds
+from brokers.server.workers import clean
 from brokers.storage.errors import LogDirFailed, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
@@ -143,6 +146,13 @@ class Broker:
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
         )
         self._flusher.around = self.listener.gather
+        self._compactor = Compactor(
+            self.replicas,
+            clock=clock,
+            run_worker=clean,
+            counts=self.metrics,
+            backoff_seconds=_backoff_seconds(config),
+        )
         self._inspection = InspectionPort(self.context, secret=secret, log=log)
         self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
         self.port = 0
@@ -177,16 +187,19 @@ class Broker:
             self._loop.create_task(Housekeeping(self.replicas, clock=self._clock).run()),
             self._loop.create_task(self._look_through_offsets()),
         ]
+        # Apart from the others, since it ends first.
+        cleaning = self._loop.create_task(self._compact())
         try:
             # The tasks take their first step, so that the first request finds the dispatch there.
             await asyncio.sleep(0)
             await self._take_ports()
             self._loop_delay.start()
             chores.append(self._loop.create_task(self._serve()))
-            for task in chores:
+            for task in (*chores, cleaning):
                 task.add_done_callback(self._chore_ended)
             yield
         finally:
+            await _cancelled(cleaning)
             await self._shut_down(chores)
 
     # -- the start -------------------------------------------------------------------------------
@@ -284,6 +297,10 @@ class Broker:
         while True:
             await asyncio.sleep(seconds)
             self._groups.run_chores()
+
+    async def _compact(self) -> None:
+        if broker_configs.told(self.config.defaults, broker_configs.CLEANER_ENABLE):
+            await self._compactor.run()
 
     def _coordinator_loaded(self, index: int, loaded: Loaded) -> None:
         self.metrics.coordinator_load_seconds.observe(loaded.seconds)
@@ -395,12 +412,7 @@ class Broker:
             self._log.warning("connections.cut", count=cut)
         self._loop_delay.stop()
         await self._inspection.close()
-        for task in chores:
-            task.cancel()
-        for task in chores:
-            # Failures were taken note of when they happened.
-            with suppress(asyncio.CancelledError, Exception):
-                await task
+        await _cancelled(*chores)
         if has_failed:
             # Its threads may stand in a sync that never returns.
             with suppress(TimeoutError):
@@ -423,6 +435,21 @@ class Broker:
 
     def _report(self, event: str, error: Exception) -> None:
         self._log.limited(event, type(error).__name__, error=error)
+
+
+async def _cancelled(*tasks: "asyncio.Task[None]") -> None:
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        # Failures were taken note of when they happened.
+        with suppress(asyncio.CancelledError, Exception):
+            await task
+
+
+def _backoff_seconds(config: BrokerConfig) -> float:
+    backoff_ms = broker_configs.told(config.defaults, broker_configs.CLEANER_BACKOFF_MS)
+    assert isinstance(backoff_ms, int), f"{backoff_ms!r} is no number of milliseconds"
+    return backoff_ms / 1000
 
 
 def _limits(config: BrokerConfig) -> Limits:

@@ -112,6 +112,24 @@ ROWS: Final = (
         sentence="Partitions that this broker leads.",
     ),
     Row(
+        name="samsa_cleaned_bytes_total",
+        attribute="cleaned_bytes",
+        kind=Kind.COUNTER,
+        sentence="Bytes that compaction took out of logs.",
+    ),
+    Row(
+        name="samsa_cleaner_seconds_total",
+        attribute="cleaner_seconds",
+        kind=Kind.COUNTER,
+        sentence="Time that processes of compaction took, one at a time.",
+    ),
+    Row(
+        name="samsa_uncleanable_logs",
+        attribute="uncleanable_logs",
+        kind=Kind.GAUGE,
+        sentence="Compacted logs that are left alone until the next start, since cleaning failed.",
+    ),
+    Row(
         name="samsa_tasks",
         attribute="tasks",
         kind=Kind.GAUGE,
@@ -200,6 +218,9 @@ class Metrics:
         self.append_stall_seconds = 0.0
         self.handler_failures = 0
         self.partitions = 0
+        self.cleaned_bytes = 0
+        self.cleaner_seconds = 0.0
+        self.uncleanable_logs = 0
         self.tasks = 0  # counted by whoever renders: there is no cheaper way than to walk them all
         # These are found out by whoever renders, too.
         self.groups: dict[str, int] = {}

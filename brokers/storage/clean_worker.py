@@ -1,9 +1,9 @@
-"""The process that cleans: `python -m brokers.storage.clean_worker`, a job in, a result out.
+"""The process that cleans: `python -m brokers.storage.clean_worker <pid>`, a job in, a result out.
 
 Knows one job, JSON on its standard input, and answers with JSON on its standard output, exit code 0
 only with a result, else with one line of why on standard error. It takes no lock and opens nothing
-that the job does not name; it is nice to the broker, which is its parent, and ends soon after it.
-The broker's half of the form is here, too.
+that the job does not name; it is nice to the broker, its parent, whose number it is told, and ends
+with it. The broker's half of the form is here, too.
 """
 
 import json
@@ -16,14 +16,15 @@ from typing import Any, BinaryIO, Final
 from brokers.protocol.errors import KafkaError
 from brokers.storage.cleaning import Cleaned, CleaningFailed, Job, Result, Source, clean
 from brokers.storage.compaction import Cleaning
-from brokers.storage.errors import StorageError
+from brokers.storage.errors import StorageError, is_refusal
 from brokers.storage.files import Files, LocalFiles
 
 # A job names 10,000 segments at most, a result no more.
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 NICENESS: Final = 10
-# Batches between two looks at whether the parent lives.
-_LOOK_EVERY: Final = 64
+# How it ends without a result: for good, or for want of space or descriptors, which come again.
+FAILED: Final = 1
+REFUSED: Final = 2
 
 
 class ParentGone(Exception):
@@ -77,14 +78,12 @@ def decode_result(data: bytes) -> Result:
         raise CleaningFailed("the result", f"it is malformed: {error}") from error
 
 
-def work(files: Files, source: BinaryIO, target: BinaryIO) -> None:
-    """Does the one job that stands in `source`."""
-    parent, batches = os.getppid(), 0
+def work(files: Files, source: BinaryIO, target: BinaryIO, *, parent: int) -> None:
+    """Does the one job that stands in `source`, for as long as its parent lives."""
 
     def pulse() -> None:
-        nonlocal batches
-        batches += 1
-        if batches % _LOOK_EVERY == 0 and os.getppid() != parent:
+        # Asked at each batch, which costs nothing beside it: another broker may begin any time.
+        if os.getppid() != parent:
             raise ParentGone("the broker is gone")
 
     job = decode_job(source.read(MAX_MESSAGE_BYTES + 1))
@@ -96,10 +95,11 @@ def main() -> int:
     """Runs the worker; returns its exit code."""
     os.nice(NICENESS)
     try:
-        work(LocalFiles(), sys.stdin.buffer, sys.stdout.buffer)
+        parent = int(sys.argv[1])
+        work(LocalFiles(), sys.stdin.buffer, sys.stdout.buffer, parent=parent)
     except (StorageError, KafkaError, OSError, ParentGone) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n".replace("\n", " ").strip() + "\n")
-        return 1
+        sys.stderr.write(f"{type(error).__name__}: {error}".replace("\n", " ").strip() + "\n")
+        return REFUSED if isinstance(error, OSError) and is_refusal(error) else FAILED
     return 0
 
 

@@ -161,6 +161,7 @@ class _Cleaner:
         """Notes keys and producers of a segment; False once there is no room for more keys."""
         job, count = self._job, 0
         for batch in self._batches(source):
+            assert batch is not None, "the first pass looks at all"
             count += 1
             if batch.next_offset > end:
                 raise CleaningFailed(self._path(source), f"{batch} reaches past {end}")
@@ -231,13 +232,17 @@ class _Cleaner:
 
     def _rewrite(self, group: Sequence[Source]) -> Cleaned | None:
         """Writes what stays of a group; None, and no file, if that is all of it."""
+        self._pulse()
         job = self._job
         last = max((self._last[s.base] for s in group if s.base in self._last), default=-1)
         output = _Output(self._handles, job, group)
         try:
             for source in group:
-                for batch in self._batches(source):
-                    output.put(batch, self._after(batch, is_last=batch.base_offset == last))
+                for batch in self._batches(source, spared=last):
+                    if batch is None:
+                        output.drop()
+                    else:
+                        output.put(batch, self._after(batch, is_last=batch.base_offset == last))
             return output.finish()
         finally:
             output.segment.release()
@@ -284,8 +289,14 @@ class _Cleaner:
     def _records(self, batch: Batch) -> Iterator[Record]:
         return records(batch, max_bytes=self._job.max_decompressed_bytes)
 
-    def _batches(self, source: Source) -> Iterator[Batch]:
-        """Every batch of a segment, each with a right CRC, and the segment as long as it was."""
+    def _batches(self, source: Source, spared: int | None = None) -> Iterator[Batch | None]:
+        """Every batch of a segment, each with a right CRC, and the segment as long as it was.
+
+        In the second pass None stands for one of which nothing stays, told by its header: of a
+        topic of few keys that is nearly every one. The one at `spared` is not among them.
+        """
+        first_dirty, mapped_end = self._job.first_dirty, self._end
+        are_within = self._survivors.are_within
         path = self._path(source)
         fd = self._files.open(path, os.O_RDONLY)
         try:
@@ -293,9 +304,16 @@ class _Cleaner:
             if size != source.size:
                 raise CleaningFailed(path, f"it has {size} bytes, not {source.size}")
             scan = Scan(self._files, fd, position=0, stop=size, next_offset=source.base)
-            for position, length, *_rest in scan:
+            for position, length, base, last, _epoch, _timestamp, producer in scan:
                 self._pulse()
-                yield scan.batch(position, length)
+                is_dead = (
+                    spared is not None
+                    and base != spared
+                    and producer < 0
+                    and first_dirty <= last < mapped_end
+                    and not are_within(base, last)
+                )
+                yield None if is_dead else scan.batch(position, length)
             if scan.flaw is not None:
                 raise CleaningFailed(path, f"at byte {scan.position} {scan.flaw}")
         finally:
@@ -317,6 +335,11 @@ class _Output:
         self._waiting = bytearray()
         self._size_before = sum(source.size for source in group)
         if len(group) > 1:
+            self._begin()
+
+    def drop(self) -> None:
+        """Leaves the next batch out."""
+        if self.segment.file.fd < 0:
             self._begin()
 
     def put(self, batch: Batch, data: memoryview | bytearray | None) -> None:

@@ -16,6 +16,9 @@ from brokers.storage.time_index import NO_TIMESTAMP
 
 # What one cleaning looks at; the rest has its turn when the first of them have been merged.
 MAX_SEGMENTS: Final = 10_000
+# New data that one cleaning takes in, but one segment at least: small records take a worker two
+# minutes, and the log that it is killed for would never be clean.
+MAX_DIRTY_BYTES: Final = 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +67,29 @@ def cleanable(
     if not extent.start_offset <= first_dirty <= end_offset:
         first_dirty = extent.start_offset
     first = segments.index_of(extent.start_offset)
-    stop = _stop(segments, config, first, min(extent.bound, end_offset), now_ms)
-    chosen = [segments[index] for index in range(first, stop)]
+    bound = min(extent.bound, end_offset)
+    clean, dirty, stop = 0, 0, -1
+    chosen: list[Segment] = []
+    oldest_dirty: Segment | None = None
+    for index in range(first, min(len(segments) - 1, first + MAX_SEGMENTS)):
+        segment, segment_end = segments[index], segments.end_of(index, bound + 1)
+        if segment_end > bound:
+            break
+        if segment_end <= first_dirty:
+            clean += segment.size
+        elif _is_too_young(segment, config, now_ms):
+            break
+        else:
+            if dirty == 0 or dirty + segment.size <= MAX_DIRTY_BYTES:
+                stop = len(chosen) + 1
+            dirty += segment.size
+            oldest_dirty = oldest_dirty or segment
+        chosen.append(segment)
     if not chosen:
         return None
-    end = segments.end_of(stop - 1, end_offset)
-    clean, dirty = 0, 0
-    oldest_dirty: Segment | None = None
-    for index, segment in enumerate(chosen, first):
-        if segments.end_of(index, end_offset) <= first_dirty:
-            clean += segment.size
-            continue
-        dirty += segment.size
-        oldest_dirty = oldest_dirty or segment
+    if stop >= 0:
+        del chosen[stop:]
+    end = segments.end_of(first + len(chosen) - 1, end_offset)
     ratio = dirty / (clean + dirty) if dirty else 0.0
     is_due = dirty > 0 and (
         ratio >= config.min_cleanable_ratio or _has_waited(oldest_dirty, config, now_ms)
@@ -96,18 +109,15 @@ def cleanable(
     )
 
 
-def _stop(segments: Segments, config: LogConfig, first: int, bound: int, now_ms: int) -> int:
-    """The index behind the last segment that may be cleaned."""
-    stop = first
-    while stop < min(len(segments) - 1, first + MAX_SEGMENTS):
-        if segments.end_of(stop, bound + 1) > bound:
-            break
-        if config.min_compaction_lag_ms > 0:
-            newest = segments[stop].largest_timestamp(config)
-            if newest > now_ms - config.min_compaction_lag_ms:
-                break
-        stop += 1
-    return stop
+def must_close(active: Segment, config: LogConfig, now_ms: int) -> bool:
+    """Whether records of the active segment have waited for too long to be compacted."""
+    return config.is_compacted and not config.is_deleted and _has_waited(active, config, now_ms)
+
+
+def _is_too_young(segment: Segment, config: LogConfig, now_ms: int) -> bool:
+    if config.min_compaction_lag_ms <= 0:
+        return False
+    return segment.largest_timestamp(config) > now_ms - config.min_compaction_lag_ms
 
 
 def _has_waited(segment: Segment | None, config: LogConfig, now_ms: int) -> bool:

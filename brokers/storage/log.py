@@ -14,7 +14,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.cleaning import Cleaned, Result
-from brokers.storage.compaction import Cleaning, Extent, cleanable
+from brokers.storage.compaction import Cleaning, Extent, cleanable, must_close
 from brokers.storage.epochs import EpochCache
 from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, OutOfSpace, write_failed
 from brokers.storage.fsync import FlushTicket
@@ -328,6 +328,21 @@ class PartitionLog:
                 now_ms=now_ms,
                 next_horizon_ms=next_horizon_ms,
             )
+
+    def roll_overdue(self, now_ms: int) -> bool:
+        """Closes the active segment if max.compaction.lag.ms wants it cleaned by now."""
+        if self.damage is not None or self._appends.is_closed:
+            return False
+        with self._folder.on_disk("read"):
+            is_overdue = must_close(self.segments.active, self.config, now_ms)
+        if is_overdue:
+            self._appends.roll(now_ms)
+        return is_overdue
+
+    def holds(self, cleaning: Cleaning) -> bool:
+        """Whether what is to be cleaned is still here: nothing was cut, and nothing went."""
+        oldest = cleaning.segments[0].base_offset
+        return self._folder.swaps.cuts == cleaning.cuts and self.segments[0].base_offset <= oldest
 
     def begin_swap(self, cleaning: Cleaning, group: Cleaned) -> FlushTicket | None:
         """The first of three steps that put one cleaned file in the place of those it was made of.

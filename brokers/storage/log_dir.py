@@ -291,7 +291,7 @@ class LogDir:
             log.write_indexes()
         self._points.write(self._current_points())
         self.write_log_starts()
-        self._write_cleaned()
+        self.write_cleaned()
 
     def write_log_starts(self) -> None:
         """Saves the log starts if one has moved."""
@@ -303,6 +303,12 @@ class LogDir:
                 starts[partition] = log.start_offset
         if starts != self._starts.offsets or not self._starts.is_sure:
             self._starts.write(starts)
+
+    def write_cleaned(self) -> None:
+        """Saves where the next cleanings begin if one has moved; lost, they do their work twice."""
+        first_dirty = {key: at for key, at in self._first_dirty.items() if self._is_here(key)}
+        if first_dirty != self._cleaned.offsets or not self._cleaned.is_sure:
+            self._cleaned.write(first_dirty)
 
     def write_high_watermarks(self, offsets: Mapping[Partition, int]) -> None:
         """Saves the high watermarks, which are the replicas' and not known here."""
@@ -327,7 +333,7 @@ class LogDir:
             if self.handles.failure is None:
                 self._points.write(self._current_points())
                 self.write_log_starts()
-                self._write_cleaned()
+                self.write_cleaned()
                 if is_clean:
                     write_clean_shutdown(self._files, self.path, broker_epoch)
         except (StorageError, KafkaError, OSError):
@@ -382,11 +388,6 @@ class LogDir:
         is_known = partition in self.logs or partition in self.failed
         return is_known or names.partition_folder(*partition) in self._unloaded
 
-    def _write_cleaned(self) -> None:
-        first_dirty = {key: at for key, at in self._first_dirty.items() if self._is_here(key)}
-        if first_dirty != self._cleaned.offsets or not self._cleaned.is_sure:
-            self._cleaned.write(first_dirty)
-
     def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
         """Lowers what is saved of the logs to these, where it is above them; never raises it."""
         for partition, at in points.items():
@@ -394,7 +395,7 @@ class LogDir:
                 self._first_dirty[partition] = at
         if self._cleaned.is_above(points):
             # What is written over a cut has been in no cleaning.
-            self._write_cleaned()
+            self.write_cleaned()
         if self._starts.is_above(starts):
             saved = self._starts.offsets
             self._starts.write({key: min(at, starts.get(key, at)) for key, at in saved.items()})

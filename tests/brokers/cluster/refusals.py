@@ -83,6 +83,14 @@ REFUSED: list[tuple[Action, ErrorCode, str]] = [
     (CreateTopic(name="n", configs=(("nope", "1"),)), ErrorCode.INVALID_CONFIG, "nope"),
     (CreateTopic(name="n", configs=(("retention.ms", None),)), ErrorCode.INVALID_CONFIG, "value"),
     (CreateTopic(name="n", configs=(("preallocate", "true"),)), ErrorCode.INVALID_CONFIG, "effect"),
+    (
+        CreateTopic(
+            name="n",
+            configs=(("max.compaction.lag.ms", "5"), ("min.compaction.lag.ms", "6")),
+        ),
+        ErrorCode.INVALID_CONFIG,
+        "min.compaction.lag.ms is 6 and max.compaction.lag.ms is 5",
+    ),
     # Deletion.
     (DeleteTopic(name="unknown"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
     (DeleteTopic(), ErrorCode.INVALID_REQUEST, "neither name nor id"),
@@ -114,6 +122,11 @@ REFUSED: list[tuple[Action, ErrorCode, str]] = [
     (alter("", ("retention.ms", SET, "5")), ErrorCode.INVALID_REQUEST, "name a topic"),
     (alter("orders", ("nope", SET, "5")), ErrorCode.INVALID_CONFIG, "nope"),
     (alter("orders", ("retention.ms", SET, "soon")), ErrorCode.INVALID_CONFIG, "whole number"),
+    (
+        alter("orders", ("max.compaction.lag.ms", SET, "5"), ("min.compaction.lag.ms", SET, "6")),
+        ErrorCode.INVALID_CONFIG,
+        "no more than the second",
+    ),
     (alter("orders", ("retention.ms", SET, None)), ErrorCode.INVALID_REQUEST, "no value"),
     (alter("orders", ("cleanup.policy", APPEND, None)), ErrorCode.INVALID_REQUEST, "no value"),
     (alter("orders", ("retention.ms", APPEND, "5")), ErrorCode.INVALID_CONFIG, "not a list"),

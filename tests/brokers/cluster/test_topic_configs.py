@@ -143,6 +143,11 @@ def test_another_value_is_accepted_where_it_has_an_effect_only(key: str) -> None
         ("index.interval.bytes", "3000000000", "32 bits"),
         ("samsa.durability", "sometimes", "auto, synced, replicated"),
         ("compression.gzip.level", "0", "between 1 and 9"),
+        ("delete.retention.ms", "-1", "below 0"),
+        ("min.cleanable.dirty.ratio", "1.1", "between 0 and 1"),
+        ("min.cleanable.dirty.ratio", "-0.1", "between 0 and 1"),
+        ("min.compaction.lag.ms", "-1", "below 0"),
+        ("max.compaction.lag.ms", "0", "below 1"),
     ],
 )
 def test_a_value_that_a_key_does_not_take_is_refused(key: str, value: str, reason: str) -> None:

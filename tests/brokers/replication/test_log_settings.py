@@ -4,6 +4,7 @@ import pytest
 
 from brokers.cluster.topic_configs import effective, values
 from brokers.protocol.records.batch import TimestampType
+from brokers.protocol.records.validation import ProduceRules
 from brokers.replication.log_settings import TopicSettings, before_metadata, topic_settings
 from brokers.storage.log_config import LogConfig
 
@@ -44,8 +45,25 @@ def test_a_compacted_topic_wants_keys_and_is_not_deleted() -> None:
     log = settings(cleanup_policy="compact").log
 
     assert (log.is_compacted, log.is_deleted, log.rules.are_keys_required) == (True, False, True)
+    assert (
+        LogConfig(is_compacted=True, is_deleted=False, rules=ProduceRules(are_keys_required=True))
+        == log
+    )
     both = settings(cleanup_policy="compact,delete").log
     assert (both.is_compacted, both.is_deleted) == (True, True)
+
+
+def test_what_compaction_is_told_reaches_the_log() -> None:
+    log = settings(
+        cleanup_policy="compact",
+        delete_retention_ms="11",
+        min_cleanable_dirty_ratio="0.25",
+        min_compaction_lag_ms="12",
+        max_compaction_lag_ms="13",
+    ).log
+
+    assert (log.delete_retention_ms, log.min_cleanable_ratio) == (11, 0.25)
+    assert (log.min_compaction_lag_ms, log.max_compaction_lag_ms) == (12, 13)
 
 
 @pytest.mark.parametrize(

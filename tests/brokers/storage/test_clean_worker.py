@@ -1,5 +1,6 @@
 """The process that cleans, as its parent sees it."""
 
+import errno
 import io
 import json
 import os
@@ -10,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from brokers.storage.clean_worker import (
+    FAILED,
     MAX_MESSAGE_BYTES,
+    REFUSED,
     ParentGone,
     decode_job,
     decode_result,
     encode_job,
+    main,
     work,
 )
 from brokers.storage.cleaning import CleaningFailed
@@ -26,8 +30,8 @@ ROWS = [(b"k%d" % (number % 5), b"v" * 40) for number in range(200)]
 ROOT = Path(__file__).parents[3]
 
 
-def run(job: bytes) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "brokers.storage.clean_worker"]
+def run(job: bytes, parent: int = 0) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "brokers.storage.clean_worker", str(parent or os.getpid())]
     return subprocess.run(
         command, input=job, capture_output=True, cwd=ROOT, env={}, timeout=30, check=False
     )
@@ -69,8 +73,10 @@ def test_what_is_no_job_is_refused(job: bytes) -> None:
 
 
 def test_a_message_without_end_is_not_read(tmp_path: Path) -> None:
+    job = io.BytesIO(b" " * (MAX_MESSAGE_BYTES + 2))
+
     with pytest.raises(CleaningFailed, match="exceeds"):
-        work(LocalFiles(), io.BytesIO(b" " * (MAX_MESSAGE_BYTES + 2)), io.BytesIO())
+        work(LocalFiles(), job, io.BytesIO(), parent=os.getppid())
 
 
 def test_a_worker_whose_parent_is_gone_stops_and_touches_nothing_more(
@@ -83,9 +89,37 @@ def test_a_worker_whose_parent_is_gone_stops_and_touches_nothing_more(
     answer = io.BytesIO()
 
     with pytest.raises(ParentGone):
-        work(LocalFiles(), io.BytesIO(encode_job(plan(log))), answer)
+        work(LocalFiles(), io.BytesIO(encode_job(plan(log))), answer, parent=42)
 
     assert not answer.getvalue()
+
+
+def test_a_worker_that_comes_too_late_for_its_parent_writes_nothing(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+
+    ended = run(encode_job(plan(log)), parent=1)
+
+    assert (ended.returncode, ended.stdout) == (FAILED, b"")
+    assert b"ParentGone" in ended.stderr
+    assert not files_of(log, ".cleaned")
+
+
+def test_a_full_disk_is_told_from_a_log_that_cannot_be_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no room")
+
+    log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
+    fill_keys(log, ROWS)
+    job = io.TextIOWrapper(io.BytesIO(encode_job(plan(log))))
+    monkeypatch.setattr(sys, "argv", ["clean_worker", str(os.getppid())])
+    monkeypatch.setattr(sys, "stdin", job)
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+    monkeypatch.setattr(LocalFiles, "write", refuse)
+
+    assert main() == REFUSED
 
 
 def test_a_job_says_which_segments_hold_aborted_transactions(tmp_path: Path) -> None:

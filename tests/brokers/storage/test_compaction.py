@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from brokers.storage import compaction
 from brokers.storage.compaction import Cleaning
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from tests.builders.cleaning import compacted, compacted_log, fill_keys
-from tests.builders.logs import NOW_MS
+from tests.builders.logs import NOW_MS, open_log
 
 HOUR = 3_600_000
 START = NOW_MS - 100 * HOUR
@@ -113,3 +114,52 @@ def test_a_log_that_is_also_deleted_or_not_compacted_is_left_to_retention(
     log.reconfigure(config)
 
     assert asked(log) is None
+
+
+def test_a_cleaning_takes_in_no_more_new_data_than_a_worker_reads_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = filled(tmp_path)
+    monkeypatch.setattr(compaction, "MAX_DIRTY_BYTES", 3 * log.segments[0].size)
+
+    first = asked(log)
+    assert first is not None
+    assert (first.end, first.dirty_ratio) == (6, 1.0)
+
+    second = asked(log, first_dirty=6)
+    assert second is not None
+    assert (second.first_dirty, second.end) == (6, 12)
+    assert len(second.segments) == 6
+
+    monkeypatch.setattr(compaction, "MAX_DIRTY_BYTES", 1)
+    third = asked(log, first_dirty=12)
+    assert third is not None
+    assert third.end == 14
+
+
+def test_what_was_cleaned_is_not_asked_for_its_age_again(tmp_path: Path) -> None:
+    log = filled(tmp_path, min_compaction_lag_ms=1000 * HOUR)
+
+    assert asked(log) is None
+    assert asked(log, first_dirty=10, next_horizon_ms=NOW_MS) is not None
+
+
+@pytest.mark.parametrize(("waited", "is_closed"), [(HOUR, False), (HOUR + 1, True)])
+def test_an_active_segment_is_closed_when_its_records_have_waited_too_long(
+    tmp_path: Path, waited: int, is_closed: bool
+) -> None:
+    log = compacted_log(tmp_path, compacted(max_compaction_lag_ms=HOUR))
+    assert not log.roll_overdue(NOW_MS)
+    fill_keys(log, [(b"key", b"v")], timestamp=START)
+
+    assert log.roll_overdue(START + waited) is is_closed
+
+    assert len(log.segments) == 1 + is_closed
+    assert not log.roll_overdue(START + waited)
+
+
+def test_only_a_log_that_is_compacted_alone_is_closed_for_it(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(is_compacted=True, max_compaction_lag_ms=1))
+    fill_keys(log, [(b"key", b"v")], timestamp=START)
+
+    assert not log.roll_overdue(NOW_MS)

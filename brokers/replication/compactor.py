@@ -1,0 +1,231 @@
+"""Compaction in a running broker: which log is cleaned next, and what becomes of the result.
+
+Knows when and in which order; what is due stands in `brokers.storage.compaction`, the work is done
+by a process that somebody else runs, one at a time, and the new files come into the log by way of
+an `Exchange`. A result counts only for the log that it was made of: once the topic is gone, led by
+another, cut, or not compacted any more, it is thrown away.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Protocol, TypeAlias
+
+from brokers.clock import Clock
+from brokers.protocol.errors import KafkaError
+from brokers.replication.exchange import Exchange, Outcome
+from brokers.replication.partition import Partition
+from brokers.replication.replicas import Replicas
+from brokers.replication.slices import Slices
+from brokers.storage.clean_worker import decode_result, encode_job
+from brokers.storage.cleaning import CleaningFailed, Result, drop_leftovers
+from brokers.storage.compaction import Cleaning
+from brokers.storage.errors import LogDirFailed, StorageError
+
+# Kafka's log.cleaner.backoff.ms: between two looks while nothing is due.
+BACKOFF_SECONDS: Final = 15.0
+# Looking through all logs costs some milliseconds.
+LEAST_BACKOFF_SECONDS: Final = 0.1
+# A log that failed so often is left alone until the next start: an operator has to look at it.
+MAX_FAILURES: Final = 3
+# How soon a worker is stopped whose log is gone.
+LOOK_SECONDS: Final = 0.5
+
+# Takes a job and comes back with the result, or with WorkerFailed; cancelled, it leaves nothing
+# running.
+RunWorker: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+
+
+class WorkerFailed(StorageError):
+    """There is no result; `is_refused` if the disk was full or descriptors were short."""
+
+    def __init__(self, reason: str, *, is_refused: bool = False) -> None:
+        super().__init__(f"the process that cleans gave no result: {reason}")
+        self.is_refused = is_refused
+
+
+class Counts(Protocol):
+    """What is told about cleaning."""
+
+    cleaned_bytes: int
+    cleaner_seconds: float
+    uncleanable_logs: int
+
+
+class Compactor:
+    """Belongs to the event loop. `run` is a task of the daemon's."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        *,
+        clock: Clock,
+        run_worker: RunWorker,
+        counts: Counts,
+        backoff_seconds: float = BACKOFF_SECONDS,
+    ) -> None:
+        self._replicas = replicas
+        self._log_dir = replicas.log_dir
+        self._clock = clock
+        self._run_worker = run_worker
+        self._counts = counts
+        self._backoff_seconds = max(backoff_seconds, LEAST_BACKOFF_SECONDS)
+        self._failures: dict[Partition, int] = {}
+        # When the first tombstone may go that the last cleaning of a log has left.
+        self._horizons: dict[Partition, int] = {}
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled, or until the log dir has failed."""
+        while True:
+            await asyncio.sleep(self._backoff_seconds)
+            try:
+                while await self.clean_next():
+                    pass
+            except LogDirFailed as failure:
+                self._replicas.report("log_dir.failed", failure)
+                return
+
+    async def clean_next(self) -> bool:
+        """Cleans the log that is dirtiest; False if none is due, or the one that was failed."""
+        found = await self._next()
+        if found is None:
+            return False
+        partition, cleaning = found
+        try:
+            result = await self._result(partition, cleaning)
+            if result is None or not await self._exchange(partition, cleaning, result):
+                self._drop_leftovers(partition)
+                return False
+        except LogDirFailed:
+            raise
+        except (KafkaError, StorageError) as error:
+            self._failed(partition, error)
+            self._drop_leftovers(partition)
+            return False
+        self._failures.pop(partition, None)
+        self._horizons.pop(partition, None)
+        if result.next_horizon_ms is not None:
+            self._horizons[partition] = result.next_horizon_ms
+        self._log_dir.note_cleaned((partition.topic, partition.index), result.end)
+        return True
+
+    async def _next(self) -> tuple[Partition, Cleaning] | None:
+        """The dirtiest of the logs that are due."""
+        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        found: tuple[Partition, Cleaning] | None = None
+        partitions = list(self._replicas.partitions())
+        self._forget_all_but(partitions)
+        for partition in partitions:
+            if self._failures.get(partition, 0) < MAX_FAILURES and _is_cleaned(partition):
+                cleaning = self._cleaning(partition, now_ms)
+                if cleaning is not None and (
+                    found is None or cleaning.dirty_ratio > found[1].dirty_ratio
+                ):
+                    found = partition, cleaning
+            await slices.breathe()
+        return found
+
+    def _cleaning(self, partition: Partition, now_ms: int) -> Cleaning | None:
+        log = partition.log
+        try:
+            log.roll_overdue(now_ms)
+            return log.cleaning(
+                first_dirty=self._log_dir.first_dirty((partition.topic, partition.index)),
+                high_watermark=partition.high_watermark,
+                now_ms=now_ms,
+                next_horizon_ms=self._horizons.get(partition),
+            )
+        except LogDirFailed:
+            raise
+        except (KafkaError, StorageError) as error:
+            self._failed(partition, error)
+            return None
+
+    async def _result(self, partition: Partition, cleaning: Cleaning) -> Result | None:
+        """What the worker made of it; None once it would count for nothing."""
+        began = self._clock.monotonic()
+        worker = asyncio.ensure_future(self._run_worker(encode_job(cleaning)))
+        try:
+            while not worker.done():
+                if not self._counts_for(partition, cleaning):
+                    return None
+                await asyncio.wait((worker,), timeout=LOOK_SECONDS)
+            result = decode_result(worker.result())
+            return result if self._counts_for(partition, cleaning) else None
+        except StorageError:
+            if self._counts_for(partition, cleaning):
+                raise
+            return None  # Its files went away under the worker.
+        finally:
+            worker.cancel()
+            with suppress(asyncio.CancelledError, StorageError):
+                await worker
+            self._counts.cleaner_seconds += self._clock.monotonic() - began
+
+    async def _exchange(self, partition: Partition, cleaning: Cleaning, result: Result) -> bool:
+        """Puts what was cleaned in its place, oldest first; False if the log has changed."""
+        loop = asyncio.get_running_loop()
+        for group in result.groups:
+            ended: asyncio.Future[Outcome] = loop.create_future()
+            if not self._counts_for(partition, cleaning):
+                return False
+            self._replicas.flusher.ask(
+                Exchange(
+                    partition,
+                    cleaning,
+                    group,
+                    flusher=self._replicas.flusher,
+                    clock=self._clock,
+                    ended=ended,
+                )
+            )
+            outcome = await ended
+            if isinstance(outcome, Exception):
+                raise outcome
+            if not outcome:
+                return False
+            self._counts.cleaned_bytes += group.dropped_bytes
+        return True
+
+    def _failed(self, partition: Partition, error: KafkaError | StorageError) -> None:
+        """Takes note of a failure; one for want of room says nothing about the log."""
+        self._replicas.report("log.not_cleaned", error)
+        if isinstance(error, KafkaError) or (isinstance(error, WorkerFailed) and error.is_refused):
+            return
+        failures = self._failures[partition] = self._failures.get(partition, 0) + 1
+        if failures == MAX_FAILURES:
+            self._count_uncleanable()
+            given_up = CleaningFailed(partition.log.folder, f"tried {failures} times: {error}")
+            self._replicas.report("log.uncleanable", given_up)
+
+    def _drop_leftovers(self, partition: Partition) -> None:
+        """Unlinks what nobody takes any more; it may be as large as the log."""
+        if self._is_here(partition):
+            with suppress(OSError):
+                drop_leftovers(self._log_dir.handles.files, partition.log.folder)
+
+    def _is_here(self, partition: Partition) -> bool:
+        return self._log_dir.logs.get((partition.topic, partition.index)) is partition.log
+
+    def _counts_for(self, partition: Partition, cleaning: Cleaning) -> bool:
+        """Whether a result of this plan may come into the log."""
+        is_ours = self._is_here(partition) and partition.is_leading and _is_cleaned(partition)
+        return is_ours and partition.log.holds(cleaning)
+
+    def _forget_all_but(self, partitions: list[Partition]) -> None:
+        known = self._failures.keys() | self._horizons.keys()
+        for partition in known.difference(partitions) if known else ():
+            self._failures.pop(partition, None)
+            self._horizons.pop(partition, None)
+        self._count_uncleanable()
+
+    def _count_uncleanable(self) -> None:
+        self._counts.uncleanable_logs = sum(
+            failures >= MAX_FAILURES for failures in self._failures.values()
+        )
+
+
+def _is_cleaned(partition: Partition) -> bool:
+    """Whether its topic is compacted and nothing else: what is deleted, too, is retention's."""
+    config = partition.settings.log
+    return config.is_compacted and not config.is_deleted
