@@ -36,10 +36,7 @@ def encode_job(cleaning: Cleaning) -> bytes:
     config = cleaning.config
     job = Job(
         folder=cleaning.folder,
-        sources=[
-            Source(base=segment.base_offset, size=size, is_whole=segment.txn_index is not None)
-            for segment, size in zip(cleaning.segments, cleaning.sizes, strict=True)
-        ],
+        sources=(),
         first_dirty=cleaning.first_dirty,
         end=cleaning.end,
         now_ms=cleaning.now_ms,
@@ -50,16 +47,24 @@ def encode_job(cleaning: Cleaning) -> bytes:
         producer_expiration_ms=config.producer_expiration_ms,
         max_decompressed_bytes=config.rules.max_decompressed_bytes,
     )
-    return json.dumps(asdict(job)).encode()
+    # Short ones, since there may be thousands, and the loop waits for this.
+    sources = [
+        (segment.base_offset, size, segment.txn_index is not None)
+        for segment, size in zip(cleaning.segments, cleaning.sizes, strict=True)
+    ]
+    return json.dumps({**asdict(job), "sources": sources}).encode()
 
 
 def decode_job(data: bytes) -> Job:
     """The job as the worker reads it; CleaningFailed if it is none."""
     fields = _fields(data)
     try:
-        sources = [Source(**source) for source in fields.pop("sources")]
+        sources = [
+            Source(base=base, size=size, is_whole=is_whole)
+            for base, size, is_whole in fields.pop("sources")
+        ]
         return Job(sources=sources, **fields)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CleaningFailed("the job", f"it is malformed: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import subprocess
 import sys
@@ -127,6 +126,6 @@ def test_a_job_says_which_segments_hold_aborted_transactions(tmp_path: Path) -> 
     fill_keys(log, ROWS)
     log.segments[1].open_txn_index()
 
-    job = json.loads(encode_job(plan(log)))
+    job = decode_job(encode_job(plan(log)))
 
-    assert [source["is_whole"] for source in job["sources"][:3]] == [False, True, False]
+    assert [source.is_whole for source in job.sources[:3]] == [False, True, False]
