@@ -1,7 +1,8 @@
 """Answers on their way to those who asked: in order, and never for long in one turn of the loop.
 
 Knows no shards. A rebalance answers a thousand members at once, each with a message to encode, and
-the requests that come in meanwhile must not wait for all of them.
+the requests that come in meanwhile must not wait for all of them. All shards answer by the same
+slice of a turn, since the disk may confirm the rounds of many of them in one.
 """
 
 import asyncio
@@ -16,14 +17,22 @@ from brokers.replication.replicas import Trouble
 # Takes an answer; what it raises is a bug that is reported.
 Done = Callable[[Answer], None]
 
-# What one turn of answering may take, and the one answer that is under way.
+# What answering may take of one turn, and the one answer that is under way.
 SLICE_SECONDS: Final = 0.002
 
 
 class Answers:
     """Belongs to the event loop."""
 
-    __slots__ = ("_clock", "_is_coming", "_is_delivering", "_loop", "_on_trouble", "_waiting")
+    __slots__ = (
+        "_clock",
+        "_is_coming",
+        "_is_delivering",
+        "_left",
+        "_loop",
+        "_on_trouble",
+        "_waiting",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, on_trouble: Trouble) -> None:
         self._loop = loop
@@ -31,7 +40,8 @@ class Answers:
         self._on_trouble = on_trouble
         # No longer than what waits in shards, which is bounded there.
         self._waiting: deque[tuple[Done, Answer]] = deque()
-        self._is_coming = False  # a turn of `_deliver_more` is
+        self._is_coming = False  # a turn of `_begin_turn` is
+        self._left = SLICE_SECONDS  # of this turn
         self._is_delivering = False
 
     def __len__(self) -> int:
@@ -49,23 +59,27 @@ class Answers:
         self._waiting.append((done, answer))
         if not self._is_coming:
             self._is_coming = True
-            self._loop.call_soon(self._deliver_more)
+            self._loop.call_soon(self._begin_turn)
 
     def deliver(self) -> None:
-        """Answers those who wait now, for the time of a slice; the rest follows in later turns."""
-        if self._is_delivering:
-            return  # Somebody who was answered has asked again at once.
+        """Answers those who wait now, for what is left of the slice; the rest in later turns."""
+        if not self._waiting or self._left <= 0 or self._is_delivering:
+            return  # The last: somebody who was answered has asked again at once.
         self._is_delivering = True
         began = self._clock.monotonic()
         while self._waiting:
             self.give(*self._waiting.popleft())
-            if self._clock.monotonic() - began >= SLICE_SECONDS:
+            spent = self._clock.monotonic() - began
+            if spent >= self._left:
                 break
+        self._left -= spent
         self._is_delivering = False
 
-    def _deliver_more(self) -> None:
+    def _begin_turn(self) -> None:
+        """Comes behind every turn in which something was added."""
         self._is_coming = False
+        self._left = SLICE_SECONDS
         self.deliver()
         if self._waiting and not self._is_coming:
             self._is_coming = True
-            self._loop.call_soon(self._deliver_more)
+            self._loop.call_soon(self._begin_turn)

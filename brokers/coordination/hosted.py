@@ -9,7 +9,7 @@ Belongs to the event loop. Knows nothing of the cluster: whoever hosts it says w
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final, Generic
 
@@ -43,8 +43,6 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.replication.partition import Partition
 
-# What one turn may take of operations that were waiting for others, or that nobody waits for.
-SLICE_SECONDS: Final = 0.002
 # After a timer's operation was refused: what it is about is still due.
 RETRY_TIMER_MS: Final = 500
 # What operations meet on their way to the log; any other error is their own answer.
@@ -55,6 +53,8 @@ _REFUSALS: Final = frozenset(
         ErrorCode.UNKNOWN_SERVER_ERROR,
     }
 )
+# What a look for more ends with.
+_THE_END: Final = object()
 
 
 class Hosted(Generic[S]):
@@ -80,9 +80,11 @@ class Hosted(Generic[S]):
         self._gathering: deque[Pending[S]] = deque()
         self._round: Round[S] | None = None
         self._parked: dict[int, Done] = {}
-        self._later: deque[Operation[S]] = deque()
+        # What nobody waits for: timers that have fired, and what chores find, step by step.
+        self._fired: deque[Pending[S]] = deque()
+        self._later: deque[Iterator[Operation[S] | None]] = deque()
         self._is_late = False
-        self._is_coming = False  # a turn of `_go_on` is
+        self.has_turn_coming = False
         self._is_gone = False
         self._settled: asyncio.Future[None] | None = None
 
@@ -94,11 +96,10 @@ class Hosted(Generic[S]):
         if operation.claim is Claim.NONE or self._has_room(pending):
             self._admit(pending)
 
-    def later(self, operations: Iterable[Operation[S]]) -> None:
-        """Does operations that nobody waits for, a slice at a time."""
-        self._later.extend(operations)
-        if self._later:
-            self._come()
+    def later(self, operations: Iterable[Operation[S] | None]) -> None:
+        """Does operations that nobody waits for, one step at a time, as they are found."""
+        self._later.append(iter(operations))
+        self._house.turns.come(self)
 
     def start(self) -> None:
         """The shard is loaded: sets its timers."""
@@ -119,6 +120,7 @@ class Hosted(Generic[S]):
     def _has_room(self, pending: Pending[S]) -> bool:
         """Whether one more may wait; False, and it is refused."""
         if self._is_late:
+            self._hear(pending)
             self._refuse(pending, "the disk does not confirm what was written before")
             return False
         if self._on_way >= self._house.limits.max_queued:
@@ -181,8 +183,9 @@ class Hosted(Generic[S]):
         answer = answer_of(pending)
         if answer is not None:
             self._answer_now(pending, answer)
-        self._reply(outcome.replies)
-        self._house.answers.deliver()
+        if outcome.replies:
+            self._reply(outcome.replies)
+            self._house.answers.deliver()
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -196,7 +199,7 @@ class Hosted(Generic[S]):
         self._claims.take(pending.operation)
         self._gathering.append(pending)
         if self._round is None:
-            self._come()
+            self._house.turns.come(self)
 
     def _start_round(self) -> None:
         """Appends what has gathered; the look at the leadership and the append are one turn."""
@@ -251,7 +254,8 @@ class Hosted(Generic[S]):
             if pending.outcome is not None:
                 self._reply(pending.outcome.replies)
         house.answers.deliver()
-        self._come()
+        if self._has_more or self._settled is not None:
+            house.turns.come(self)
 
     def _continue(self, pending: Pending[S], then: Operation[S]) -> None:
         """Takes an operation's next step, whose claim is taken again before anybody has a turn."""
@@ -280,26 +284,41 @@ class Hosted(Generic[S]):
         )
         for pending in self._round.pendings:
             if pending.is_asked:
+                self._hear(pending)
                 self._answer(pending, error)
         gathering, self._gathering = self._gathering, deque()
         for pending in gathering:
             if pending.is_asked:
+                self._hear(pending)
                 self._claims.release(pending.operation)
                 self._answer(pending, error)
             else:
                 self._gathering.append(pending)
         for pending in self._claims.drop_asked():
+            self._hear(pending)
             self._answer(pending, error)
         self._house.answers.deliver()
-        self._come()
+        self._house.turns.come(self)
+
+    def _hear(self, pending: Pending[S]) -> None:
+        """Somebody asked for what the disk does not let happen, and lives all the same."""
+        heard = pending.operation.heard
+        try:
+            timer = None if heard is None else heard(self.shard)
+        except Exception as error:  # noqa: BLE001 - a bug that must cost nobody else anything
+            self._house.on_trouble("coordinator.operation_failed", error)
+            return
+        if timer is not None:
+            self._timers.take(timer)
 
     def _drop(self, pendings: list[Pending[S]], error: KafkaError) -> None:
         """Nothing of these has happened."""
         for pending in pendings:
+            self._hear(pending)
             self._claims.release(pending.operation)
             self._answer(pending, error)
         self._house.answers.deliver()
-        self._come()
+        self._house.turns.come(self)
 
     def _apply(self, outcome: Outcome[S], timestamp: int = 0) -> bool:
         """Lets the shard take an outcome in; False where a bug kept it from that."""
@@ -320,34 +339,46 @@ class Hosted(Generic[S]):
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def _come(self) -> None:
-        if not self._is_coming:
-            self._is_coming = True
-            self._house.loop.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        """Those who waited for a subject, then what nobody waits for, then the next round."""
-        self._is_coming = False
-        if self._is_gone:
-            return
-        clock = self._house.clock
-        began = clock.monotonic()
-        while self._claims.has_freed or self._later:
-            if self._claims.has_freed:
-                pending = self._claims.pop()
-                if pending is not None:
-                    self._admit(pending, is_next=True)
-            else:
-                self._admit(Pending(self._later.popleft(), NOBODY, None))
-            if clock.monotonic() - began >= SLICE_SECONDS:
-                break
+    @property
+    def _has_more(self) -> bool:
+        """Whether there is something to do that waits for no disk."""
         if self._gathering and self._round is None:
+            return True
+        return bool(self._claims.has_freed or self._fired or self._later)
+
+    def take_turn(self) -> bool:
+        """For the turns: who waited for a subject, then the next round, then what nobody asked."""
+        if self._is_gone:
+            return False
+        if self._claims.has_freed:
+            pending = self._claims.pop()
+            if pending is not None:
+                self._admit(pending, is_next=True)
+        elif self._gathering and self._round is None:
             self._start_round()
-        has_more = self._claims.has_freed or self._later
-        if has_more or (self._gathering and self._round is None):
-            self._come()
-        elif self._settled is not None and self._is_settled and not self._settled.done():
+        elif self._fired:
+            self._admit(self._fired.popleft())
+        elif self._later:
+            self._look_for_more()
+        if self._has_more:
+            return True
+        if self._settled is not None and self._is_settled and not self._settled.done():
             self._settled.set_result(None)
+        return False
+
+    def _look_for_more(self) -> None:
+        """One step of what is done later; the next step is that of the next in the ring."""
+        looking = self._later.popleft()
+        try:
+            operation = next(looking, _THE_END)
+        except Exception as error:  # noqa: BLE001 - a bug; the shard must go on, and others, too
+            self._house.on_trouble("coordinator.operation_failed", error)
+            return
+        if operation is _THE_END:
+            return
+        self._later.append(looking)
+        if isinstance(operation, Operation):
+            self._admit(Pending(operation, NOBODY, None))
 
     def _timer_fired(self, key: TimerKey) -> None:
         def failed(answer: Answer) -> None:
@@ -360,7 +391,9 @@ class Hosted(Generic[S]):
         except Exception as error:  # noqa: BLE001 - a bug; the other timers must go on
             self._house.on_trouble("coordinator.timer_failed", error)
             return
-        self._admit(Pending(operation, NOBODY, failed))
+        # Not at once: those of thousands of members may fire together.
+        self._fired.append(Pending(operation, NOBODY, failed))
+        self._house.turns.come(self)
 
     def _unless_put_off(self, key: TimerKey, operation: Operation[S]) -> Operation[S]:
         """The operation of a timer that may have to wait for others, of which one sets it anew."""
@@ -410,13 +443,13 @@ class Hosted(Generic[S]):
     @property
     def _is_settled(self) -> bool:
         is_idle = self._round is None and not self._gathering
-        return is_idle and not self._claims.has_freed and not self._later
+        return is_idle and not (self._claims.has_freed or self._fired or self._later)
 
     async def settle(self) -> None:
         """Waits until nothing is on its way to the log."""
         while not self._is_settled:
             self._settled = self._house.loop.create_future()
-            self._come()
+            self._house.turns.come(self)
             await self._settled
 
     def send_away(self) -> None:
@@ -443,6 +476,7 @@ class Hosted(Generic[S]):
             on_way = [*self._round.pendings, *on_way]
         self._round = None
         self._gathering.clear()
+        self._fired.clear()
         self._later.clear()
         moved = not_coordinator(self.partition.topic, self.index)
         for pending in on_way:

@@ -13,6 +13,7 @@ from brokers.clock import Clock
 from brokers.coordination.answers import Answers
 from brokers.coordination.jobs import Jobs
 from brokers.coordination.rounds import MAX_ROUND_BYTES
+from brokers.coordination.turns import Turns
 from brokers.replication.deadlines import Deadlines
 from brokers.replication.replicas import Trouble
 
@@ -39,6 +40,7 @@ class House(Generic[H]):
     deadlines: Deadlines
     answers: Answers
     jobs: Jobs
+    turns: Turns
     limits: Limits
     on_trouble: Trouble
     # The shard cannot go on: its leadership is over, or it could not take in what it wrote.

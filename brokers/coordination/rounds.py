@@ -79,10 +79,8 @@ class Pending(Generic[S]):
     def take(self, outcome: Outcome[S]) -> None:
         """Notes what is to become of the shard, and how many bytes of a batch that takes."""
         self.outcome = outcome
-        self.size = sum(
-            _RECORD_OVERHEAD + len(record.key) + len(record.value or b"")
-            for record in outcome.records
-        )
+        for record in outcome.records:
+            self.size += _RECORD_OVERHEAD + len(record.key) + len(record.value or b"")
 
 
 def take_round(gathering: deque[Pending[S]], max_bytes: int) -> list[Pending[S]]:

@@ -8,7 +8,7 @@ Belongs to the event loop. Knows no requests, and nothing of what the shards are
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import count
@@ -24,6 +24,7 @@ from brokers.coordination.loading import Loaded, Loading
 from brokers.coordination.rounds import not_coordinator
 from brokers.coordination.shard import Operation, S, Shard, TimerKey
 from brokers.coordination.timers import Timers
+from brokers.coordination.turns import Turns
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas, Trouble
@@ -94,6 +95,7 @@ class Runtime(Generic[S]):
             deadlines=replicas.deadlines,
             answers=Answers(loop, clock, on_trouble),
             jobs=Jobs(loop, clock, on_trouble),
+            turns=Turns(loop, clock, on_trouble),
             limits=limits or Limits(),
             on_trouble=on_trouble,
             on_end=self._begin_again,
@@ -108,16 +110,23 @@ class Runtime(Generic[S]):
 
         It is told of errors in the same way, and nothing is raised.
         """
-        try:
-            place = self._active(index)
-        except KafkaError as error:
-            self._house.answers.give(done, error)
-            return
+        place = self._places.get(index)
+        if place is None or place.state is not ShardState.ACTIVE or self._is_closing:
+            try:
+                place = self._active(index)
+            except KafkaError as error:
+                self._house.answers.give(done, error)
+                return
         place.hosted.submit(operation, done)
 
     def look(self, index: int, query: Callable[[S], T]) -> T:
         """What a shard holds as committed; KafkaError where it is not here, or not yet."""
         return query(self._active(index).hosted.shard)
+
+    def is_active(self, index: int) -> bool:
+        """Whether a shard is here and can be asked."""
+        place = self._places.get(index)
+        return place is not None and place.state is ShardState.ACTIVE
 
     def hosts(self, index: int) -> bool:
         """Whether a shard is here, however far it is."""
@@ -183,7 +192,7 @@ class Runtime(Generic[S]):
         """Starts what is due from time to time in every shard; it goes on by itself."""
         for place in self._places.values():
             if place.state is ShardState.ACTIVE:
-                self._start_later(place, self._shard(place).chores)
+                place.hosted.later(self._shard(place).chores(self._clock.now_ms()))
 
     async def close(self) -> None:
         """Ends all shards; whoever waits is told to look for another coordinator.
@@ -243,16 +252,7 @@ class Runtime(Generic[S]):
 
     def _tell_of_image(self, place: _Place[S], image: ClusterImage) -> None:
         before, place.image = place.image, image
-        self._start_later(place, lambda _now_ms: self._shard(place).image_changed(before, image))
-
-    def _start_later(
-        self, place: _Place[S], operations: Callable[[int], Iterable[Operation[S]]]
-    ) -> None:
-        try:
-            # All of them now: the shard changes while they are done one after the other.
-            place.hosted.later(tuple(operations(self._clock.now_ms())))
-        except Exception as error:  # noqa: BLE001 - a bug in one shard must not stop the others
-            self._on_trouble("coordinator.operation_failed", error)
+        place.hosted.later(self._shard(place).image_changed(before, image))
 
     # -- loading ---------------------------------------------------------------------------------
 

@@ -6,12 +6,15 @@ once they are safe it replays them into the shard, applies what no record holds,
 
 Pure: no log, no loop, no connection. Who waits for an answer is a ticket, a number that the runtime
 has given out; an operation may answer its own later, by the outcome of another one.
+
+Every request makes some of these values. To freeze a class makes its values three times as dear, so
+operations and outcomes are not frozen, though nobody changes them, and timers are named tuples.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from brokers.cluster.image import ClusterImage
 from brokers.protocol.errors import KafkaError
@@ -49,12 +52,14 @@ Answer: TypeAlias = Message | KafkaError
 class Record:
     """One record of the shard's partition; a value of None deletes what the key names.
 
-    `decoded` may be what replay would make of the value, to spare it; it says the same.
+    `decoded` may be what replay would make of the value, and `decoded_key` of the key, to spare it;
+    they say the same.
     """
 
     key: bytes
     value: bytes | None
     decoded: object = field(default=None, compare=False, repr=False)
+    decoded_key: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,7 @@ class Reply:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class TimerKey:
+class TimerKey(NamedTuple):
     """One timer: what it is for, the subject, and a part of it (a member) or nothing."""
 
     kind: str
@@ -74,8 +78,7 @@ class TimerKey:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(NamedTuple):
     """Lets the timer fire after a time, counted anew unless `only_if_absent` and it is set."""
 
     key: TimerKey
@@ -83,8 +86,7 @@ class SetTimer:
     only_if_absent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTimer:
+class CancelTimer(NamedTuple):
     """Forgets a timer; nothing happens if there is none."""
 
     key: TimerKey
@@ -108,7 +110,7 @@ class Job(Generic[S]):
     done: Callable[[], "Operation[S]"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Outcome(Generic[S]):
     """What should become of a shard; applied in the order of the fields, all of it or nothing."""
 
@@ -124,12 +126,15 @@ class Outcome(Generic[S]):
     then: "Operation[S] | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Operation(Generic[S]):
     """Something to do with one subject (a group) of a shard.
 
     `run` takes the shard, the time and the operation's own ticket; a KafkaError that it raises is
     the response. Where it returns None, its claim is too small, and `otherwise` is done instead.
+
+    `heard` names the timer that whoever asks puts off by asking alone. It counts where the disk
+    keeps the operation from being done: a member that speaks while the disk hangs lives.
     """
 
     name: str
@@ -137,6 +142,7 @@ class Operation(Generic[S]):
     claim: Claim
     run: "Callable[[S, int, Ticket], Outcome[S] | None]"
     otherwise: "Operation[S] | None" = None
+    heard: "Callable[[S], SetTimer | None] | None" = None
 
 
 class Shard(Protocol[S]):
@@ -154,11 +160,17 @@ class Shard(Protocol[S]):
     def timer_fired(self, key: TimerKey) -> Operation[S]:
         """What to do now; it looks again whether the time is over."""
 
-    def image_changed(self, before: ClusterImage, after: ClusterImage) -> Iterable[Operation[S]]:
-        """What a change of the cluster asks for."""
+    def image_changed(
+        self, before: ClusterImage, after: ClusterImage
+    ) -> Iterable[Operation[S] | None]:
+        """What a change of the cluster asks for.
 
-    def chores(self, now_ms: int) -> Iterable[Operation[S]]:
-        """What is due from time to time, whoever asks."""
+        Found out in small steps, each of which yields an operation or None, while the shard is
+        changed by those before it and by whoever asks for something.
+        """
+
+    def chores(self, now_ms: int) -> Iterable[Operation[S] | None]:
+        """What is due from time to time, whoever asks; found out in the same way."""
 
     def unloaded(self) -> Iterable[Reply]:
         """What to tell those who are parked here: they find the new place themselves."""

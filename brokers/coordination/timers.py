@@ -7,7 +7,7 @@ later only notes the time; the deadline that stands fires early, sees that, and 
 from collections.abc import Callable
 
 from brokers.clock import Clock
-from brokers.coordination.shard import CancelTimer, SetTimer, Timer, TimerKey
+from brokers.coordination.shard import SetTimer, Timer, TimerKey
 from brokers.replication.deadlines import Deadlines
 
 
@@ -49,11 +49,10 @@ class Timers:
 
     def take(self, timer: Timer) -> None:
         """Does what an outcome says."""
-        match timer:
-            case SetTimer():
-                self.set(timer.key, timer.after_ms, only_if_absent=timer.only_if_absent)
-            case CancelTimer():
-                self.cancel(timer.key)
+        if isinstance(timer, SetTimer):
+            self.set(timer.key, timer.after_ms, only_if_absent=timer.only_if_absent)
+        else:
+            self.cancel(timer.key)
 
     def set(self, key: TimerKey, after_ms: int, *, only_if_absent: bool = False) -> None:
         """Lets the timer fire after this time from now, or a little later."""

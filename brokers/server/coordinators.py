@@ -91,7 +91,8 @@ class GroupCoordinator:
     def node_of(self, group_id: str) -> Broker:
         """The broker that coordinates a group."""
         image = self._context.image
-        leader = self._topic().partitions[self._index_of(group_id)].leader
+        topic = self._topic()
+        leader = topic.partitions[_index_in(topic, group_id)].leader
         broker = image.brokers.get(leader)
         if broker is None or broker.is_fenced:
             raise KafkaError(
@@ -145,7 +146,9 @@ class GroupCoordinator:
         topic = self._context.image.topics.get(GROUPS_TOPIC)
         if topic is None or not self._context.is_serving:
             raise _loading(f"{GROUPS_TOPIC} is not known here yet")
-        index = self._index_of(group_id)
+        index = _index_in(topic, group_id)
+        if self._runtime.is_active(index):
+            return index
         is_mine = topic.partitions[index].leader == self._context.broker_id
         if (GROUPS_TOPIC, index) in self._context.replicas.log_dir.failed:
             raise _not_available(f"the log of {GROUPS_TOPIC}-{index} could not be opened")
@@ -153,21 +156,24 @@ class GroupCoordinator:
             raise _loading(f"{GROUPS_TOPIC}-{index} is not open yet")
         return index
 
-    def _index_of(self, group_id: str) -> int:
-        if len(group_id) > MAX_ID_BYTES:
-            raise KafkaError(
-                ErrorCode.INVALID_GROUP_ID,
-                f"the group id has {len(group_id)} characters, {MAX_ID_BYTES} bytes are allowed",
-            )
-        count = len(self._topic().partitions)
-        find = _place if len(group_id) <= _LONGEST_KEPT else partition_of
-        return find(group_id, count)
-
     def _topic(self) -> Topic:
         topic = self._context.image.topics.get(GROUPS_TOPIC)
         if topic is None or not self._context.is_serving:
             raise _not_available(f"{GROUPS_TOPIC} is not there yet: ask for the coordinator again")
         return topic
+
+
+def _index_in(topic: Topic, group_id: str) -> int:
+    """Which of the topic's partitions keeps the group."""
+    length, count = len(group_id), len(topic.partitions)
+    if length <= _LONGEST_KEPT:
+        return _place(group_id, count)
+    if length > MAX_ID_BYTES:
+        raise KafkaError(
+            ErrorCode.INVALID_GROUP_ID,
+            f"the group id has {length} characters, {MAX_ID_BYTES} bytes are allowed",
+        )
+    return partition_of(group_id, count)
 
 
 def group_settings(defaults: Mapping[str, str]) -> GroupSettings:

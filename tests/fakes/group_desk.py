@@ -113,8 +113,9 @@ class GroupDesk:
     def change(self, image: ClusterImage) -> None:
         """The cluster changes."""
         before, self.image = self.image, image
-        for operation in tuple(self.shard.image_changed(before, image)):
-            self.do(operation)
+        for operation in self.shard.image_changed(before, image):
+            if operation is not None:
+                self.do(operation)
 
     def chores(self) -> None:
         for operation in tuple(self.shard.chores(self.clock.now_ms())):

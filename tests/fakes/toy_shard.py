@@ -5,7 +5,7 @@ sum; a key that begins otherwise is of a kind that nobody knows, and a value tha
 cannot be read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from brokers.cluster.image import ClusterImage
@@ -58,6 +58,7 @@ class ToyShard:
         self.replayed: list[tuple[bytes, bytes | None, int]] = []
         self.images: list[tuple[int, int]] = []
         self.is_broken = False  # replay fails, as a bug would make it
+        self.on_chore: Callable[[], None] = lambda: None  # told of each that is found
 
     def replay(self, record: Record, timestamp: int) -> None:
         kind, subject = record.key[:1], record.key[1:].decode()
@@ -95,7 +96,9 @@ class ToyShard:
         return [add("images", 1)]
 
     def chores(self, now_ms: int) -> Iterable[ToyOperation]:
-        return [add(subject, 100) for subject in self.sums]
+        for subject in tuple(self.sums):
+            self.on_chore()
+            yield add(subject, 100)
 
     def unloaded(self) -> Iterable[Reply]:
         error = KafkaError(ErrorCode.NOT_COORDINATOR, "said by the shard")
@@ -183,6 +186,13 @@ def touch(subject: str, after_ms: int = SESSION_MS) -> ToyOperation:
         return Outcome(timers=(timer,), response=Number(value=shard.sums.get(subject, 0)))
 
     return Operation(name="touch", subject=subject, claim=Claim.NONE, run=run)
+
+
+def beat(subject: str, value: int, after_ms: int) -> ToyOperation:
+    """Exclusive: sets the sum; to ask for it puts the subject's timer off."""
+    operation = put(subject, value)
+    operation.heard = lambda _shard: SetTimer(TimerKey("session", subject), after_ms)
+    return operation
 
 
 def put_unless(subject: str, value: int) -> ToyOperation:

@@ -160,6 +160,14 @@ def take_up(
     return has_changed
 
 
+def heard(group: object, request: ConsumerGroupHeartbeatRequest, place: Place) -> SetTimer | None:
+    """The session of a member whose heartbeat the disk does not let happen; it lives."""
+    member = group.members.get(request.member_id) if isinstance(group, ConsumerGroup) else None
+    if member is None or request.member_epoch not in {member.epoch, member.previous_epoch}:
+        return None
+    return None if member.is_away else _session(request.group_id, member.id, place)
+
+
 def regexes_resolved(
     group: ConsumerGroup | None,
     found: dict[str, frozenset[str]],

@@ -41,7 +41,15 @@ def heartbeat(request: ConsumerGroupHeartbeatRequest, who: Who) -> Operation[Gro
         subject=group_id,
         claim=Claim.NONE,
         run=steady,
-        otherwise=Operation(name=name, subject=group_id, claim=Claim.EXCLUSIVE, run=run),
+        otherwise=Operation(
+            name=name,
+            subject=group_id,
+            claim=Claim.EXCLUSIVE,
+            run=run,
+            heard=lambda shard: modern_heartbeat.heard(
+                shard.group(group_id), request, shard.place()
+            ),
+        ),
     )
 
 

@@ -5,9 +5,8 @@ round. What a commit may do is found out from the group; which topics there are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from brokers.coordination.groups import classic_expiry
 from brokers.coordination.groups.changes import GroupBecame
@@ -24,7 +23,7 @@ from brokers.coordination.groups.offsets import Place
 from brokers.coordination.groups.records import committed_record
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.values import Committed
-from brokers.coordination.shard import Claim, Operation, Outcome, Ticket, Timer
+from brokers.coordination.shard import Claim, Operation, Outcome, SetTimer, Ticket, Timer
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
@@ -37,8 +36,7 @@ from brokers.protocol.schema import Message
 _KNOWS_MEMBER_EPOCHS: Final = 9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Committing:
+class Committing(NamedTuple):
     """Who commits, and what; `answer` is for the case that all of it may be done."""
 
     group_id: str
@@ -70,13 +68,26 @@ def commit(committing: Committing) -> Operation[GroupShard]:
                 raise refused
             if committing.member_id in group.members:
                 timers = (session_of(group, committing.member_id),)
-        records = tuple(
+        records = [
             committed_record(group_id, topic, index, committed)
             for (topic, index), committed in committing.committed.items()
-        )
-        return Outcome(records=records, timers=timers, response=committing.answer)
+        ]
+        return Outcome(records=tuple(records), timers=timers, response=committing.answer)
 
-    return Operation(name="OffsetCommit", subject=committing.group_id, claim=Claim.SHARED, run=run)
+    def heard(shard: GroupShard) -> SetTimer | None:
+        group, member_id = shard.group(committing.group_id), committing.member_id
+        if not isinstance(group, ClassicGroup) or member_id not in group.members:
+            return None
+        is_member = committing.generation == group.generation
+        return session_of(group, member_id) if is_member else None
+
+    return Operation(
+        name="OffsetCommit",
+        subject=committing.group_id,
+        claim=Claim.SHARED,
+        run=run,
+        heard=heard,
+    )
 
 
 def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:

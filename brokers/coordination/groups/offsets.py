@@ -4,7 +4,7 @@ Knows what is committed and nothing of who may commit. A place is a topic's name
 partition: offsets outlive the members that wrote them, and a topic of the same name goes on there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -45,12 +45,11 @@ class Offsets:
         if not places:
             del self._by_group[group_id]
 
-    def on_topics(self, topics: Iterable[str]) -> dict[str, list[Place]]:
-        """The places on these topics, by group: those of topics that were deleted."""
+    def on_topics(self, topics: Iterable[str]) -> Iterator[tuple[str, list[Place]]]:
+        """Each group with its places on these topics, which may be none; one group is one step.
+
+        Groups that come meanwhile are passed over: what they commit on is there.
+        """
         wanted = frozenset(topics)
-        found: dict[str, list[Place]] = {}
-        for group_id, places in self._by_group.items():
-            there = [place for place in places if place[0] in wanted]
-            if there:
-                found[group_id] = there
-        return found
+        for group_id in tuple(self._by_group):
+            yield group_id, [place for place in self.of(group_id) if place[0] in wanted]

@@ -183,8 +183,8 @@ def committed_record(group_id: str, topic: str, partition: int, committed: Commi
     """
     if committed.expire_ms != NO_EXPIRY:
         committed = committed._replace(leader_epoch=NO_EPOCH)
-    key = offset_commit_key(group_id, topic, partition)
-    return Record(key, offset_commit_value(committed), committed)
+    key = OffsetKey(group_id, topic, partition)
+    return Record(offset_commit_key(*key), offset_commit_value(committed), committed, key)
 
 
 def tombstone(key: Key) -> Record:
@@ -255,6 +255,13 @@ def decode_key(key: bytes) -> Key | None:
         _check_end(key, position)
         return _PAIR_KEYS[number](group_id, part)
     return None
+
+
+def key_of(record: Record) -> Key | None:
+    """What the key of a record names; None for what is none of ours."""
+    if isinstance(record.decoded_key, OffsetKey):
+        return record.decoded_key
+    return decode_key(record.key)
 
 
 def decode_value(kind: type[M], value: bytes) -> M:

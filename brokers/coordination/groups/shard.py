@@ -30,7 +30,7 @@ from brokers.coordination.groups.records import (
     GroupKey,
     OffsetKey,
     committed_of,
-    decode_key,
+    key_of,
     value_of,
 )
 from brokers.coordination.groups.regex_operations import resolved
@@ -107,7 +107,7 @@ class GroupShard:
 
     def replay(self, record: Record, _timestamp: int) -> None:
         """Takes in a record; KafkaError for one that cannot be read, or contradicts the others."""
-        key = decode_key(record.key)
+        key = key_of(record)
         if key is None:
             return
         if isinstance(key, OffsetKey):
@@ -171,22 +171,26 @@ class GroupShard:
 
     def image_changed(
         self, before: ClusterImage, after: ClusterImage
-    ) -> Iterator[Operation["GroupShard"]]:
+    ) -> Iterator[Operation["GroupShard"] | None]:
         self.image = after
         gone, touched, has_new = _topic_changes(before, after)
         if has_new:
             self._topics_version = after.version
         if gone:
-            for group_id, places in self.offsets.on_topics(gone).items():
+            for group_id, places in self.offsets.on_topics(gone):
                 most = most_forgotten(group_id)
                 for start in range(0, len(places), most):
                     yield forget_places(group_id, places[start : start + most])
+                if not places:
+                    yield None
         if touched:
             for group in self.groups():
                 if isinstance(group, ConsumerGroup) and not touched.isdisjoint(
                     group.subscribed_names()
                 ):
                     yield _stale(group.id)
+                else:
+                    yield None
 
     def chores(self, _now_ms: int) -> Iterator[Operation["GroupShard"]]:
         """Looks through the offsets of every group, and drops groups that are nothing any more."""

@@ -106,7 +106,8 @@ def id_error(group_id: str) -> KafkaError | None:
 
 def long_id_error(group_id: str) -> KafkaError | None:
     """The same where consumers without members may use the empty id."""
-    if len(group_id.encode()) <= MAX_ID_BYTES:
+    # A character has four bytes at most; the few long ids are counted out.
+    if len(group_id) <= MAX_ID_BYTES // 4 or len(group_id.encode()) <= MAX_ID_BYTES:
         return None
     return KafkaError(
         ErrorCode.INVALID_GROUP_ID,

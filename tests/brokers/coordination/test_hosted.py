@@ -4,19 +4,22 @@ import asyncio
 from itertools import pairwise
 from pathlib import Path
 
-from brokers.clock import SystemClock
+import pytest
+
+from brokers.clock import ManualClock, SystemClock
 from brokers.coordination.answers import Done
 from brokers.coordination.house import Limits
 from brokers.coordination.shard import NOBODY, Answer, Claim, Operation, Outcome, Record
 from brokers.protocol.errors import ErrorCode
 from brokers.storage.errors import LogDirFailed
-from tests.brokers.coordination.desk import desk, value
+from tests.brokers.coordination.desk import cluster, desk, offsets, value
 from tests.brokers.replication.parts import GatedFiles, until
 from tests.fakes.toy_shard import (
     Number,
     ToyOperation,
     ToyShard,
     add,
+    beat,
     broken,
     count_slowly,
     put,
@@ -27,6 +30,22 @@ from tests.fakes.toy_shard import (
     wait_noted,
     wake,
 )
+
+SHARDS, CHORES = 50, 10
+# To find a chore takes a millisecond here, and a slice is two; one more for how they are rounded.
+WORK_MS, WORK_OF_A_SLICE = 1, 3
+
+
+class SlowWork(ManualClock):
+    """Time that goes on by work alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = 0
+
+    def work(self) -> None:
+        self.done += 1
+        self.advance(WORK_MS)
 
 
 async def turns(number: int = 20) -> None:
@@ -383,6 +402,54 @@ def test_a_disk_that_hangs_is_told_after_the_timeout_and_the_round_still_counts(
             await until(lambda: tool.sums() == {"a": 1, "b": 1})
             assert await tool.told_of(put("a", 5)) == 1
             assert tool.sums() == {"a": 5, "b": 1}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("subject", ["a", "b"])
+@pytest.mark.parametrize("asked_ms", [4_000, 15_000])
+def test_who_is_refused_while_the_disk_hangs_has_been_heard(
+    tmp_path: Path, subject: str, asked_ms: int
+) -> None:
+    """Before its time is over it waits, behind the same subject or for the next round."""
+
+    async def run() -> None:
+        files = GatedFiles()
+        async with desk(tmp_path, files=files) as tool:
+            await tool.told_of(put("a", 1))
+            tool.ask(touch("a", 16_000))
+            files.gate.clear()
+            tool.ask(add(subject, 1))
+            await turns()
+            await tool.broker.pass_time(asked_ms)
+            heard = tool.ask(beat("a", 2, 16_000))
+            await turns()
+            await tool.broker.pass_time(17_000 - asked_ms)
+            await until(lambda: bool(heard))
+            assert value(heard) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            files.gate.set()
+
+            # The timer, had it fired, would have set it to -1.
+            sums = {"a": 2} if subject == "a" else {"a": 1, "b": 1}
+            await until(lambda: tool.sums() == sums)
+            assert await tool.told_of(add("a", 0)) is ErrorCode.INVALID_REQUEST
+            assert tool.sums() == sums
+
+    asyncio.run(run())
+
+
+def test_fifty_shards_with_chores_share_one_slice(tmp_path: Path) -> None:
+    async def run() -> None:
+        clock = SlowWork()
+        async with desk(tmp_path, cluster(offsets(partitions=SHARDS)), clock=clock) as tool:
+            for index in range(SHARDS):
+                tool.shards[index].sums = dict.fromkeys(map(str, range(CHORES)), 1)
+                tool.shards[index].on_chore = clock.work
+            tool.runtime.run_chores()
+            while clock.done < SHARDS * CHORES:
+                before = clock.done
+                await asyncio.sleep(0)
+                assert clock.done - before <= WORK_OF_A_SLICE
 
     asyncio.run(run())
 

@@ -16,7 +16,7 @@ from brokers.coordination.groups.modern_changes import (
     TargetEpoch,
 )
 from brokers.coordination.groups.modern_desk import REBALANCE, SESSION, as_stale
-from brokers.coordination.groups.modern_heartbeat import steady
+from brokers.coordination.groups.modern_heartbeat import heard, steady
 from brokers.coordination.shard import CancelTimer, SetTimer, TimerKey
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -69,6 +69,30 @@ def test_a_steady_member_writes_nothing_and_is_told_nothing() -> None:
     assert response.assignment is None
     assert desk.outcome.records == desk.outcome.soft == ()
     assert desk.outcome.timers == (SetTimer(TimerKey(SESSION, GROUP, "a"), 45_000),)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_heard"),
+    [
+        ({}, True),
+        ({"subscribed_topic_names": ["pears"]}, True),
+        ({"member_epoch": 7}, False),
+        ({"member_epoch": -1}, False),
+        ({"member_epoch": -2}, False),
+        ({"member_id": "b"}, False),
+    ],
+)
+def test_a_heartbeat_that_the_disk_does_not_let_happen_is_a_sign_of_life_of_a_member(
+    said: dict[str, Any], is_heard: bool
+) -> None:
+    desk = Desk(cluster(apples=2))
+    desk.join("a", "apples")
+    plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": 1}
+    request = ConsumerGroupHeartbeatRequest(**{**plain, **said})
+
+    session = SetTimer(TimerKey(SESSION, GROUP, "a"), 45_000)
+    assert heard(desk.group, request, desk.place) == (session if is_heard else None)
+    assert heard(None, request, desk.place) is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.brokers.coordination.groups.test_shard import (
     beat,
     code,
     commit,
+    committing,
     desk,
     enter,
     settle,
@@ -67,6 +68,26 @@ def test_a_commit_is_a_sign_of_life(desk: GroupDesk) -> None:
     for _ in range(3):
         desk.pass_time(9_000)
         assert commit(desk, PLACE, member_id=member_id, generation=1) is DONE
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_heard"),
+    [({}, True), ({"generation": 2}, False), ({"member_id": "stranger"}, False)],
+)
+def test_a_commit_that_the_disk_does_not_let_happen_is_a_sign_of_life_of_a_member(
+    desk: GroupDesk, changed: dict[str, Any], is_heard: bool
+) -> None:
+    member_id = settle(desk)
+    who = {"member_id": member_id, "generation": 1, **changed}
+    operation = offset_operations.commit(committing(desk, (PLACE,), **who))
+
+    assert operation.heard is not None
+    timer = operation.heard(desk.shard)
+
+    assert (timer is not None) is is_heard
+    if timer is not None:
+        assert timer.key in desk.timers
+        assert timer.after_ms > 0
 
 
 def test_a_member_of_a_consumer_group_commits_in_its_epoch(desk: GroupDesk) -> None:

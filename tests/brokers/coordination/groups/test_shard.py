@@ -99,12 +99,14 @@ def enter(desk: GroupDesk, member_id: str = "m1", *names: str) -> Any:
     )
 
 
-def commit(desk: GroupDesk, *places: tuple[str, int], group: str = GROUP, **who: Any) -> Any:
+def committing(
+    desk: GroupDesk, places: tuple[tuple[str, int], ...], group: str = GROUP, **who: Any
+) -> Committing:
     committed = {
         place: Committed(7, 1, "note", desk.clock.now_ms(), who.get("expire_ms", -1))
         for place in places
     }
-    committing = Committing(
+    return Committing(
         group_id=group,
         generation=who.get("generation", -1),
         member_id=who.get("member_id", ""),
@@ -114,7 +116,10 @@ def commit(desk: GroupDesk, *places: tuple[str, int], group: str = GROUP, **who:
         topic_ids={name: desk.image.topics[name].id for name, _index in places},
         answer=DONE,
     )
-    return desk.ask(offset_operations.commit(committing))
+
+
+def commit(desk: GroupDesk, *places: tuple[str, int], group: str = GROUP, **who: Any) -> Any:
+    return desk.ask(offset_operations.commit(committing(desk, places, group, **who)))
 
 
 def code(answer: Any) -> ErrorCode:

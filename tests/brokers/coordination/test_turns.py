@@ -1,0 +1,99 @@
+"""All shards together have one slice of a turn of the loop, whatever each of them has to do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from brokers.clock import ManualClock
+from brokers.coordination.turns import Turns
+
+SHARDS, STEPS = 50, 20
+# A step takes a millisecond here, and a slice is two; one more for how seconds are rounded.
+STEP_MS, STEPS_OF_A_SLICE = 1, 3
+
+
+class Busy:
+    """Somebody with much to do."""
+
+    def __init__(self, clock: ManualClock, steps: int, done: list["Busy"]) -> None:
+        self.has_turn_coming = False
+        self.clock = clock
+        self.left = steps
+        self.done = done
+
+    def take_turn(self) -> bool:
+        self.clock.advance(STEP_MS)
+        self.left -= 1
+        self.done.append(self)
+        return self.left > 0
+
+
+async def over(turns: Turns) -> None:
+    """Until nobody waits for a turn; each look is a turn of the loop."""
+    for _ in range(SHARDS * STEPS):
+        if not len(turns):
+            return
+        await asyncio.sleep(0)
+
+
+def in_turns(test: Callable[[Turns, ManualClock, list[Exception]], Awaitable[None]]) -> None:
+    async def run() -> None:
+        clock, told = ManualClock(), list[Exception]()
+        loop = asyncio.get_running_loop()
+        await test(Turns(loop, clock, lambda _event, error: told.append(error)), clock, told)
+
+    asyncio.run(run())
+
+
+def test_fifty_shards_share_the_slice_of_a_turn() -> None:
+    async def test(turns: Turns, clock: ManualClock, _told: list[Exception]) -> None:
+        done: list[Busy] = []
+        for _ in range(SHARDS):
+            turns.come(Busy(clock, STEPS, done))
+        while len(turns):
+            before = len(done)
+            await asyncio.sleep(0)
+            assert len(done) - before <= STEPS_OF_A_SLICE
+
+        assert len(done) == SHARDS * STEPS
+
+    in_turns(test)
+
+
+def test_nobody_has_a_second_turn_before_all_had_their_first() -> None:
+    async def test(turns: Turns, clock: ManualClock, _told: list[Exception]) -> None:
+        done: list[Busy] = []
+        for _ in range(SHARDS):
+            turns.come(Busy(clock, STEPS, done))
+        await over(turns)
+
+        assert len(set(done[:SHARDS])) == SHARDS
+
+    in_turns(test)
+
+
+def test_who_comes_twice_has_one_turn() -> None:
+    async def test(turns: Turns, clock: ManualClock, _told: list[Exception]) -> None:
+        done: list[Busy] = []
+        busy = Busy(clock, 1, done)
+        turns.come(busy)
+        turns.come(busy)
+        await over(turns)
+
+        assert done == [busy]
+
+    in_turns(test)
+
+
+def test_a_bug_of_one_is_reported_and_stops_nobody() -> None:
+    async def test(turns: Turns, clock: ManualClock, told: list[Exception]) -> None:
+        done: list[Busy] = []
+        broken, sound = Busy(clock, 1, done), Busy(clock, 2, done)
+        broken.done = None  # type: ignore[assignment]
+        turns.come(broken)
+        turns.come(sound)
+        await over(turns)
+
+        assert [type(error) for error in told] == [AttributeError]
+        assert done == [sound, sound]
+
+    in_turns(test)
