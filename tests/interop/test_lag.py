@@ -45,6 +45,8 @@ SEEN_SECONDS = 2.0
 RECORDS_OFF = 1
 MS_OFF = 1_000
 TICK_SECONDS = 0.01
+# What the client library takes for its own clock.
+NOW = 0
 # For what takes an instant on an idle machine.
 SECONDS = 60.0
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
@@ -91,9 +93,9 @@ class Source:
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, "log_level": 0})
         self._written = 0
 
-    def write(self, timestamp_ms: int | None = None) -> None:
-        at = {} if timestamp_ms is None else {"timestamp": timestamp_ms}
-        self._producer.produce(TOPIC, b"x", partition=self._written % PARTITIONS, **at)
+    def write(self, timestamp_ms: int = NOW) -> None:
+        partition = self._written % PARTITIONS
+        self._producer.produce(TOPIC, b"x", partition=partition, timestamp=timestamp_ms)
         self._written += 1
 
     def flush(self) -> None:
