@@ -142,6 +142,11 @@ ADVICE: Final[dict[str, Advice]] = {
         sentence="no broker coordinates the group at the moment",
         next_step="see which brokers are up, and try again",
     ),
+    "NOT_COORDINATOR": Advice(
+        kind=Kind.TIMEOUT,
+        sentence="the group's coordinator has just moved to another broker",
+        next_step="try again in a moment",
+    ),
     "COORDINATOR_LOAD_IN_PROGRESS": Advice(
         kind=Kind.TIMEOUT,
         sentence="the group's coordinator is still reading what is stored",

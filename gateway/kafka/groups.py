@@ -5,9 +5,7 @@ does not exist has no offsets, which is no failure; whoever needs to know descri
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from enum import Enum
-from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -29,6 +27,7 @@ from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import failure, from_exception, translated
 from gateway.kafka.offset_deletion import delete_offsets
+from gateway.kafka.offset_listing import committed_offsets
 from gateway.kafka.values import (
     Group,
     GroupState,
@@ -37,11 +36,6 @@ from gateway.kafka.values import (
     Member,
     Place,
 )
-
-# Groups whose offsets are asked for at the same time; the library has one request for each.
-WINDOW: Final = 100
-# What a partition has where nothing is committed.
-NOT_COMMITTED: Final = -1
 
 # The library types a state of a group as any enumeration.
 STATES: Final[Mapping[Enum, GroupState]] = {
@@ -111,12 +105,7 @@ class Groups:
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
         """Return all that groups have committed: by group, by place."""
         self._require_service()
-        left = list(dict.fromkeys(names))
-        found: dict[str, dict[Place, int]] = {}
-        while left:
-            window, left = left[:WINDOW], left[WINDOW:]
-            found |= self._calls.read(partial(self._ask, window))
-        return found
+        return committed_offsets(self._connection, list(names))
 
     def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
         """Set what a group without members has committed; creates one that does not exist."""
@@ -155,29 +144,6 @@ class Groups:
         """Delete what is committed for places of topics that no member reads."""
         self._require_service()
         delete_offsets(self._connection, name, sorted(set(places)))
-
-    def _ask(self, names: Sequence[str], deadline: Deadline) -> dict[str, dict[Place, int]]:
-        # One group to a request is all that the library sends; requests may be many.
-        futures = {name: self._ask_one(name, deadline) for name in names}
-        found: dict[str, dict[Place, int]] = {}
-        for name, future in futures.items():
-            places = self._calls.wait(future, deadline, f"group {name}").topic_partitions or []
-            for place in places:
-                if place.error is not None:
-                    raise translated(place.error, f"group {name}, {_place(place)}")
-            found[name] = {
-                _place(place): place.offset for place in places if place.offset > NOT_COMMITTED
-            }
-        return found
-
-    def _ask_one(self, name: str, deadline: Deadline) -> "Future[ConsumerGroupTopicPartitions]":
-        futures = self._calls.send(
-            lambda: self._calls.client.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(name)], request_timeout=deadline.left()
-            ),
-            f"group {name}",
-        )
-        return futures[name]
 
     def _listed(self, states: set[Enum], types: set[Enum]) -> ListConsumerGroupsResult:
         # Filters that are empty stand for no filter, and are refused by brokers that know none.

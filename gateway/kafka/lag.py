@@ -53,7 +53,8 @@ def lags(
     """Return the lag of groups, of all without names, for each place with a commit."""
     groups = Groups(connection)
     if not names:
-        names = [summary.name for summary in groups.summaries()]
+        # What is committed under the empty name cannot be asked for by any tool.
+        names = [summary.name for summary in groups.summaries() if summary.name]
     found = groups.offsets(names)
     commits = [
         Committed(group=name, place=place, offset=offset)
@@ -61,13 +62,14 @@ def lags(
         for place, offset in sorted(found[name].items())
     ]
     bounds = _bounds(AdminCalls(connection), {commit.place for commit in commits})
+    # Records and time are of the same moment, however long the records take to come.
+    now_ms = int(now_s() * 1000)
     wanted = {
         (commit.place, max(commit.offset, bounds[commit.place][0]))
         for commit in commits
         if commit.place in bounds and commit.offset < bounds[commit.place][1]
     }
     times = _times(connection, wanted) if wanted else {}
-    now_ms = int(now_s() * 1000)
     return [_lag(commit, bounds.get(commit.place), times, now_ms) for commit in commits]
 
 

@@ -6,13 +6,16 @@ command line.
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.fakes.broker import RunningBroker, running_broker
+
+T = TypeVar("T")
 
 START_SECONDS = 30
 
@@ -27,6 +30,18 @@ class BesideBroker:
     @property
     def bootstrap(self) -> str:
         return self.running.bootstrap
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Does something in the broker's thread, to which its parts belong."""
+
+        async def done() -> T:
+            return work()
+
+        return self.wait(done())
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for something that the broker's loop does."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(START_SECONDS)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class GroupService:
     def _find(
         self, context: Context, call: Call, request: find_coordinator.FindCoordinatorRequest
     ) -> find_coordinator.FindCoordinatorResponse:
-        [broker] = context.image.brokers.values()
+        broker = context.image.brokers[context.broker_id]
         where: dict[str, Any] = {"node_id": broker.id, "host": broker.host, "port": broker.port}
         if call.version < 4:
             return find_coordinator.FindCoordinatorResponse(**where)

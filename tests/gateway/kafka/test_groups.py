@@ -6,7 +6,8 @@ import pytest
 
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind
-from gateway.kafka.groups import WINDOW, Groups
+from gateway.kafka.groups import Groups
+from gateway.kafka.offset_listing import WINDOW
 from gateway.kafka.values import GroupState, GroupType, Place
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.group_service import GroupService, MadeUpGroup, MadeUpMember, served

@@ -1,5 +1,6 @@
 """Lag in records and in time, as anyone can find it out over the wire."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,12 +11,14 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.lag import lags
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord, PartitionLag
+from tests.builders.cleaning import clean_now, rows_of
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.group_service import GroupService, MadeUpGroup, served
 
 pytestmark = pytest.mark.slow
 
 RECORDS = 20
+MIB = 2**20
 NOW_S = 1_700_000_000.0
 NOW_MS = 1_700_000_000_000
 
@@ -124,6 +127,66 @@ def test_what_was_deleted_before_it_was_read_is_flagged(
     lag = measured(started, g=MadeUpGroup(offsets={("short", 0): 2}))["g", "short", 0]
 
     assert (lag.committed, lag.records, lag.ms, lag.is_lost) == (2, 4, 4, True)
+
+
+def test_of_a_compacted_topic_the_next_record_that_is_left_counts(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    service = GroupService()
+    with served(service), broker_beside(tmp_path_factory.mktemp("broker")) as broker:
+        configs = {"cleanup.policy": "compact", "segment.bytes": str(MIB)}
+        broker.call(lambda: broker.running.twin.create_topic("kept", configs=configs))
+        connection = Connection(bootstrap=broker.bootstrap, timeout_s=10)
+        producer = Producer(connection, "kept")
+        for number in range(6):
+            written_ms = NOW_MS - 6_000 + number * 1000
+            producer.send(NewRecord(key=b"k", value=b"x" * (MIB // 2), timestamp_ms=written_ms))
+            producer.flush()
+        log = broker.running.context.replicas.leader("kept", 0).log
+        broker.call(lambda: clean_now(log, now_ms=NOW_MS))
+        [first, *_rest] = broker.call(lambda: rows_of(log))
+        assert first.offset > 1
+
+        found = measured((service, connection), g=MadeUpGroup(offsets={("kept", 0): 1}))
+
+        lag = found["g", "kept", 0]
+        assert (lag.records, lag.is_lost) == (5, False)
+        assert lag.ms == NOW_MS - first.timestamp
+
+
+def test_a_partition_without_a_leader_hides_no_other_and_costs_no_time(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    service = GroupService()
+    with (
+        served(service),
+        broker_beside(tmp_path_factory.mktemp("broker"), topics={"orders": 1}) as broker,
+    ):
+        twin, context = broker.running.twin, broker.running.context
+
+        def lose_a_broker() -> int:
+            dead = twin.register_now(host="127.0.0.1", port=1).broker_id
+            topic = twin.create_topic("half", partitions=2)
+            twin.kill(dead)
+            return next(
+                index for index, state in enumerate(topic.partitions) if state.leader == dead
+            )
+
+        lost = broker.call(lose_a_broker)
+        broker.wait(context.wait_applied(twin.image.version))
+        places = {("half", lost): 3, ("half", 1 - lost): 0, ("orders", 0): 0}
+        connection = Connection(bootstrap=broker.bootstrap, timeout_s=10)
+        began = time.monotonic()
+
+        found = measured((service, connection), g=MadeUpGroup(offsets=places))
+
+        assert time.monotonic() - began < connection.timeout_s / 2
+        without = found["g", "half", lost]
+        assert (without.committed, without.end, without.records, without.ms) == (
+            *(3, None, None),
+            None,
+        )
+        assert [found["g", *place].records for place in places] == [None, 0, 0]
 
 
 def test_no_group_has_no_lag(started: tuple[GroupService, Connection]) -> None:
