@@ -205,6 +205,7 @@ def test_a_consumer_that_pauses_for_ten_seconds_is_ten_seconds_behind(
             assert abs(ms - PAUSED_SECONDS * 1e3) <= MS_OFF
             (group,) = board.groups()
             assert (group.group, group.state, group.members) == (GROUP, "Stable", 1)
+            assert group.rebalances >= 1
             check_agreement(board, cluster.bootstrap)
 
             consumer.resume(consumer.assignment())

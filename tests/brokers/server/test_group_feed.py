@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -253,5 +253,38 @@ def test_ten_thousand_groups_are_sampled_while_others_have_their_turn(
         assert len(changes.groups) == len(changes.commits) == groups
         report(f"{groups} groups: {sum(turns) * 1e3:.0f} ms, longest {max(turns) * 1e3:.1f} ms")
         assert max(turns) < 0.010
+
+    run(story)
+
+
+def longest_piece(pieces: Iterator[str]) -> float:
+    longest = 0.0
+    piece: str | None = ""
+    while piece is not None:
+        before = time.thread_time()
+        piece = next(pieces, None)
+        longest = max(longest, time.thread_time() - before)
+    return longest
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_a_snapshot_of_ten_thousand_groups_is_written_in_short_pieces(
+    report: Callable[[str], None],
+) -> None:
+    async def story() -> None:
+        at = desk(orders=2)  # All in one shard, which is the worst of all.
+        for number in range(10_000):
+            heartbeat(at, f"g{number}", "m")
+            committed(at, f"g{number}")
+        watcher = Watcher(at)
+        await watcher.sample()
+
+        # The best of three: garbage is collected at times, which is nobody's piece.
+        longest = min(longest_piece(watcher.feed.snapshot()) for _ in range(3))
+        size = sum(map(len, watcher.feed.snapshot()))
+
+        report(f"{size / 1e6:.1f} MB, longest piece {longest * 1e3:.1f} ms")
+        assert longest < 0.010
 
     run(story)

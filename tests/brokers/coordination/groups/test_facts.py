@@ -2,8 +2,11 @@
 
 import pytest
 
+from brokers.coordination.groups import classic_operations
 from brokers.coordination.groups.facts import Changed, Facts, Tally
 from brokers.coordination.groups.shard import GroupShard
+from brokers.protocol.messages.leave_group import MemberIdentity
+from tests.brokers.coordination.groups.test_shard import GROUP, settle
 from tests.builders.shards import committed, deleted, desk, forgotten, heartbeat
 from tests.fakes.group_desk import GroupDesk
 
@@ -106,6 +109,17 @@ def test_commits_and_rebalances_are_counted_once_the_shard_is_loaded(at: GroupDe
 
     assert (tally.commits, tally.rebalances) == (1, 1)
     assert at.shard.facts.rebalances == {"readers": 1}
+
+
+def test_a_generation_of_a_classic_group_is_a_rebalance(at: GroupDesk) -> None:
+    tally = Tally()
+    at.shard.facts.count(tally)
+
+    member_id = settle(at)
+
+    assert tally.rebalances == 1
+    at.ask(classic_operations.leave(GROUP, [MemberIdentity(member_id=member_id)]))
+    assert tally.rebalances == 1
 
 
 def test_the_rebalances_of_a_group_go_with_it(at: GroupDesk) -> None:
