@@ -29,7 +29,9 @@ from brokers.config import (
     BrokerConfig,
 )
 from brokers.coordination.groups.facts import Tally
+from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.loading import Loaded
+from brokers.coordination.runtime import Runtime
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.compactor import Compactor
 from brokers.replication.flusher import Flusher
@@ -129,18 +131,7 @@ class Broker:
             fetch_sessions=FetchSessions(clock=clock),
             producer_ids=ProducerIds(),
         )
-        settings, tally = group_settings(config.defaults), Tally()
-        self._groups = group_runtime(
-            settings,
-            tally=tally,
-            replicas=self.replicas,
-            clock=clock,
-            loop=self._loop,
-            on_trouble=self._report,
-        )
-        self._groups.on_loaded = self._coordinator_loaded
-        self._groups.on_round = self.metrics.round_ended
-        self.context.groups = GroupCoordinator(self.context, self._groups, settings, tally)
+        self._groups = self._coordinated()
         self._dispatch = Dispatch(self.context, modules, log, lanes=lanes)
         self.listener = Listener(
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
@@ -223,6 +214,22 @@ class Broker:
                 f"log dir {path} cannot be used: {error}; check its owner, its mode and its disk"
             ) from error
         return log_dir, identity
+
+    def _coordinated(self) -> Runtime[GroupShard]:
+        """Makes the runtime of groups, and tells handlers how to come to it."""
+        settings, tally = group_settings(self.config.defaults), Tally()
+        groups = group_runtime(
+            settings,
+            tally=tally,
+            replicas=self.replicas,
+            clock=self._clock,
+            loop=self._loop,
+            on_trouble=self._report,
+        )
+        groups.on_loaded = self._coordinator_loaded
+        groups.on_round = self.metrics.round_ended
+        self.context.groups = GroupCoordinator(self.context, groups, settings, tally)
+        return groups
 
     async def _take_ports(self) -> None:
         config = self.config

@@ -112,6 +112,10 @@ READING: Final = Advice(
     next_step="stop its consumers and try again; its members are listed by `groups members`",
 )
 
+# How librdkafka begins its own words, and how it tells that an answer was an error.
+OWN_WORDS: Final = ("Broker: ", "Local: ")
+WORKER_FAILED: Final = " worker failed to parse response: "
+
 ADVICE: Final[dict[str, Advice]] = {
     "UNKNOWN_TOPIC_OR_PARTITION": Advice(
         kind=Kind.NOT_FOUND,
@@ -251,8 +255,11 @@ def translated(error: KafkaError, value: str) -> KafkaFailure:
     """Turn librdkafka's error into ours."""
     name = kafka_name(error)
     words = (error.str() or "").strip().rstrip(".")
-    # "Broker: …" and "Local: …" are librdkafka's own texts, which say less than the table.
-    is_generic = words.startswith(("Broker: ", "Local: "))
+    # What failed within a call is told after the name of the library's function.
+    if WORKER_FAILED in words:
+        words = words[max(words.rfind(own) for own in OWN_WORDS) :]
+    # These are librdkafka's own texts, which say less than the table.
+    is_generic = words.startswith(OWN_WORDS)
     has_sentence = bool(ADVICE.get(name, Advice()).sentence)
     if is_generic:
         words = "" if has_sentence else words.partition(": ")[2].lower()
