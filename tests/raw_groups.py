@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 from brokers.coordination.groups.subscription import encode_assignment
 from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages import consumer_group_describe as modern
 from brokers.protocol.messages import consumer_group_heartbeat as beat
+from brokers.protocol.messages import describe_groups as classic
 from brokers.protocol.messages import find_coordinator as finding
 from brokers.protocol.messages import heartbeat as classic_beat
-from brokers.protocol.messages import join_group as join
+from brokers.protocol.messages import join_group as joining
 from brokers.protocol.messages import leave_group as leave
 from brokers.protocol.messages import list_groups as listing
 from brokers.protocol.messages import offset_commit as commit
@@ -89,10 +91,10 @@ def subscription(topics: Iterable[str]) -> bytes:
 class Coordinated:
     """A group at its coordinator, asked over one connection."""
 
-    def __init__(self, bootstrap: str, group: str) -> None:
+    def __init__(self, bootstrap: str, group: str, *, finds: bool = True) -> None:
+        """`finds`: ask where it is coordinated; otherwise that broker itself is given."""
         self.group = group
-        self.broker_id, address = coordinator(bootstrap, group)
-        self.wire = Wire(address)
+        self.wire = Wire(coordinator(bootstrap, group)[1] if finds else bootstrap)
 
     def close(self) -> None:
         self.wire.close()
@@ -142,26 +144,60 @@ class Coordinated:
         check(told.error_code)
         return next((each for each in told.groups if each.group_id == self.group), None)
 
+    def members(self) -> set[str]:
+        """The ids of the members, of either protocol."""
+        return {each.member_id for each in self.described().members}
+
+    def described(self) -> Any:
+        """The group as its protocol's own request describes it."""
+        listed = self.listed()
+        if listed is not None and listed.group_type == "consumer":
+            asked = modern.ConsumerGroupDescribeRequest(group_ids=[self.group])
+            (told,) = self.wire.ask(asked, 1).groups
+        else:
+            (told,) = self.wire.ask(classic.DescribeGroupsRequest(groups=[self.group]), 5).groups
+        check(told.error_code)
+        return told
+
     # -- members ---------------------------------------------------------------------------------
 
     def join(
         self, topics: Iterable[str], *, instance_id: str | None = None, member_id: str = ""
-    ) -> join.JoinGroupResponse:
+    ) -> joining.JoinGroupResponse:
         """Join by the classic protocol; a newcomer is given its id and comes again."""
-        request = join.JoinGroupRequest(
+        request = self._joining(topics, instance_id, member_id)
+        told: joining.JoinGroupResponse = self.wire.ask(request, 9)
+        if told.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            return self.join(topics, instance_id=instance_id, member_id=told.member_id)
+        check(told.error_code)
+        return told
+
+    def send_join(self, topics: Iterable[str]) -> None:
+        """Begin to join as a newcomer; `joined` waits for the others."""
+        asked = self._joining(topics, None, "")
+        told = self.wire.ask(asked, 9)
+        assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        self.wire.send(self._joining(topics, None, told.member_id), 9)
+
+    def joined(self) -> joining.JoinGroupResponse:
+        told: joining.JoinGroupResponse = self.wire.answer(joining.JoinGroupRequest(), 9)
+        check(told.error_code)
+        return told
+
+    def _joining(
+        self, topics: Iterable[str], instance_id: str | None, member_id: str
+    ) -> joining.JoinGroupRequest:
+        return joining.JoinGroupRequest(
             group_id=self.group,
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=SESSION_MS,
             member_id=member_id,
             group_instance_id=instance_id,
             protocol_type="consumer",
-            protocols=[join.JoinGroupRequestProtocol(name=PROTOCOL, metadata=subscription(topics))],
+            protocols=[
+                joining.JoinGroupRequestProtocol(name=PROTOCOL, metadata=subscription(topics))
+            ],
         )
-        told: join.JoinGroupResponse = self.wire.ask(request, 9)
-        if told.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            return self.join(topics, instance_id=instance_id, member_id=told.member_id)
-        check(told.error_code)
-        return told
 
     def sync(
         self,
