@@ -37,6 +37,7 @@ SESSION_MS = 6000
 PER_SECOND = 5000
 # How often the committed offsets are asked for.
 OBSERVE_SECONDS = 0.1
+ANSWER_SECONDS = 5
 # Two for each of the three members of a group that is rolled, one way and back.
 ROLLS = 6
 # A step that takes longer hangs; the machine is shared.
@@ -218,7 +219,7 @@ class Story:
         self._ends = ends
         self._per_second = per_second
         self._topic = topic
-        self._group = f"{topic}-{kind.name}"
+        self.group = f"{topic}-{kind.name}"
         self._told: queue.SimpleQueue[Line | str] = queue.SimpleQueue()
         self._members: dict[str, Member] = {}
         self._lines: list[Line] = []
@@ -271,6 +272,22 @@ class Story:
         self._hear_the_rest()
         return judge(self._lines, self._ends)
 
+    def play_through(self, fault: Callable[[], object]) -> Verdict:
+        """Let three members read everything; at a third of it something happens to the brokers."""
+        names = ("m1", "m2", "m3")
+        with self._observed(), self._nobody_left():
+            for name in names:
+                self._start(name)
+            self._wait("a third", lambda: self._has_read(1 / 3) and self._all_own(*names))
+            fault()
+            self._wait("the end", lambda: self._has_read(1) and self._all_own(*names))
+            for name in names:
+                self._members[name].leave()
+            codes = {name: self._members[name].ended() for name in names}
+            assert set(codes.values()) == {0}, f"exit statuses {codes}\n{self._complaints()}"
+        self._hear_the_rest()
+        return judge(self._lines, self._ends)
+
     def play_shared(self) -> Verdict:
         """Let three members read everything, and judge what they told; nobody dies or comes."""
         with self._observed(), self._nobody_left():
@@ -289,7 +306,7 @@ class Story:
         job = {
             "bootstrap": self._bootstrap,
             "topic": self._topic,
-            "group": self._group,
+            "group": self.group,
             "protocol": kind.protocol,
             "session_ms": SESSION_MS,
             "per_second": self._per_second,
@@ -370,12 +387,16 @@ class Story:
         admin = AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
         places = [TopicPartition(self._topic, place) for place in self._ends]
         while not over.wait(OBSERVE_SECONDS):
-            asked = [ConsumerGroupTopicPartitions(self._group, places)]
+            asked = [ConsumerGroupTopicPartitions(self.group, places)]
             asked_ns = time.monotonic_ns()
             try:
-                found = admin.list_consumer_group_offsets(asked)[self._group].result(SECONDS)
+                found = admin.list_consumer_group_offsets(asked)[self.group].result(ANSWER_SECONDS)
             except KafkaException:
                 # The group is not there yet, or its coordinator loads it.
+                continue
+            except TimeoutError:
+                # One whose coordinator was killed may wait for longer than a story takes.
+                admin = AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
                 continue
             offsets = tuple(
                 (place.partition, place.offset)
