@@ -7,6 +7,7 @@ that what is demanded of ours is what Kafka answers.
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.interop.clients.admin import Refused
 from tests.interop.clients.group_calls import CALLS
 from tests.interop.clients.group_stage import OTHER, PARTITIONS, READ, Stage, set_up
 from tests.interop.clients.group_table import CLIENTS, NO_GROUPS, ROWS, Client, Row
+from tests.interop.clients.groups_confluent import ConfluentGroups
 from tests.interop.clients.target import KAFKA, SAMSA, Kind
 from tests.oracles.confluent_client import QUIET, create_topic
 from tests.raw_groups import Coordinated, GroupError
@@ -39,10 +41,13 @@ WIDE, WIDTH = "wide", 300
     scope="module",
     params=[pytest.param(kind, id=kind.name, marks=kind.marks) for kind in (SAMSA, KAFKA)],
 )
-def bootstrap(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    kind: Kind = request.param
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def bootstrap(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with kind.start(tmp_path_factory.mktemp("groups"), 1) as running:
         admin = AdminClient({"bootstrap.servers": running.bootstrap, **QUIET})
         for topic, partitions in ((READ, PARTITIONS), (OTHER, PARTITIONS), (WIDE, WIDTH)):
@@ -88,6 +93,24 @@ def test_a_commit_that_no_batch_holds_is_refused_whole_and_smaller_ones_are_kept
     opened.commit(offsets)
     assert opened.offsets() == offsets
     opened.close()
+
+
+def test_a_group_whose_offsets_no_batch_holds_is_deleted_where_kafka_cannot(
+    kind: Kind, bootstrap: str
+) -> None:
+    # Each tombstone repeats the name of the group.
+    group = "g" * 4_000
+    with closing(Coordinated(bootstrap, group)) as opened:
+        for first in (0, WIDTH // 2):
+            opened.commit({(WIDE, first + index): 1 for index in range(WIDTH // 2)})
+        door = ConfluentGroups(bootstrap)
+
+        codes = door.delete_groups([group])
+
+        is_ours = kind is SAMSA
+        assert codes == {group: ErrorCode.NONE if is_ours else ErrorCode.UNKNOWN_SERVER_ERROR}
+        assert (opened.listed() is None) == is_ours
+        assert len(opened.offsets()) == (0 if is_ours else WIDTH)
 
 
 def differences(door: object, client: Client, bootstrap: str, row: Row) -> Iterator[str]:
