@@ -16,7 +16,7 @@ from bench.suites import LONG, OPTIONS, SUITES, load
 @click.command(epilog="Suites: " + "; ".join(f"{name} ({what})" for name, what in SUITES.items()))
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
-@click.option("--peer", metavar="HOST:PORT", help="Run the suite broker against this one, too.")
+@click.option("--peer", metavar="HOST:PORT", help="Run broker or groups against this one, too.")
 @click.option(
     "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
 )

@@ -39,6 +39,7 @@ _HEAD = Struct(">ihhih")  # size, key, version, correlation id, length of the cl
 _CLIENT = b"blaster"
 PRODUCE_VERSION, FETCH_VERSION, INIT_VERSION = 9, 12, 4
 PRODUCE, FETCH, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 18, 22
+Sendable = bytes | bytearray
 RECEIVE_BYTES = 4 * 2**20
 # A blaster that hears nothing for so long reports that, instead of hanging a benchmark.
 SILENCE_SECONDS = 20.0
@@ -71,6 +72,7 @@ class Seen:
     received_bytes: int
     p50_us: float
     p99_us: float
+    max_us: float
 
 
 def framed(key: int, version: int, body: Sequence[bytes | bytearray | memoryview]) -> bytearray:
@@ -157,13 +159,20 @@ KINDS: dict[str, Callable[[Job, int], Iterator[bytes]]] = {
 
 
 class Link:
-    """One connection with one request in flight."""
+    """One connection with one request in flight.
 
-    __slots__ = ("answer_left", "is_head", "requests", "sent_ns", "socket")
+    `expected` is what each answer must say behind its correlation id, where it fits into one read;
+    to compare it costs next to nothing.
+    """
 
-    def __init__(self, job: Job, index: int) -> None:
-        self.requests = KINDS[job.kind](job, index)
-        self.socket = socket.create_connection((job.host, job.port))
+    __slots__ = ("answer_left", "expected", "is_head", "requests", "sent_ns", "socket")
+
+    def __init__(
+        self, address: tuple[str, int], requests: Iterator[Sendable], expected: bytes | None = None
+    ) -> None:
+        self.requests = requests
+        self.expected = expected
+        self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.answer_left = 0
         self.is_head = True
@@ -182,6 +191,8 @@ class Link:
         count = self.socket.recv_into(buffer)
         if count == 0:
             raise ConnectionError("the broker closed the connection: see its log")
+        if self.expected is not None and buffer[8:count] != self.expected:
+            raise ValueError(f"answered {bytes(buffer[8:count])!r}, not {self.expected!r}")
         if self.is_head:
             self.answer_left = int.from_bytes(buffer[:4], "big") + 4
             self.is_head = False
@@ -191,20 +202,27 @@ class Link:
 
 
 def blast(job: Job) -> Seen:
-    """Keeps one request in flight on each connection until the time is over."""
+    """Does the job in this process."""
+    address, requests = (job.host, job.port), KINDS[job.kind]
+    links = [Link(address, requests(job, index)) for index in range(job.connections)]
+    return keep_busy(links, job.seconds, rate=job.rate)
+
+
+def keep_busy(all_links: Sequence[Link], seconds: float, *, rate: int = 0) -> Seen:
+    """Keeps one request in flight on each connection until the time is over, and closes them."""
     buffer = memoryview(bytearray(RECEIVE_BYTES))
-    links = {link.socket.fileno(): link for link in (Link(job, i) for i in range(job.connections))}
+    links = {link.socket.fileno(): link for link in all_links}
     poll = select.epoll()
     for fd in links:
         poll.register(fd, select.EPOLLIN)
     sent = received = requests = 0
     times: list[int] = []
     start = time.perf_counter_ns()
-    stop = start + int(job.seconds * 1e9)
+    stop = start + int(seconds * 1e9)
     for link in links.values():
         sent += link.send()
     waiting = len(links)
-    gap_ns = int(1e9 / job.rate) if job.rate else 0
+    gap_ns = int(1e9 / rate) if rate else 0
     due = start
     while waiting:
         events = poll.poll(SILENCE_SECONDS)
@@ -228,18 +246,19 @@ def blast(job: Job) -> Seen:
                 size = link.send()
                 sent += size
                 waiting += size > 0
-    seconds = (time.perf_counter_ns() - start) / 1e9
+    lasted = (time.perf_counter_ns() - start) / 1e9
     poll.close()
     for link in links.values():
         link.socket.close()
     times.sort()
     return Seen(
         requests=requests,
-        seconds=seconds,
+        seconds=lasted,
         sent_bytes=sent,
         received_bytes=received,
         p50_us=times[len(times) // 2] / 1e3,
         p99_us=times[len(times) * 99 // 100] / 1e3,
+        max_us=times[-1] / 1e3,
     )
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +76,11 @@ class Target:
 
 
 @contextmanager
-def own_broker() -> Iterator[tuple[Target, float]]:
-    """One broker of ours in a home of its own, with the seconds that `up` took."""
+def own_broker(defaults: Mapping[str, str] | None = None) -> Iterator[tuple[Target, float]]:
+    """One broker of ours in a home of its own, with the seconds that `up` took.
+
+    `defaults` are configs that it is started with, by Kafka's names.
+    """
     with tempfile.TemporaryDirectory(prefix="samsa-bench-") as home:
         launcher = str(ROOT / "samsa")
         where = ["--home", f"{home}/home"]
@@ -89,6 +92,7 @@ def own_broker() -> Iterator[tuple[Target, float]]:
                 check=True,
                 timeout=START_SECONDS,
                 stdout=subprocess.DEVNULL,
+                env={**os.environ, "SAMSA_DEFAULTS": json.dumps(dict(defaults or {}))},
             )
             seconds = time.perf_counter() - started
             said = subprocess.run(
@@ -111,7 +115,7 @@ def own_broker() -> Iterator[tuple[Target, float]]:
 def floor(*, is_synced: bool = False) -> Iterator[Target]:
     """The sink that stands for what the kernel takes."""
     with tempfile.TemporaryDirectory(prefix="samsa-floor-") as folder:
-        command = [sys.executable, "-P", "-m", "bench.floor", folder, *(["synced"] * is_synced)]
+        command = [sys.executable, "-m", "bench.floor", folder, *(["synced"] * is_synced)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             try:
                 assert process.stdout is not None
