@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from brokers.coordination.groups.settings import GroupSettings
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.shard import Answer, Operation
 from brokers.protocol.apis import APIS
@@ -39,6 +40,10 @@ class GroupHandlers:
     # Answers that wait until what they are about is safe; None: all of it is at once.
     late: list[Callable[[], None]] | None = None
     is_serving: bool = True
+
+    @property
+    def settings(self) -> GroupSettings:
+        return self.desk.settings
 
     def submit(
         self, group_id: str, operation: Operation[GroupShard], done: Callable[[Answer], None]

@@ -106,8 +106,7 @@ def id_error(group_id: str) -> KafkaError | None:
 
 def long_id_error(group_id: str) -> KafkaError | None:
     """The same where consumers without members may use the empty id."""
-    # A character has four bytes at most; the few long ids are counted out.
-    if len(group_id) <= MAX_ID_BYTES // 4 or len(group_id.encode()) <= MAX_ID_BYTES:
+    if not _is_too_long(group_id):
         return None
     return KafkaError(
         ErrorCode.INVALID_GROUP_ID,
@@ -118,9 +117,14 @@ def long_id_error(group_id: str) -> KafkaError | None:
 def part_error(*names: str | None) -> KafkaError | None:
     """What is wrong with member and instance ids."""
     for name in names:
-        if name is not None and len(name.encode()) > MAX_ID_BYTES:
+        if name is not None and _is_too_long(name):
             return KafkaError(
                 ErrorCode.INVALID_REQUEST,
                 f"the id {name[:_SHOWN]!r}... is longer than {MAX_ID_BYTES} bytes",
             )
     return None
+
+
+def _is_too_long(name: str) -> bool:
+    # A character has four bytes at most, so that few names have to be counted out.
+    return len(name) > MAX_ID_BYTES // 4 and len(name.encode()) > MAX_ID_BYTES

@@ -6,14 +6,12 @@ the others are kept. What is wrong with the member is wrong with all of them.
 
 from typing import Final
 
-from brokers.cluster.image import ClusterImage, Topic
 from brokers.coordination.groups.offset_operations import Committing, commit
 from brokers.coordination.groups.offsets import Place
 from brokers.coordination.groups.values import NO_EXPIRY, Committed
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -30,7 +28,7 @@ _IDS_SINCE: Final = 10  # the first version with ids of topics in place of their
 
 
 def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Message | None:
-    image, now_ms = context.image, context.clock.now_ms()
+    image, now_ms, has_ids = context.image, context.clock.now_ms(), call.version >= _IDS_SINCE
     longest = context.groups.settings.offset_metadata_max_units
     retention_ms = request.retention_time_ms
     expire_ms = now_ms + retention_ms if retention_ms >= 0 else NO_EXPIRY
@@ -39,20 +37,19 @@ def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Messag
     topic_ids: dict[str, bytes] = {}
     topics: list[OffsetCommitResponseTopic] = []
     for asked in request.topics:
-        topic = _topic(image, asked, call.version)
-        parts = []
+        topic = image.topic_by_id(asked.topic_id) if has_ids else image.topics.get(asked.name)
+        parts: list[OffsetCommitResponsePartition] = []
         for part in asked.partitions:
             answer = OffsetCommitResponsePartition(partition_index=part.partition_index)
             parts.append(answer)
             metadata = part.committed_metadata or ""
             if topic is None:
-                has_ids = call.version >= _IDS_SINCE
                 answer.error_code = (
                     ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 )
             elif not 0 <= part.partition_index < len(topic.partitions):
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif _units(metadata) > longest:
+            elif len(metadata) * 2 > longest and _units(metadata) > longest:
                 answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 kept.append(answer)
@@ -93,12 +90,6 @@ def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Messag
     return submitted(context, call, request.group_id, commit(committing), refused)
 
 
-def _topic(image: ClusterImage, asked: OffsetCommitRequestTopic, version: int) -> Topic | None:
-    if version >= _IDS_SINCE:
-        return image.topic_by_id(asked.topic_id)
-    return image.topics.get(asked.name)
-
-
 def _units(text: str) -> int:
-    """How long a text is as Java counts it."""
+    """How long a text is as Java counts it: a character has two units at most."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
