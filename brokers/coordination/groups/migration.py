@@ -7,7 +7,7 @@ request.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from brokers.cluster.image import ClusterImage
 from brokers.coordination.groups.classic import (
@@ -24,6 +24,7 @@ from brokers.coordination.groups.classic_expiry import timers_of
 from brokers.coordination.groups.classic_steps import Draft
 from brokers.coordination.groups.mixed_states import Obstacle
 from brokers.coordination.groups.modern import (
+    FIRST_EPOCH,
     ClassicSide,
     ConsumerGroup,
     ConsumerMember,
@@ -59,9 +60,6 @@ from brokers.coordination.groups.values import TopicPartitions, Who
 from brokers.coordination.shard import Answer, CancelTimer, Outcome, Reply, SetTimer, TimerKey
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# A member with epoch 0 would be a newcomer. A group that has had no generation yet has told none.
-_LEAST_EPOCH: Final = 1
-
 
 def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[Any]]:
     """The group of the consumer protocol that takes the place of a classic one with members.
@@ -70,7 +68,7 @@ def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[
     bumps the group's, by which they learn that they have to join again.
     """
     subscriptions = _checked(group, place.settings)
-    epoch = max(group.generation, _LEAST_EPOCH)
+    epoch = max(group.generation, FIRST_EPOCH)
     held = _held_by(group, subscriptions)
     members = [
         _as_modern(

@@ -22,6 +22,10 @@ JOINS: Final = 0
 LEAVES: Final = -1
 LEAVES_FOR_A_WHILE: Final = -2  # a static member that will be back
 
+# A group begins in this epoch, with an assignment of nothing: a newcomer that has to wait for the
+# first assignment has an epoch by then, and it is not the one that joins.
+FIRST_EPOCH: Final = 1
+
 # Partitions with the epoch in which the member was given each: topic id → partition → epoch.
 Given: TypeAlias = Mapping[bytes, Mapping[int, int]]
 
@@ -104,9 +108,9 @@ class ConsumerGroup:
     """See the module. What records hold comes first, then what follows from it."""
 
     id: str
-    epoch: int = 0
+    epoch: int = FIRST_EPOCH
     metadata_hash: int = 0
-    assignment_epoch: int = 0
+    assignment_epoch: int = FIRST_EPOCH
     assignment_ms: int = 0
     members: Mapping[str, ConsumerMember] = field(default_factory=_nothing)
     targets: Mapping[str, TopicPartitions] = field(default_factory=_nothing)

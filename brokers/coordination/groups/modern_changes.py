@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from brokers.coordination.groups.modern import (
+    FIRST_EPOCH,
     NOTHING_GIVEN,
     ClassicSide,
     ConsumerGroup,
@@ -249,12 +250,20 @@ class Draft:
         if epoch is None:
             self._refuse_while(self._members.now, "its members")
             self._refuse_while(self._targets.now, "their targets")
-        self._group = replace(self._group, epoch=epoch or 0, metadata_hash=metadata_hash)
+        self._group = replace(
+            self._group,
+            epoch=FIRST_EPOCH if epoch is None else epoch,
+            metadata_hash=metadata_hash,
+        )
 
     def _set_assignment(self, epoch: int | None, made_ms: int) -> None:
         if epoch is None:
             self._refuse_while(self._targets.now, "the targets of its members")
-        self._group = replace(self._group, assignment_epoch=epoch or 0, assignment_ms=made_ms)
+        self._group = replace(
+            self._group,
+            assignment_epoch=FIRST_EPOCH if epoch is None else epoch,
+            assignment_ms=made_ms,
+        )
 
     def _refuse_while(self, left: Mapping[str, object], what: str) -> None:
         if left:

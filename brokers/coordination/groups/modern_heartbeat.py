@@ -152,11 +152,10 @@ def take_up(
     has_changed = told.names != member.names or has_new_regex
     if member.classic != told.classic:
         step.timers += _times_over(step.group.id, told)
-    is_bump_due = step.group.epoch == 0 or has_changed
     if _is_refresh_due(step.group, place, now_ms):
         step.jobs.append(_refresh(step.group, place))
-    if is_bump_due or step.group.is_metadata_stale:
-        step.bump(is_needed=is_bump_due)
+    if has_changed or step.group.is_metadata_stale:
+        step.bump(is_needed=has_changed)
     return has_changed
 
 

@@ -46,7 +46,7 @@ METADATA = b"\0\0\0\0\0\0\0\0\0\0"  # a subscription to nothing
 ASSIGNED = encode_assignment({"a": frozenset({0})}, 0)
 MEMBER, INSTANCE = "a-member", "an-instance"
 INTERVAL_MS = 5_000
-FIRST_EPOCH = 1  # of a group of the consumer protocol
+FIRST_EPOCH = 2  # with an assignment, of a group of the consumer protocol
 COMMITTED, COMMITTED_EPOCH, NOTE = 42, 0, "a note"
 
 _HEX = "[0-9a-f]"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.coordination.groups.modern import ConsumerGroup, MemberState
+from brokers.coordination.groups.modern import FIRST_EPOCH, ConsumerGroup, MemberState
 from brokers.coordination.groups.modern_changes import (
     Change,
     Draft,
@@ -79,7 +79,7 @@ def test_a_group_is_deleted_behind_all_that_is_in_it() -> None:
     refuse(said("a"), GroupEpoch(None))
     refuse(MemberTarget("a", {}), GroupEpoch(None))
     refuse(MemberTarget("a", {}), TargetEpoch(None))
-    assert made(GroupEpoch(4, 5), GroupEpoch(None)).epoch == 0
+    assert made(GroupEpoch(4, 5), GroupEpoch(None)).epoch == FIRST_EPOCH
 
 
 def test_what_is_not_there_can_be_deleted() -> None:

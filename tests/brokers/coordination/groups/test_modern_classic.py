@@ -80,8 +80,8 @@ def test_a_member_is_told_to_join_once_what_it_waits_for_is_free() -> None:
     assert mixed.member_of(desk, "late").state is MemberState.UNRELEASED_PARTITIONS
     assert mixed.heartbeat(desk, "late", joined.generation_id) is ErrorCode.NONE
 
-    mixed.beat(desk, "modern", 1, owned={ORDERS: [0, 1]})
-    mixed.beat(desk, "modern", 1, owned=mixed.member_of(desk, "modern").assigned)
+    mixed.beat(desk, "modern", 2, owned={ORDERS: [0, 1]})
+    mixed.beat(desk, "modern", 2, owned=mixed.member_of(desk, "modern").assigned)
 
     epoch = mixed.member_of(desk, "late").epoch
     assert mixed.heartbeat(desk, "late", epoch) is ErrorCode.REBALANCE_IN_PROGRESS
@@ -196,8 +196,8 @@ def test_a_static_member_of_the_consumer_protocol_is_replaced_by_a_classic_one()
     desk = desk_of(cluster(orders=2))
     mixed.enter(desk, "a")
     mixed.enter(desk, "old", instance_id="i")
-    mixed.beat(desk, "a", 1, owned={ORDERS: [0, 1]})
-    mixed.beat(desk, "a", 1, owned=mixed.member_of(desk, "a").assigned)
+    mixed.beat(desk, "a", 2, owned={ORDERS: [0, 1]})
+    mixed.beat(desk, "a", 2, owned=mixed.member_of(desk, "a").assigned)
     mixed.beat(desk, "old", mixed.member_of(desk, "old").epoch, instance_id="i")
     had = mixed.member_of(desk, "old").assigned
     assert had
@@ -207,7 +207,7 @@ def test_a_static_member_of_the_consumer_protocol_is_replaced_by_a_classic_one()
     assert set(mixed.modern_group(desk).members) == {"a", joined.member_id}
     given = mixed.sync(desk, joined.member_id, joined.generation_id, instance_id="i")
     assert mixed.assigned(given) == {"orders": sorted(had[ORDERS])}
-    stale = mixed.beat(desk, "old", 2, instance_id="i")
+    stale = mixed.beat(desk, "old", 3, instance_id="i")
     assert mixed.code(stale) is ErrorCode.FENCED_INSTANCE_ID
     desk.check()
 

@@ -46,7 +46,7 @@ def test_the_first_member_gets_everything_in_one_batch() -> None:
 
     response = desk.join("a", "apples", "missing", "apples")
 
-    assert (response.member_id, response.member_epoch) == ("a", 1)
+    assert (response.member_id, response.member_epoch) == ("a", 2)
     assert response.heartbeat_interval_ms == 5_000
     assert told(response) == {APPLES: [0, 1]}
     assert kinds(desk) == [MemberSaid, GroupEpoch, MemberTarget, TargetEpoch, MemberStands]
@@ -64,7 +64,7 @@ def test_a_steady_member_writes_nothing_and_is_told_nothing() -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
 
-    response = desk.beat("a", 1, owned={APPLES: [0, 1]})
+    response = desk.beat("a", 2, owned={APPLES: [0, 1]})
 
     assert response.assignment is None
     assert desk.outcome.records == desk.outcome.soft == ()
@@ -111,7 +111,7 @@ def test_a_heartbeat_that_the_disk_does_not_let_happen_is_a_sign_of_life_of_a_me
 def test_who_says_something_new_is_not_steady(said: dict[str, Any]) -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
-    plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": 1}
+    plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": 2}
 
     quiet = ConsumerGroupHeartbeatRequest(**plain)
     loud = ConsumerGroupHeartbeatRequest(**{**plain, **said})
@@ -127,7 +127,7 @@ def test_a_full_request_is_told_the_assignment_again() -> None:
     desk.join("a", "apples")
 
     response = desk.beat(
-        "a", 1, owned={}, rebalance_timeout_ms=60_000, subscribed_topic_names=["apples"]
+        "a", 2, owned={}, rebalance_timeout_ms=60_000, subscribed_topic_names=["apples"]
     )
 
     assert told(response) == {APPLES: [0, 1]}
@@ -140,15 +140,15 @@ def test_partitions_pass_from_one_member_to_the_next_when_they_are_let_go() -> N
 
     assert told(desk.join("b", "apples")) == {}
     assert desk.member("b").state is MemberState.UNRELEASED_PARTITIONS
-    response = desk.beat("a", 1)
-    assert (response.member_epoch, told(response)) == (1, {APPLES: [0]})
+    response = desk.beat("a", 2)
+    assert (response.member_epoch, told(response)) == (2, {APPLES: [0]})
     assert SetTimer(TimerKey(REBALANCE, GROUP, "a"), 60_000) in desk.outcome.timers
-    desk.beat("a", 1, owned={APPLES: [0, 1]})
+    desk.beat("a", 2, owned={APPLES: [0, 1]})
     assert not [timer for timer in desk.outcome.timers if timer.key.kind == REBALANCE]
-    assert desk.beat("b", 2).assignment is None
-    assert desk.beat("a", 1, owned={APPLES: [0]}).member_epoch == 2
+    assert desk.beat("b", 3).assignment is None
+    assert desk.beat("a", 2, owned={APPLES: [0]}).member_epoch == 3
     assert CancelTimer(TimerKey(REBALANCE, GROUP, "a")) in desk.outcome.timers
-    assert told(desk.beat("b", 2)) == {APPLES: [1]}
+    assert told(desk.beat("b", 3)) == {APPLES: [1]}
     assert desk.group is not None
     assert desk.group.state is GroupState.STABLE
 
@@ -161,11 +161,11 @@ def test_a_crowd_is_assigned_at_most_once_in_an_interval() -> None:
     response = desk.join("b", "apples")
 
     assert kinds(desk) == [MemberSaid, GroupEpoch, MemberStands]
-    assert (response.member_epoch, told(response)) == (1, {})
+    assert (response.member_epoch, told(response)) == (2, {})
     assert desk.group is not None
     assert desk.group.state is GroupState.ASSIGNING
     desk.clock.advance(1)
-    desk.beat("b", 1)
+    desk.beat("b", 2)
     assert kinds(desk) == [MemberTarget, MemberTarget, TargetEpoch, MemberStands]
 
 
@@ -178,35 +178,35 @@ def test_a_full_group_takes_nobody_new() -> None:
     desk = Desk(cluster(apples=1), consumer_max_size=1)
     desk.join("a", "apples")
 
-    assert desk.join("a", "apples").member_epoch == 1
+    assert desk.join("a", "apples").member_epoch == 2
     assert refused(desk, "b", 0) is ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 @pytest.mark.parametrize(
     ("epoch", "owned", "is_fenced"),
     [
-        (3, None, True),
-        (2, None, False),
+        (4, None, True),
+        (3, None, False),
         (0, None, False),
-        (1, None, True),
-        (1, {}, False),
-        (1, {APPLES: [0]}, False),
-        (1, {APPLES: [1]}, True),
-        (1, {b"other": [0]}, True),
+        (2, None, True),
+        (2, {}, False),
+        (2, {APPLES: [0]}, False),
+        (2, {APPLES: [1]}, True),
+        (2, {b"other": [0]}, True),
     ],
 )
 def test_epochs_fence(epoch: int, owned: Any, is_fenced: bool) -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
     desk.join("b", "apples")
-    desk.beat("a", 1)
-    desk.beat("a", 1, owned={APPLES: [0]})
-    assert (desk.member("a").epoch, desk.member("a").previous_epoch) == (2, 1)
+    desk.beat("a", 2)
+    desk.beat("a", 2, owned={APPLES: [0]})
+    assert (desk.member("a").epoch, desk.member("a").previous_epoch) == (3, 2)
 
     if is_fenced:
         assert refused(desk, "a", epoch, owned=owned) is ErrorCode.FENCED_MEMBER_EPOCH
     else:
-        assert desk.beat("a", epoch, owned=owned).member_epoch == 2
+        assert desk.beat("a", epoch, owned=owned).member_epoch == 3
 
 
 def test_an_unknown_member_must_join() -> None:
@@ -234,9 +234,9 @@ def test_a_static_member_that_comes_back_takes_its_partitions_over() -> None:
         MemberTarget,
         MemberStands,
     ]
-    assert (response.member_epoch, told(response)) == (1, {APPLES: [0, 1]})
+    assert (response.member_epoch, told(response)) == (2, {APPLES: [0, 1]})
     assert desk.group is not None
-    assert (set(desk.group.members), desk.group.epoch) == ({"b"}, 1)
+    assert (set(desk.group.members), desk.group.epoch) == ({"b"}, 2)
     assert CancelTimer(TimerKey(SESSION, GROUP, "a")) in desk.outcome.timers
 
 
@@ -244,7 +244,7 @@ def test_another_subscription_is_a_new_epoch() -> None:
     desk = Desk(cluster(apples=2, pears=1))
     desk.join("a", "apples")
 
-    desk.beat("a", 1, subscribed_topic_names=["pears"], owned={APPLES: [0, 1]})
+    desk.beat("a", 2, subscribed_topic_names=["pears"], owned={APPLES: [0, 1]})
 
     assert kinds(desk) == [MemberSaid, GroupEpoch, MemberTarget, TargetEpoch, MemberStands]
     assert desk.member("a").state is MemberState.UNREVOKED_PARTITIONS
@@ -255,10 +255,10 @@ def test_a_topic_that_grows_is_assigned_once_the_group_is_told() -> None:
     desk.join("a", "apples")
 
     desk.show(cluster(apples=1, pears=2))
-    assert desk.beat("a", 1).assignment is None
+    assert desk.beat("a", 2).assignment is None
     assert desk.outcome.records == ()
     desk.show(cluster(apples=2, pears=2))
-    assert told(desk.beat("a", 1)) == {APPLES: [0, 1]}
+    assert told(desk.beat("a", 2)) == {APPLES: [0, 1]}
 
 
 def test_a_group_is_told_of_a_change_without_a_record() -> None:

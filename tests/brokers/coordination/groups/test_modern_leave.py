@@ -83,14 +83,14 @@ def test_a_silent_member_is_fenced_and_a_member_that_is_gone_is_not() -> None:
 
 def test_a_member_that_does_not_let_go_in_time_is_fenced() -> None:
     desk = desk_of_one()
-    assert rebalance_expired(desk.group, "a", 1, desk.place, 0) == Outcome()
+    assert rebalance_expired(desk.group, "a", 2, desk.place, 0) == Outcome()
     desk.join("b", "apples")
-    desk.beat("a", 1, instance_id="i")
+    desk.beat("a", 2, instance_id="i")
     assert desk.member("a").state is MemberState.UNREVOKED_PARTITIONS
 
     assert rebalance_expired(desk.group, "a", 0, desk.place, 0) == Outcome()
     assert rebalance_expired(None, "a", 1, desk.place, 0) == Outcome()
-    desk.take(rebalance_expired(desk.group, "a", 1, desk.place, 0))
+    desk.take(rebalance_expired(desk.group, "a", 2, desk.place, 0))
 
     assert desk.group is not None
     assert set(desk.group.members) == {"b"}
