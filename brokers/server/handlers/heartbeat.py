@@ -1,4 +1,4 @@
-"""Heartbeat: a member of a classic group lives, and learns of a rebalance.
+"""Heartbeat: a classic member of a group of either protocol lives, and learns of a rebalance.
 
 While its group is being loaded nobody knows the member, and sending it away would end a membership
 that is in order: it is told that all is well, as in Kafka.

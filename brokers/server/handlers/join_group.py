@@ -1,7 +1,8 @@
-"""JoinGroup: takes a member into a classic group, and answers once all members have come.
+"""JoinGroup: takes a classic member into a group, and answers once all members have come.
 
-From version 4 on a newcomer is sent back for its id first. What the group makes of a join is its
-own business; here is what can be refused without it.
+A group of the consumer protocol answers at once. From version 4 on a newcomer is sent back for its
+id first. What the group makes of a join is its own business; here is what can be refused without
+it.
 """
 
 from typing import Final

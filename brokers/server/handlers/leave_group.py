@@ -1,4 +1,4 @@
-"""LeaveGroup: members leave a classic group, or an administrator puts them out.
+"""LeaveGroup: classic members leave, or an administrator puts members of either protocol out.
 
 Before version 3 a request is about one member, and its error is that of the answer.
 """

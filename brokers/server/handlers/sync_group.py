@@ -1,4 +1,4 @@
-"""SyncGroup: hands out what the leader has assigned, once it is safe."""
+"""SyncGroup: hands out what the leader has assigned, or the coordinator, once it is safe."""
 
 from typing import Final
 

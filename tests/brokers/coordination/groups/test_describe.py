@@ -23,6 +23,7 @@ from tests.brokers.coordination.groups.test_shard import (
     join,
     settle,
 )
+from tests.builders import mixed_groups as mixed
 from tests.fakes.group_desk import GroupDesk
 from tests.fakes.group_handlers import joining
 
@@ -258,3 +259,18 @@ def test_what_is_no_consumer_group_is_not_found_by_a_sentence(desk: GroupDesk) -
         "simple": "Group simple is not a consumer group.",
         "nowhere": "Group nowhere not found.",
     }
+
+
+def test_a_group_of_both_protocols_is_one_of_the_consumer_protocol_to_who_asks() -> None:
+    desk = mixed.desk_of(mixed.cluster(orders=2))
+    classic = mixed.settle(desk, {"a": {"orders": [0, 1]}})["a"]
+    mixed.enter(desk, "modern")
+
+    assert listed(desk) == {GROUP: ("consumer", "Reconciling", "consumer")}
+    assert describe.described(desk.shard, GROUP, 6).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    members = describe.described_consumer(desk.shard, GROUP).members
+    kinds = {member.member_id: member.member_type for member in members}
+    assert kinds == {classic: 0, "modern": 1}
+    shown = next(member for member in members if member.member_id == classic)
+    assert partitions_of(shown.assignment) == [("orders", [0, 1])]
+    assert len(partitions_of(shown.target_assignment)[0][1]) == 1
