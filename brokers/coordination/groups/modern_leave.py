@@ -59,8 +59,9 @@ def fence(
 ) -> Outcome[Any]:
     """Takes members out at once, with one new epoch for all of them."""
     step = Step(group, place)
-    # Told apart by a count first: most groups have no classic members to look at.
-    if group.classic_count:
+    # By the counts first: mostly nobody classic is there, or somebody else stays.
+    others = len(group.members) - group.classic_count
+    if group.classic_count and others == sum(member.classic is None for member in members):
         gone = {member.id for member in members}
         left = [member for member in group.members.values() if member.id not in gone]
         if may_downgrade(left, place.settings):
