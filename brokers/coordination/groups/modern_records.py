@@ -64,8 +64,9 @@ CHANGES: Final = (
 def write(group_id: str, change: Change) -> Record:
     """The record of a change, which carries the change itself for its replay here."""
     key, value = _parts(group_id, change)
-    record = tombstone(key) if value is None else record_of(key, value)
-    return Record(record.key, record.value, change)
+    if value is None:
+        return Record(tombstone(key).key, None, change)
+    return record_of(key, value, change)
 
 
 def change_of(key: GroupIdKey | PairKey, record: Record) -> Change | None:

@@ -160,9 +160,9 @@ _VALUES: Final[Mapping[type[Key], tuple[type[Message], int]]] = MappingProxyType
 )
 
 
-def record_of(key: GroupIdKey | PairKey, value: Message) -> Record:
+def record_of(key: GroupIdKey | PairKey, value: Message, decoded: object | None = None) -> Record:
     """What writes `value` under `key`. The value goes into replay as it is: nobody changes it any
-    more, and its arrays are lists, as if they had been read.
+    more, and its arrays are lists, as if they had been read. Unless `decoded` says the same.
     """
     kind, version = _VALUES[type(key)]
     assert type(value) is kind, f"{type(value).__name__} does not belong to {type(key).__name__}"
@@ -172,7 +172,7 @@ def record_of(key: GroupIdKey | PairKey, value: Message) -> Record:
         and value.classic_member_metadata is None
     ):
         encoded = encoded.removesuffix(_NO_TAGS) + _NOT_CLASSIC
-    return Record(encode_key(key), encoded, value)
+    return Record(encode_key(key), encoded, value if decoded is None else decoded)
 
 
 def committed_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
