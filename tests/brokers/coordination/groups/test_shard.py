@@ -1,5 +1,6 @@
 """A shard of groups: what it takes in, what it asks for by itself, and what a load brings back."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -361,3 +362,26 @@ def test_group_ids_tell_groups_apart(desk: GroupDesk) -> None:
     settle(desk, group="b")
 
     assert sorted(group_id_of(group) for group in desk.shard.groups()) == ["a", "b"]
+
+
+def test_expressions_are_matched_anew_for_new_topics_alone(desk: GroupDesk) -> None:
+    def comes() -> int:
+        """How much is to be matched once the member was heard of."""
+        group = desk.shard.group(GROUP)
+        assert isinstance(group, ConsumerGroup)
+        beat(desk, "m1", group.members["m1"].epoch, topic_partitions=[])
+        return len(desk.jobs)
+
+    joins = {"topic_partitions": [], "rebalance_timeout_ms": 60_000}
+    beat(desk, "m1", 0, subscribed_topic_regex="o.*", **joins)
+    desk.run_jobs()
+    desk.clock.advance(11_000)
+
+    desk.change(later(cluster(orders=3, other=1), 8))
+    assert comes() == 0, "a topic that grows has the same name"
+    desk.change(later(cluster(orders=3, other=1, odds=1), 9))
+    assert comes() == 1
+
+
+def later(image: ClusterImage, version: int) -> ClusterImage:
+    return replace(image, position=replace(image.position, version=version))
