@@ -118,6 +118,8 @@ class ClassicClient(Client):
         # The last ticket and what it was for, while its answer is not there.
         self.waits: tuple[str, int] | None = None
         self.epoch = -1
+        # What it brings to its sync, between the answer to its join and that.
+        self.brings: tuple[dict[str, bytes] | None] | None = None
         # How large its topics were when it assigned, as long as it leads.
         self.sizes: dict[str, int] | None = None
 
@@ -132,6 +134,8 @@ class ClassicClient(Client):
                 return
             self.waits = None
             self._hear(what, self.desk.answers[ticket])
+        elif self.brings is not None:
+            self._sync(*self.brings)
         elif self.must_join or (self.sizes is not None and self.sizes != self._sizes()):
             self._join()
         else:
@@ -188,6 +192,10 @@ class ClassicClient(Client):
         if answer.leader == self.id and answer.members and not answer.skip_assignment:
             self.sizes = self._sizes()
             assignments = self._led({m.member_id: bytes(m.metadata) for m in answer.members})
+        self.brings = (assignments,)
+
+    def _sync(self, assignments: dict[str, bytes] | None) -> None:
+        self.brings = None
         synced = mixed.sync(
             self.desk,
             self.id,
