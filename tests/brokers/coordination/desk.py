@@ -1,5 +1,6 @@
 """A runtime of toy shards over real logs, for tests."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from brokers.clock import Clock
 from brokers.cluster.image import ClusterImage, Topic
+from brokers.coordination.answers import Done
 from brokers.coordination.house import Limits
 from brokers.coordination.runtime import Runtime, ShardState
 from brokers.coordination.shard import Answer
@@ -108,3 +110,17 @@ async def desk(
                 await built.is_active(index)
         yield built
         await runtime.close()
+
+
+async def turns(number: int = 20) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+def noting(order: list[str], name: str) -> Done:
+    """Notes who is answered, in order."""
+
+    def note(_answer: Answer) -> None:
+        order.append(name)
+
+    return note

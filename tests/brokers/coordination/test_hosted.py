@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from brokers.clock import ManualClock, SystemClock
-from brokers.coordination.answers import Done
 from brokers.coordination.house import Limits
-from brokers.coordination.shard import NOBODY, Answer, Claim, Operation, Outcome, Record
+from brokers.coordination.shard import NOBODY, Claim, Operation, Outcome, Record
 from brokers.protocol.errors import ErrorCode
 from brokers.storage.errors import LogDirFailed
-from tests.brokers.coordination.desk import cluster, desk, offsets, value
+from tests.brokers.coordination.desk import cluster, desk, noting, offsets, turns, value
 from tests.brokers.replication.parts import GatedFiles, until
 from tests.fakes.toy_shard import (
     Number,
@@ -23,7 +22,6 @@ from tests.fakes.toy_shard import (
     broken,
     count_slowly,
     put,
-    put_in_steps,
     put_unless,
     touch,
     wait,
@@ -46,20 +44,6 @@ class SlowWork(ManualClock):
     def work(self) -> None:
         self.done += 1
         self.advance(WORK_MS)
-
-
-async def turns(number: int = 20) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
-def noting(order: list[str], name: str) -> Done:
-    """Notes who is answered, in order."""
-
-    def note(_answer: Answer) -> None:
-        order.append(name)
-
-    return note
 
 
 def test_nothing_is_seen_or_answered_before_the_disk_has_confirmed(tmp_path: Path) -> None:
@@ -302,64 +286,6 @@ def test_what_does_not_fit_into_a_round_goes_with_the_next(tmp_path: Path) -> No
             await until(lambda: all(asked))
             assert 4 <= len(rounds) <= 5
             assert tool.sums() == {"a" * 100: 20, "b" * 2_000: 1}
-
-    asyncio.run(run())
-
-
-def test_nobody_comes_between_the_steps_of_an_operation(tmp_path: Path) -> None:
-    async def run() -> None:
-        files = GatedFiles()
-        async with desk(tmp_path, files=files) as tool:
-            files.gate.clear()
-            order: list[str] = []
-            for name, operation in (("steps", put_in_steps("a", 4)), ("put", put("a", 9))):
-                tool.runtime.submit(0, operation, noting(order, name))
-            other = tool.ask(put("b", 1))
-            files.gate.set()
-            await until(lambda: len(order) == 2 and bool(other))
-
-            assert order == ["steps", "put"]
-            written = [value for key, value, _at in tool.shards[0].replayed if key == b"=a"]
-            assert written == [b"1", b"2", b"3", b"4", b"9"]
-            assert tool.broker.leader("__consumer_offsets").log.end_offset == 6
-
-    asyncio.run(run())
-
-
-def test_an_operation_that_is_refused_halfway_has_done_the_steps_before(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with desk(tmp_path) as tool:
-            partition = tool.broker.leader("__consumer_offsets")
-            asked = tool.ask(put_in_steps("a", 1_000))
-            await until(lambda: tool.sums().get("a", 0) > 2)
-            partition.leader_epoch += 1
-            await until(lambda: bool(asked))
-            partition.leader_epoch -= 1
-
-            assert value(asked) is ErrorCode.NOT_COORDINATOR
-            done = tool.sums()["a"]
-            assert 2 < done < 1_000
-            assert await tool.told_of(put("a", 7)) == done
-
-    asyncio.run(run())
-
-
-def test_a_disk_that_hangs_between_two_steps_costs_the_client_the_answer_only(
-    tmp_path: Path,
-) -> None:
-    async def run() -> None:
-        files = GatedFiles()
-        async with desk(tmp_path, files=files) as tool:
-            files.gate.clear()
-            asked = tool.ask(put_in_steps("a", 3))
-            await turns()
-            await tool.broker.pass_time(5_000 + 5_000 // 16)
-            await until(lambda: bool(asked))
-            assert value(asked) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-            files.gate.set()
-            await until(lambda: tool.sums() == {"a": 3})
-            assert await tool.told_of(put("a", 5)) == 3
 
     asyncio.run(run())
 
