@@ -231,13 +231,19 @@ class Partition:
     # -- records out -----------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, min_one_batch: bool) -> LogSlice:
-        """Plans a read of whole batches below the high watermark; the caller releases it."""
+        """Plans a read of whole batches below the high watermark; the caller releases it.
+
+        Not to begin with a batch without records, as compaction leaves them, unless nothing else is
+        there: kafkajs asks for ever for what comes behind an answer of such batches alone. Other
+        clients, and ours, take from one where to go on.
+        """
         try:
             return self.log.read(
                 offset,
                 max_bytes=max_bytes,
                 max_offset=self.high_watermark,
                 min_one_batch=min_one_batch,
+                skips_empty=True,
             )
         except StorageError as error:
             raise self.refused(error) from error

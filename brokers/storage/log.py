@@ -162,11 +162,13 @@ class PartitionLog:
         max_bytes: int,
         max_offset: int | None = None,
         min_one_batch: bool = True,
+        skips_empty: bool = False,
     ) -> LogSlice:
         """Plans a read of whole batches from the one that holds `offset`, all below `max_offset`.
 
         At most `max_bytes`, but at least one batch unless `min_one_batch` is off; nothing where the
-        reader has all it may see. The caller releases the slice.
+        reader has all it may see. With `skips_empty` it begins with a batch that has records, if
+        there is one. The caller releases the slice.
         """
         appends = self._appends
         end_offset = appends.end_offset
@@ -193,6 +195,7 @@ class PartitionLog:
                 max_offset=max_offset,
                 end_offset=end_offset,
                 min_one_batch=min_one_batch,
+                skips_empty=skips_empty,
                 config=self._folder.config,
             )
 

@@ -62,6 +62,9 @@ MAX_TIMED_RECORDS: Final = 10_000
 MAX_TIMED_BYTES: Final = 2 * 1024 * 1024
 # Batches whose records are all gone, which compaction leaves, before it gives the search up.
 MAX_TIMED_BATCHES: Final = 64
+# Batches without records that a read passes over to begin with one that has some. As many are a few
+# milliseconds, where each is in a file of its own; behind them a read begins with the first.
+MAX_EMPTY: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,25 +135,50 @@ def read_sparse(
     max_offset: int,
     end_offset: int,
     min_one_batch: bool,
+    skips_empty: bool,
     config: LogConfig,
 ) -> LogSlice:
     """A plan by the sparse index, for an offset too old for the tail of recent batches."""
+    found = _first(segments, offset, max_offset, config, MAX_EMPTY if skips_empty else 0)
+    if found is None:
+        return nothing(offset)
+    index, first = found
+    segment = segments[index]
+    if first.size > max_bytes:
+        if not min_one_batch:
+            return nothing(offset)
+        return LogSlice(segment.file, first.position, first.size, first.base_offset)
+    bound = None if segments.end_of(index, end_offset) <= max_offset else max_offset
+    end = segment.end_of_read(first, first.position + max_bytes, bound, config)
+    return LogSlice(segment.file, first.position, end - first.position, first.base_offset)
+
+
+def _first(
+    segments: Segments, offset: int, max_offset: int, config: LogConfig, max_empty: int
+) -> tuple[int, Header] | None:
+    """The first batch to read, and its segment's index; past up to `max_empty` without records.
+
+    Where all are without, it is the first one.
+    """
+    empty: tuple[int, Header] | None = None
+    passed = 0
     for index in range(segments.index_of(offset), len(segments)):
-        segment = segments[index]
-        first = segment.find(offset, config)
+        first = segments[index].find(offset, config)
         if first is None:
             # Compaction took the end of this segment; what comes next begins the next one.
             continue
         if first.last_offset >= max_offset:
-            break
-        if first.size > max_bytes:
-            if not min_one_batch:
-                break
-            return LogSlice(segment.file, first.position, first.size, first.base_offset)
-        bound = None if segments.end_of(index, end_offset) <= max_offset else max_offset
-        end = segment.end_of_read(first, first.position + max_bytes, bound, config)
-        return LogSlice(segment.file, first.position, end - first.position, first.base_offset)
-    return nothing(offset)
+            return empty
+        if first.size > HEADER_SIZE or max_empty == 0:
+            return index, first
+        for header in segments[index].headers(first.position):
+            if header.last_offset >= max_offset or passed == max_empty:
+                return empty
+            if header.size > HEADER_SIZE:
+                return index, header
+            empty = empty or (index, header)
+            passed += 1
+    return empty
 
 
 def find_timestamp(

@@ -10,6 +10,7 @@ from typing import Final
 from brokers.protocol.errors import EncodeError
 from brokers.protocol.records.batch import (
     CHECKED_POSITION,
+    COMPRESSION_MASK,
     CONTROL_FLAG,
     CRC,
     CRC_POSITION,
@@ -169,6 +170,8 @@ class BatchBuilder:
         """Make a batch that has lost all its records and keeps offsets and sequence for them."""
         if self.record_count:
             raise EncodeError(f"a batch with {self.record_count} records is not empty")
+        # A client would unpack what is not there, and fail; Kafka names no codec either.
+        self._attributes &= ~COMPRESSION_MASK
         self._max_timestamp = max_timestamp
         if not self._has_base_timestamp:
             self._base_timestamp = max_timestamp

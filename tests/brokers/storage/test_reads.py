@@ -16,6 +16,7 @@ from brokers.storage.errors import OffsetOutOfRange
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import FoundRecord
+from tests.builders.cleaning import clean_now, compacted, compacted_log, fill_keys
 from tests.builders.logs import NOW_MS, append, batch, content, fill, marker, open_log, read, spans
 from tests.scale import count
 
@@ -221,3 +222,48 @@ def test_a_batch_with_too_many_records_to_look_at_is_found_as_a_whole(
     found = log.offset_for_timestamp(NOW_MS - 9_000 + 40)
 
     assert found == FoundRecord(offset=3, timestamp=NOW_MS - 9_000 + 50, leader_epoch=2)
+
+
+@pytest.fixture
+def cleaned(tmp_path: Path) -> PartitionLog:
+    """Records 19 and 20 behind ten segments of which nothing else is left, and no recent tail."""
+    made = compacted_log(tmp_path / "t-0", compacted(segment_bytes=200))
+    fill_keys(made, [(b"key", b"v" * 30)] * 21)
+    clean_now(made)
+    made._appends.tail.restart()  # noqa: SLF001  # what 4,096 more batches would do
+    return made
+
+
+def test_a_read_begins_with_a_batch_that_has_records(cleaned: PartitionLog) -> None:
+    for offset in range(cleaned.end_offset):
+        found = cleaned.read(offset, max_bytes=1, skips_empty=True)
+        assert found.base_offset == max(offset, 19)
+        found.release()
+
+    found = cleaned.read(0, max_bytes=1)
+    assert found.base_offset == 0, "who copies the log gets all of it"
+    found.release()
+
+
+def test_batches_without_records_are_read_where_nothing_else_is(cleaned: PartitionLog) -> None:
+    found = cleaned.read(0, max_bytes=1 << 20, max_offset=18, skips_empty=True)
+
+    assert spans(found.read(cleaned.handles.files)) == [(0, 0)]
+    found.release()
+    assert cleaned.read(18, max_bytes=1 << 20, max_offset=18, skips_empty=True).length == 0
+
+
+def test_no_more_than_some_batches_without_records_are_passed_over(
+    cleaned: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "MAX_EMPTY", 2)
+    found = cleaned.read(0, max_bytes=1 << 20, skips_empty=True)
+
+    ((_first, end),) = spans(found.read(cleaned.handles.files))[:1]
+    found.release()
+
+    # Whoever goes on behind it comes to the end, too.
+    while end < cleaned.end_offset - 1:
+        found = cleaned.read(end + 1, max_bytes=1 << 20, skips_empty=True)
+        ((_first, end), *_) = spans(found.read(cleaned.handles.files))[-1:]
+        found.release()

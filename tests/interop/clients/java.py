@@ -87,14 +87,14 @@ class JavaClient:
         try:
             consumer.assign(places)
             consumer.seekToBeginning(places)
-            left = sum(consumer.endOffsets(places).values())
+            ends = consumer.endOffsets(places)
             polls = 0
-            while left:
-                assert (polls := polls + 1) < SECONDS * 1000 // POLL_MS, f"{left} never came"
+            # Positions, since a compacted topic has fewer records than offsets.
+            while any(consumer.position(place) < ends.get(place) for place in places):
+                assert (polls := polls + 1) < SECONDS * 1000 // POLL_MS, "not at the end"
                 records = consumer.poll(poll)
-                if count := records.count():
+                if records.count():
                     rows += _rows(records)
-                    left -= count
         finally:
             consumer.close()
         return rows

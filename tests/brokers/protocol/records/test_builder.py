@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokers.protocol.errors import EncodeError
-from brokers.protocol.records.batch import read_batch
+from brokers.protocol.records.batch import HEADER_SIZE, read_batch
 from brokers.protocol.records.builder import BatchBuilder, varint
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.reader import Record, records
@@ -242,9 +242,19 @@ def test_what_compaction_leaves_of_a_batch_keeps_its_place_and_its_producer() ->
     assert next(records(rest, max_bytes=2**20)).timestamp == first.timestamp
 
 
-def test_a_batch_that_lost_all_records_keeps_its_offsets_and_sequence() -> None:
+@pytest.mark.parametrize("codec", Compression)
+def test_a_batch_that_lost_all_records_keeps_its_offsets_and_sequence(codec: Compression) -> None:
     whole = read_batch(
-        memoryview(build(SAMPLES, base_offset=70, producer_id=5, producer_epoch=1, base_sequence=9))
+        memoryview(
+            build(
+                SAMPLES,
+                base_offset=70,
+                producer_id=5,
+                producer_epoch=1,
+                base_sequence=9,
+                compression=codec,
+            )
+        )
     )
 
     rest = read_batch(memoryview(BatchBuilder.for_rest_of(whole).build_empty(whole.max_timestamp)))
@@ -254,6 +264,8 @@ def test_a_batch_that_lost_all_records_keeps_its_offsets_and_sequence() -> None:
     assert (rest.base_offset, rest.last_offset) == (whole.base_offset, whole.last_offset)
     assert (rest.last_sequence, rest.max_timestamp) == (whole.last_sequence, whole.max_timestamp)
     assert rest.delete_horizon is None
+    # librdkafka unpacks whatever says that it is packed, also nothing.
+    assert (rest.size, rest.compression) == (HEADER_SIZE, Compression.NONE)
 
 
 def test_a_builder_with_records_is_not_empty() -> None:

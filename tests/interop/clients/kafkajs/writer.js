@@ -3,35 +3,14 @@
 'use strict'
 
 const { createInterface } = require('node:readline')
-const { CompressionCodecs, CompressionTypes, Kafka, Partitioners, logLevel } = require('kafkajs')
-const snappy = require('kafkajs-snappy')
-const lz4 = require('lz4js')
-const zstd = require('@bokuweb/zstd-wasm')
+const { CompressionTypes, Kafka, Partitioners, logLevel } = require('kafkajs')
+const codecs = require('./codecs')
 
 // A batch of one partition must stay below what a topic takes by default.
 const BATCH_BYTES = 920_000
 const BATCH_RECORDS = 500
 
-CompressionCodecs[CompressionTypes.Snappy] = snappy
-CompressionCodecs[CompressionTypes.LZ4] = () => ({
-  compress: async (encoder) => independent(Buffer.from(lz4.compress(encoder.buffer))),
-  decompress: async (buffer) => Buffer.from(lz4.decompress(buffer)),
-})
-CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-  compress: async (encoder) => Buffer.from(zstd.compress(encoder.buffer)),
-  decompress: async (buffer) => Buffer.from(zstd.decompress(buffer)),
-})
-
 const CODECS = { none: 'None', gzip: 'GZIP', snappy: 'Snappy', lz4: 'LZ4', zstd: 'ZSTD' }
-
-// Kafka takes only frames whose blocks stand alone. Ours have one block of at most 4 MB, so they do;
-// lz4js does not say so, and what it says is under the header's checksum.
-function independent(frame) {
-  if (frame.readUIntBE(4, 2) !== 0x4070) throw new Error('lz4js writes another header by now')
-  frame[4] |= 0x20
-  frame[6] = 0x73
-  return frame
-}
 
 function content(text) {
   return text === null ? null : Buffer.from(text, 'base64')
@@ -68,7 +47,7 @@ async function main() {
   const { bootstrap, topic, codec, idempotent } = JSON.parse((await lines.next()).value)
   const messages = []
   for await (const line of lines) messages.push(message(JSON.parse(line)))
-  await zstd.init()
+  await codecs.ready()
   const brokers = bootstrap.split(',')
   const kafka = new Kafka({ clientId: 'kafkajs', brokers, logLevel: logLevel.ERROR })
   const createPartitioner = Partitioners.LegacyPartitioner
