@@ -10,13 +10,21 @@ here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run`
 `finish_flush`, and a log has one ticket at a time.
 """
 
+from contextlib import suppress
+
 from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.cleaning import Cleaned, Result
 from brokers.storage.compaction import Cleaning, Extent, cleanable, must_close
 from brokers.storage.epochs import EpochCache
-from brokers.storage.errors import LogDirFailed, OffsetOutOfRange, OutOfSpace, write_failed
+from brokers.storage.errors import (
+    LogDirFailed,
+    OffsetOutOfRange,
+    OutOfSpace,
+    StorageError,
+    write_failed,
+)
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
@@ -382,11 +390,14 @@ class PartitionLog:
             ticket = self.begin_swap(cleaning, group)
             if ticket is None:
                 return False
-            ticket.run()
+            # What a ticket runs into is raised when it is taken back, as it must be.
+            with suppress(KafkaError, StorageError):
+                ticket.run()
             ticket = self.exchange_cleaned(ticket, now_ms)
             if ticket is None:
                 return False
-            ticket.run()
+            with suppress(KafkaError, StorageError):
+                ticket.run()
             self.finish_swap(ticket)
         return True
 

@@ -9,6 +9,17 @@ import pytest
 from brokers.protocol.records.compression import Compression
 from brokers.storage import names
 from brokers.storage.txn_index import AbortedTxn
+from tests.builders.cleaning import (
+    KEPT_MS,
+    clean_now,
+    compacted,
+    compacted_log,
+    keyed,
+    latest,
+)
+from tests.builders.cleaning import rows_of as rows_of_log
+from tests.builders.logs import NOW_MS as CLEANED_MS
+from tests.builders.logs import append
 from tests.extras import requires
 from tests.interop.stories import (
     ABORTING,
@@ -100,6 +111,33 @@ def test_java_reads_what_recovery_left_of_a_torn_segment(tmp_path: Path) -> None
     open_log(folder).close()
 
     assert java_batches(folder) == story.batches[:-1]
+
+
+def test_java_finds_what_cleaning_left(tmp_path: Path) -> None:
+    folder = tmp_path / FOLDER
+    log = compacted_log(folder, compacted(segment_bytes=3_000))
+    sequences = dict.fromkeys(Compression, 0)
+    for number in range(60):
+        codec = list(Compression)[number % len(Compression)]
+        value = None if number % 7 == 0 else b"%d " % number * 40
+        rows = [(b"k%d" % ((number + each) % 9), value) for each in range(3)]
+        append(log, keyed(*rows, producer=codec, sequence=sequences[codec], codec=codec))
+        sequences[codec] += len(rows)
+    log.flush()
+    before = latest(rows_of_log(log))
+    # Tombstones get their horizon, and then some of them go.
+    for now_ms in (CLEANED_MS, CLEANED_MS + KEPT_MS):
+        clean_now(log, now_ms=now_ms)
+    ours = rows_of_log(log)
+    log.close()
+
+    found = java_batches(folder)
+
+    assert [record for batch in found for record in batch.records] == ours
+    assert latest(ours) == before
+    assert any(not batch.records for batch in found)
+    assert {batch.codec for batch in found if batch.records} == set(Compression)
+    assert all(batch.codec is Compression.NONE for batch in found if not batch.records)
 
 
 @pytest.fixture
