@@ -6,10 +6,12 @@ may keep more than it serves; readers ask within `start` and `end` only.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from brokers.protocol.records.batch import Batch
+from brokers.protocol.records.batch import Batch, batches
 from brokers.protocol.records.control import read_end_txn
 from brokers.protocol.records.reader import records
+from brokers.storage.log import PartitionLog
 
 MAX_BYTES = 1 << 20
 
@@ -24,6 +26,7 @@ class Stored:
     epoch: int
     max_timestamp: int
     times: tuple[tuple[int, int], ...]  # offset and timestamp of each record
+    keys: tuple[bytes | None, ...]
     producer: int
     producer_epoch: int
     sequence: int
@@ -52,22 +55,40 @@ def stored(data: bytes) -> Stored:
     """What the bytes of one batch say, after the log has given them their place."""
     batch = Batch(memoryview(data))
     marker = read_end_txn(batch) if batch.is_control else None
-    times = tuple(
-        (record.offset, record.timestamp) for record in records(batch, max_bytes=MAX_BYTES)
-    )
+    read = list(records(batch, max_bytes=MAX_BYTES))
     return Stored(
         base=batch.base_offset,
         last=batch.last_offset,
         data=data,
         epoch=batch.leader_epoch,
         max_timestamp=batch.max_timestamp,
-        times=times,
+        times=tuple((record.offset, record.timestamp) for record in read),
+        keys=tuple(record.key for record in read),
         producer=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         sequence=batch.base_sequence,
         is_transactional=batch.is_transactional,
         ends_with=None if marker is None else ("commit" if marker.is_commit else "abort"),
     )
+
+
+def stored_end(data: bytes) -> int:
+    """The offset behind the last batch of a slice."""
+    end, position = 0, 0
+    while position < len(data):
+        size = int.from_bytes(data[position + 8 : position + 12], "big") + 12
+        end = stored(data[position : position + size]).last + 1
+        position += size
+    return end
+
+
+def stored_in(log: PartitionLog) -> list[Stored]:
+    """What lies in the files of a log, also below its start."""
+    found = []
+    for segment in log.segments:
+        data = Path(segment.file.path).read_bytes()[: segment.size]
+        found += [stored(bytes(batch.buffer)) for batch in batches(memoryview(data))]
+    return found
 
 
 class LogTwin:
@@ -99,6 +120,35 @@ class LogTwin:
         self.batches.clear()
         self.start = self.end = offset
 
+    def clean(self, left: list[Stored], cleaned: range, dirty: range, whole: list[range]) -> None:
+        """Takes what a cleaning has `left` from its first offset on; the records must be right.
+
+        What came last of each key is told by what is `dirty`. Segments that had to stay `whole` are
+        left, too. Which batches stay without any record is the cleaner's business.
+        """
+        last: dict[bytes | None, int] = {}
+        older = [batch for batch in self.batches if batch.base < cleaned.start]
+        newer = self.batches[len(older) :]
+        for batch in newer:
+            if batch.last in dirty and not batch.is_transactional and batch.ends_with is None:
+                last.update(zip(batch.keys, (offset for offset, _ in batch.times), strict=True))
+        expected = [
+            time
+            for batch in newer
+            for time, key in zip(batch.times, batch.keys, strict=True)
+            if batch.base not in cleaned
+            or any(batch.base in segment for segment in whole)
+            or (key is not None and last.get(key, time[0]) <= time[0])
+        ]
+        assert [time for batch in left for time in batch.times] == expected
+        before = {batch.base: batch for batch in self.batches}
+        for batch in left:
+            was = before[batch.base]
+            assert (batch.last, batch.epoch, batch.producer) == (was.last, was.epoch, was.producer)
+            assert (batch.sequence, batch.ends_with) == (was.sequence, was.ends_with)
+            assert batch.data == was.data or len(batch.times) < len(was.times)
+        self.batches = older + left
+
     def first_at(self, offset: int) -> int:
         """The index of the first batch that does not end below `offset`."""
         low, high = 0, len(self.batches)
@@ -120,6 +170,14 @@ class LogTwin:
                 if time >= timestamp and offset >= self.start:
                     return offset, time, batch.epoch
         return None
+
+    def has_transactions(self, span: range) -> bool:
+        """Whether a batch of one, or a marker, begins at one of these offsets."""
+        return any(
+            batch.is_transactional or batch.ends_with is not None
+            for batch in self.batches
+            if batch.base in span
+        )
 
     def transactions(self) -> tuple[list[Aborted], dict[int, int]]:
         """The aborted transactions, by their markers, and the first offsets of those still open."""

@@ -1,8 +1,8 @@
 """A log driven by thousands of random steps beside a twin that is a plain list.
 
-Appends of every kind, reads by offset and by time, flushes that overlap with all of it, truncation,
-retention, deletion, clean restarts, killed processes and power failures. What was flushed must be
-there after any of them, and every answer must be the twin's.
+Appends of every kind, reads by offset and by time, flushes that overlap with all of it, cleaning,
+truncation, retention, deletion, clean restarts, killed processes and power failures. What was
+flushed must be there after any of them, and every answer must be the twin's.
 """
 
 import os
@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,15 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.control import EndTxnMarker, build_end_txn
 from brokers.protocol.records.validation import Origin, ProduceRules
+from brokers.storage.clean_worker import decode_job, encode_job
+from brokers.storage.cleaning import clean
 from brokers.storage.errors import LogBusy, OffsetOutOfRange
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.handles import Handles
 from brokers.storage.log import Appended, PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import LogSlice
-from tests.brokers.storage.log_twin import Aborted, LogTwin, Stored, stored
+from tests.brokers.storage.log_twin import Aborted, LogTwin, Stored, stored, stored_end, stored_in
 from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
 
@@ -55,6 +58,7 @@ ACTIONS = {
     "truncate": 1.5,
     "delete_records": 2,
     "expire": 3,
+    "clean": 1,
     "unlink_old_files": 2,
     "reconfigure": 0.5,
     "start_elsewhere": 0.15,
@@ -86,6 +90,7 @@ class Driver:
         self.saved_point = self.saved_start = 0  # the log dir's checkpoints
         self.windows: dict[int, list[Stored]] = {}  # what each idempotent producer may repeat
         self.open_txns: dict[int, int] = {}  # producer -> its next sequence
+        self.vanished: dict[int, int] = {}  # producer -> the newest batch that cleaning took
         self.ticket: FlushTicket | None = None
         self.slices: list[tuple[LogSlice, bytes]] = []
 
@@ -184,9 +189,9 @@ class Driver:
             del window[:-5]
 
     def repeat(self, earlier: Stored) -> None:
-        data = self.sequenced(
-            earlier.producer, earlier.producer_epoch, earlier.sequence, len(earlier.times)
-        )
+        # Not counted, since cleaning may have taken some of them.
+        count = earlier.last - earlier.base + 1
+        data = self.sequenced(earlier.producer, earlier.producer_epoch, earlier.sequence, count)
         appended = self.send(data)
         assert appended.is_duplicate
         assert (appended.base_offset, appended.last_offset) == (earlier.base, earlier.last)
@@ -213,7 +218,8 @@ class Driver:
         for _ in range(records or self.rng.choice([1, 1, 1, 2, 5])):
             time = self.now_ms - self.rng.choice([0, 0, 0, 1, 100, 30_000])
             value = self.rng.randbytes(self.rng.choice([0, 10, 10, 60, 300]))
-            builder.append(None, value, timestamp=self.rng.choice([time, time, time, -1]))
+            key = self.rng.choice([None, b"a", b"b", b"c"])
+            builder.append(key, value, timestamp=self.rng.choice([time, time, time, -1]))
         return builder.build()
 
     # Reading
@@ -321,10 +327,10 @@ class Driver:
         assert self.log.epochs.epoch_for_offset(offset) == batch.epoch
         later = [other.base for other in served if other.epoch > batch.epoch]
         end = later[0] if later else self.log.end_offset
-        assert self.log.epochs.end_offset_for(batch.epoch, self.log.end_offset) == (
-            batch.epoch,
-            end,
-        )
+        epoch, found = self.log.epochs.end_offset_for(batch.epoch, self.log.end_offset)
+        # Cleaning may have taken the first batch of the next epoch.
+        assert (epoch, batch.last < found <= end) == (batch.epoch, True)
+        assert found == end or self.seen["clean"] > 0
 
     # What the owner does besides
 
@@ -387,6 +393,43 @@ class Driver:
         self.saved_start = self.log.start_offset
         self.log.delete_old_segments(self.now_ms)
         assert self.log.segments[0].base_offset <= self.log.start_offset
+
+    def clean(self) -> None:
+        """As a broker does that has made the topic a compacted one, and thinks better of it."""
+        self.log.reconfigure(
+            replace(self.config, is_compacted=True, is_deleted=False, min_cleanable_ratio=0.0)
+        )
+        cleaning = self.log.cleaning(
+            first_dirty=0, high_watermark=self.twin.end, now_ms=self.now_ms
+        )
+        self.log.reconfigure(self.config)
+        if cleaning is None:
+            return
+        bases = [segment.base_offset for segment in cleaning.segments]
+        segments = [range(*pair) for pair in pairwise([*bases, cleaning.end])]
+        whole = [
+            span
+            for span, segment in zip(segments, cleaning.segments, strict=True)
+            if segment.txn_index is not None or self.twin.has_transactions(span)
+        ]
+        before = self.twin.batches
+        result = clean(self.files, decode_job(encode_job(cleaning)))
+
+        assert self.log.swap_cleaned(cleaning, result, self.now_ms)
+
+        assert result.end == cleaning.end
+        left = [batch for batch in stored_in(self.log) if batch.base >= bases[0]]
+        # What lies below the start is not read any more, and not compared.
+        dirty = range(cleaning.first_dirty, cleaning.end)
+        self.twin.clean(left, range(bases[0], cleaning.end), dirty, whole)
+        kept = {batch.base for batch in self.twin.batches}
+        for batch in before:
+            if batch.base not in kept:
+                self.vanished[batch.producer] = batch.base
+        for window in self.windows.values():
+            # The last one of a producer goes only where its time is long ago, or it has none.
+            assert window[-1].base in kept or window[-1].max_timestamp < 0
+        self.settle_producers()
 
     def unlink_old_files(self) -> None:
         waiting = self.log.delete_pending(self.now_ms)
@@ -503,7 +546,10 @@ class Driver:
         self.windows = {
             producer: [last[producer]]
             for producer in self.windows
-            if producer in last and last[producer].ends_with is None
+            if producer in last
+            and last[producer].ends_with is None
+            # Else a snapshot may know what no batch tells.
+            and last[producer].base > self.vanished.get(producer, -1)
         }
         _, open_since = self.twin.transactions()
         self.open_txns = {
@@ -529,16 +575,6 @@ class Driver:
             file_delete_delay_ms=rng.choice([0, 2_000]),
             rules=ProduceRules(timestamp_type=kind),
         )
-
-
-def stored_end(data: bytes) -> int:
-    """The offset behind the last batch of a slice."""
-    end, position = 0, 0
-    while position < len(data):
-        size = int.from_bytes(data[position + 8 : position + 12], "big") + 12
-        end = stored(data[position : position + size]).last + 1
-        position += size
-    return end
 
 
 @pytest.mark.slow
