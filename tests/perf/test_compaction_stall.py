@@ -3,13 +3,13 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from brokers.clock import SystemClock
 from brokers.replication.compactor import Compactor
+from brokers.server.metrics import Metrics
 from brokers.server.workers import clean
 from brokers.storage.files import LocalFiles
 from tests.brokers.replication.parts import image, rig, topic, until
@@ -22,13 +22,6 @@ LONGEST_SECONDS = 0.010
 SMALL = {"cleanup.policy": "compact", "internal.segment.bytes": "2000"}
 # So that as many are merged as may be at once.
 LARGE = {**SMALL, "internal.segment.bytes": "100000000"}
-
-
-@dataclass
-class Counted:
-    cleaned_bytes: int = 0
-    cleaner_seconds: float = 0.0
-    uncleanable_logs: int = 0
 
 
 class Turns:
@@ -65,7 +58,7 @@ def test_no_turn_of_a_loop_that_swaps_a_thousand_segments_is_long(
             partition.ask_flush()
             await until(lambda: partition.log.flushed_offset == number)
             await broker.apply(image(topic(), version=2, configs={"t": LARGE}))
-            before, counted = latest(rows_of(partition.log)), Counted()
+            before, counted = latest(rows_of(partition.log)), Metrics()
             compactor = Compactor(broker.replicas, clock=clock, run_worker=clean, counts=counted)
 
             began, turns = time.monotonic(), Turns()

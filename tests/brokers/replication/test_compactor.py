@@ -13,6 +13,7 @@ from brokers.clock import SystemClock
 from brokers.protocol.errors import KafkaError
 from brokers.replication.compactor import MAX_FAILURES, Compactor, WorkerFailed
 from brokers.replication.partition import Partition
+from brokers.server.metrics import Metrics
 from brokers.storage.clean_worker import decode_job, encode_result
 from brokers.storage.cleaning import Job, clean
 from brokers.storage.errors import StorageCorrupt, StorageError
@@ -25,15 +26,6 @@ from tests.fakes.faulty_files import Fault, FaultyFiles
 HOUR = 3_600_000
 COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "600"}
 ROWS = [(b"k%d" % (number % 5), b"%d" % number + b"v" * 40) for number in range(40)]
-
-
-@dataclass
-class Counted:
-    """What a broker would tell."""
-
-    cleaned_bytes: int = 0
-    cleaner_seconds: float = 0.0
-    uncleanable_logs: int = 0
 
 
 class Worker:
@@ -67,7 +59,7 @@ class Bench:
 
     broker: Rig
     worker: Worker
-    counted: Counted
+    counted: Metrics
     compactor: Compactor
 
     def leader(self, name: str = "t") -> Partition:
@@ -98,7 +90,7 @@ async def bench(
     configs = configs or {"t": COMPACT}
     topics = [topic(name, id=number) for number, name in enumerate(configs, 1)]
     async with rig(folder, image(*topics, configs=configs), files=files) as broker:
-        worker, counted = Worker(), Counted()
+        worker, counted = Worker(), Metrics()
         compactor = Compactor(
             broker.replicas,
             clock=broker.clock,
@@ -564,7 +556,7 @@ def test_the_clock_of_a_broker_counts_the_time_of_workers(tmp_path: Path) -> Non
         async with rig(
             tmp_path, image(topic(), configs={"t": COMPACT}), clock=SystemClock()
         ) as broker:
-            counted, worker = Counted(), Worker()
+            counted, worker = Metrics(), Worker()
             compactor = Compactor(
                 broker.replicas, clock=broker.clock, run_worker=worker.run, counts=counted
             )
