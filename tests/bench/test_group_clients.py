@@ -80,9 +80,8 @@ def test_idle_groups_have_a_member_and_an_offset_each(tmp_path: Path, is_consume
 
 def test_a_refusal_is_a_failure(tmp_path: Path) -> None:
     with broker_beside(tmp_path, topics={TOPIC: 1}) as beside:
-        seen(beside, kind="idle", members=1, groups=1, is_consumer=True, name="new")
         address = (beside.running.host, beside.running.port)
-        nobody = Membership(group="new-0", member_id="nobody")
+        nobody = Membership(group="", member_id="nobody")
 
         with pytest.raises(AssertionError, match="JoinGroup was answered with"):
             play(address, [classic_member(nobody, TOPIC)])

@@ -64,7 +64,7 @@ def test_a_snapshot_holds_groups_of_all_kinds_and_what_they_have_committed() -> 
         told = watcher.snapshot()
 
         assert told["groups"] == [
-            ["readers", "consumer", "Stable", 1, 1, 0],
+            ["readers", "consumer", "Stable", 2, 1, 0],
             ["simple", "classic", "Empty", 0, 0, 0],
         ]
         now_ms = first.clock.now_ms()

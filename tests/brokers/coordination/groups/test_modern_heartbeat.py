@@ -71,6 +71,10 @@ def test_a_steady_member_writes_nothing_and_is_told_nothing() -> None:
     assert desk.outcome.timers == (SetTimer(TimerKey(SESSION, GROUP, "a"), 45_000),)
 
 
+# The epoch of the first assignment of a group, whose own first epoch is 1.
+FIRST_ASSIGNED = 2
+
+
 @pytest.mark.parametrize(
     ("said", "is_heard"),
     [
@@ -87,7 +91,7 @@ def test_a_heartbeat_that_the_disk_does_not_let_happen_is_a_sign_of_life_of_a_me
 ) -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
-    plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": 1}
+    plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": FIRST_ASSIGNED}
     request = ConsumerGroupHeartbeatRequest(**{**plain, **said})
 
     session = SetTimer(TimerKey(SESSION, GROUP, "a"), 45_000)
