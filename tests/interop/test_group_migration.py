@@ -30,11 +30,11 @@ from tests.scale import IS_LONG
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,
-    pytest.mark.skipif(not IS_LONG, reason="the stories of groups are told in a long run"),
     # One worker for all of the file, so that its broker runs and its topic is written once.
     pytest.mark.xdist_group("group-migration"),
 ]
 
+long_only = pytest.mark.skipif(not IS_LONG, reason="this one is told in a long run only")
 TOPIC = "story"
 # Of each member: so slow that a step is over before the next tenth has been read.
 PER_SECOND = 2500
@@ -76,12 +76,13 @@ def group_type(bootstrap: str, group: str) -> str:
 @pytest.mark.parametrize(
     ("classic", "consumer"),
     [
-        pytest.param(classic, consumer, id=classic.name, marks=requires(*consumer.needs))
-        for classic, consumer in (
-            (CONFLUENT, CONFLUENT_CONSUMER),
-            (JAVA_CLASSIC, JAVA_CONSUMER),
-            (JAVA_COOPERATIVE, JAVA_CONSUMER),
-        )
+        pytest.param(CONFLUENT, CONFLUENT_CONSUMER, id=CONFLUENT.name),
+        *(
+            pytest.param(
+                java, JAVA_CONSUMER, id=java.name, marks=(requires(*java.needs), long_only)
+            )
+            for java in (JAVA_CLASSIC, JAVA_COOPERATIVE)
+        ),
     ],
 )
 def test_a_group_is_rolled_to_the_other_protocol_and_back(
