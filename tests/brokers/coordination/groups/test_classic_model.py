@@ -1,5 +1,6 @@
 """Random lives of a classic group, beside a model that knows the rules and nothing of the code."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from hypothesis import HealthCheck, given, settings
@@ -344,17 +345,26 @@ def check(group: ClassicGroup) -> None:
         assert set(group.assignments) == members
 
 
-@settings(
-    max_examples=count(120, 1_500),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-@given(LIFE)
-def test_a_group_does_what_the_rules_say(steps: list[tuple[str, int, str]]) -> None:
-    pair = Pair()
+def test_a_group_does_what_the_rules_say(report: Callable[[str], None]) -> None:
+    taken = 0
 
-    for step in steps:
-        pair.step(*step)
+    @settings(
+        max_examples=count(120, 1_500),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(LIFE)
+    def live(steps: list[tuple[str, int, str]]) -> None:
+        nonlocal taken
+        pair = Pair()
+        for step in steps:
+            pair.step(*step)
+        taken += len(steps)
+
+    live()
+
+    report(f"{taken} steps")
+    assert taken >= count(1_000, 20_000)
 
 
 @settings(max_examples=count(60, 600), deadline=None)

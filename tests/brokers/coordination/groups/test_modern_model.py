@@ -1,10 +1,17 @@
 """Members that follow their heartbeats: one owner at every moment, and in the end all is read."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from brokers.coordination.groups import modern_leave
 from brokers.coordination.groups.modern import ConsumerGroup, GroupState
@@ -42,6 +49,9 @@ class Client:
 
 
 class Members(RuleBasedStateMachine):
+    # By all that were made: after each step, whichever it was, somebody looks at all of it.
+    taken: ClassVar[int] = 0
+
     def __init__(self) -> None:
         super().__init__()
         self.sizes = {"apples": 4, "pears": 3}
@@ -133,6 +143,7 @@ class Members(RuleBasedStateMachine):
 
     @invariant()
     def nobody_reads_what_another_reads(self) -> None:
+        Members.taken += 1
         readers: dict[tuple[bytes, int], str] = {}
         for client in self.clients.values():
             for topic, numbers in client.reads.items():
@@ -176,5 +187,11 @@ class Members(RuleBasedStateMachine):
         assert read == wanted
 
 
-TestMembers = Members.TestCase
-TestMembers.settings = settings(max_examples=count(60, 500), stateful_step_count=40, deadline=None)
+def test_members_share_what_there_is(report: Callable[[str], None]) -> None:
+    times = settings(max_examples=count(60, 700), stateful_step_count=40, deadline=None)
+    Members.taken = 0
+
+    run_state_machine_as_test(Members, settings=times)
+
+    report(f"{Members.taken} steps")
+    assert Members.taken >= count(1_000, 20_000)
