@@ -79,6 +79,7 @@ class Pending(Generic[S]):
     def take(self, outcome: Outcome[S]) -> None:
         """Notes what is to become of the shard, and how many bytes of a batch that takes."""
         self.outcome = outcome
+        self.size = 0  # of this step alone: those before it had batches of their own
         for record in outcome.records:
             self.size += _RECORD_OVERHEAD + len(record.key) + len(record.value or b"")
 

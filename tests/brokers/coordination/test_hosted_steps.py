@@ -29,6 +29,18 @@ def test_nobody_comes_between_the_steps_of_an_operation(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_steps_that_no_batch_holds_together_are_done_one_after_the_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with desk(tmp_path) as tool:
+            limit = tool.broker.leader("__consumer_offsets").settings.log.rules.max_batch_bytes
+            subject = "a" * (limit // 20)
+
+            assert await tool.told_of(put_in_steps(subject, 30)) == 30
+            assert tool.sums() == {subject: 30}
+
+    asyncio.run(run())
+
+
 def test_an_operation_that_is_refused_halfway_has_done_the_steps_before(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
