@@ -30,23 +30,25 @@ def leave(
     if group is None:
         error = ErrorCode.UNKNOWN_MEMBER_ID
         return Outcome(response=answer_of([(identity, error) for identity in identities]))
-    draft = Draft(group, settings=settings, now_ms=now_ms)
     results: list[tuple[MemberIdentity, ErrorCode]] = []
-    moving: Event | None = None
+    leaving: dict[str, Event] = {}
     for identity in identities:
-        event, member_id = _event(draft.group, identity)
+        event, member_id = _event(group, identity)
+        instance_id = identity.group_instance_id
+        known = None if instance_id is None else group.static_ids.get(instance_id)
+        if member_id in leaving or known in leaving:
+            event = Event.LEAVE_UNKNOWN  # named twice, and gone by now
         edge = edge_of(group.state, event)
         results.append((identity, edge.error))
-        if edge.then is Then.REFUSE:
-            continue
-        moving = event
-        if event is Event.LEAVE_PENDING:
-            draft.forget(member_id)
-        else:
-            draft.remove((member_id,))
-    if moving is None:
+        if edge.then is not Then.REFUSE:
+            leaving[member_id] = event
+    if not leaving:
         return Outcome(response=answer_of(results))
-    draft.follow(edge_of(group.state, moving))
+    # All at once: each copy of the group takes time for every member.
+    draft = Draft(group, settings=settings, now_ms=now_ms)
+    draft.forget(*(each for each, event in leaving.items() if event is Event.LEAVE_PENDING))
+    draft.remove([each for each, event in leaving.items() if event is Event.LEAVE_MEMBER])
+    draft.follow(edge_of(group.state, next(reversed(leaving.values()))))
     return draft.outcome(answer_of(results))
 
 

@@ -189,10 +189,11 @@ class Draft:
             pending_sync=group.pending_sync.difference(member_ids),
         )
 
-    def forget(self, pending_id: str) -> None:
-        """Takes back an id with which nobody has come."""
-        self.change(pending=self.group.pending - {pending_id})
-        self.cancel_timer(SESSION_TIMER, pending_id)
+    def forget(self, *pending_ids: str) -> None:
+        """Takes back ids with which nobody has come."""
+        self.change(pending=self.group.pending.difference(pending_ids))
+        for pending_id in pending_ids:
+            self.cancel_timer(SESSION_TIMER, pending_id)
 
     def prepare(self) -> None:
         """Begins a rebalance: everybody has to join."""

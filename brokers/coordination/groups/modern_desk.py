@@ -101,13 +101,16 @@ class Step:
 
     def remove(self, *members: ConsumerMember) -> None:
         """Takes members out, with their timers and with expressions that nobody has any more."""
+        changes: list[Change] = []
         for member in members:
-            self.add(
+            changes += (
                 MemberStands(member.id, None),
                 MemberTarget(member.id, None),
                 MemberSaid(member.id, None),
             )
             self.timers += cancelled(self.group.id, member.id)
+        # All at once: each copy of the group takes time for every member.
+        self.add(*changes)
         self.drop_regexes(*(member.regex for member in members))
 
     def exchange(self, old: ConsumerMember, member_id: str) -> ConsumerMember:

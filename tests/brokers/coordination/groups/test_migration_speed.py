@@ -6,10 +6,11 @@ from time import process_time
 
 import pytest
 
-from brokers.coordination.groups import modern_operations
+from brokers.coordination.groups import classic_operations, modern_operations
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.shard import Outcome
 from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from brokers.protocol.messages.leave_group import MemberIdentity
 from tests.builders import mixed_groups as mixed
 from tests.builders.mixed_groups import GROUP, cluster, desk_of
 from tests.fakes.group_desk import GroupDesk
@@ -18,6 +19,7 @@ MEMBERS = 1_000
 PARTITIONS = 3_000
 # Of CPU on the machine that the figures were made for; the test grants twice as much.
 ONE_STEP_MS = 50
+PUT_OUT_MS = 35
 ROOM = 2
 TRIES = 3
 ONE_BATCH_BYTES = 1_048_588
@@ -47,13 +49,18 @@ def beaten(desk: GroupDesk, epoch: int) -> tuple[Outcome[GroupShard], float]:
     return found, min(spent_ms)
 
 
-def test_a_thousand_members_change_their_protocol_without_a_pause(
-    report: Callable[[str], None],
-) -> None:
+def stable_desk() -> GroupDesk:
     desk = desk_of(cluster(orders=PARTITIONS))
     each = PARTITIONS // MEMBERS
     shares = {f"m{n}": {"orders": list(range(n * each, (n + 1) * each))} for n in range(MEMBERS)}
     mixed.settle(desk, shares)
+    return desk
+
+
+def test_a_thousand_members_change_their_protocol_without_a_pause(
+    report: Callable[[str], None],
+) -> None:
+    desk = stable_desk()
 
     outcome, upgrade_ms = beaten(desk, 0)
     gc.collect()
@@ -71,3 +78,23 @@ def test_a_thousand_members_change_their_protocol_without_a_pause(
     assert len(mixed.classic_group(desk).members) == MEMBERS
     assert size < ONE_BATCH_BYTES
     assert max(upgrade_ms, applied_ms, downgrade_ms) <= ONE_STEP_MS * ROOM
+
+
+def test_a_thousand_members_are_put_out_together_without_a_pause(
+    report: Callable[[str], None],
+) -> None:
+    desk = stable_desk()
+    outcome, _ms = beaten(desk, 0)
+    desk.take(outcome)
+    group = mixed.modern_group(desk)
+    leaving = [MemberIdentity(member_id=known) for known in group.members if known != "new"]
+    operation = classic_operations.leave(GROUP, leaving)
+
+    before = process_time()
+    left = operation.run(desk.shard, desk.clock.now_ms(), 1)
+    spent_ms = (process_time() - before) * 1_000
+
+    report(f"{len(leaving)} members of a consumer group are put out together: {spent_ms:.1f} ms")
+    assert left is not None
+    assert len(left.records) > 3 * MEMBERS
+    assert spent_ms <= PUT_OUT_MS * ROOM
