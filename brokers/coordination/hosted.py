@@ -42,6 +42,7 @@ from brokers.coordination.timers import Timers
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.replication.partition import Partition
+from brokers.replication.slices import Slices
 
 # After a timer's operation was refused: what it is about is still due.
 RETRY_TIMER_MS: Final = 500
@@ -83,6 +84,7 @@ class Hosted(Generic[S]):
         # What nobody waits for: timers that have fired, and what chores find, step by step.
         self._fired: deque[Pending[S]] = deque()
         self._later: deque[Iterator[Operation[S] | None]] = deque()
+        self._is_started = False
         self._is_late = False
         self.has_turn_coming = False
         self._is_gone = False
@@ -101,15 +103,19 @@ class Hosted(Generic[S]):
         self._later.append(iter(operations))
         self._house.turns.come(self)
 
-    def start(self) -> None:
-        """The shard is loaded: sets its timers."""
-        outcome = self._shard.loaded(self._house.clock.now_ms())
-        assert not outcome.records, "what was loaded needs no records"
-        if not self._apply(outcome):
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                f"{self.partition.topic}-{self.index} was read and cannot be used",
-            )
+    async def start(self, slices: Slices) -> None:
+        """The shard is loaded: sets its timers. One that fires meanwhile waits for the end."""
+        for outcome in self._shard.loaded(self._house.clock.now_ms()):
+            assert not outcome.records, "what was loaded needs no records"
+            if not self._apply(outcome):
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    f"{self.partition.topic}-{self.index} was read and cannot be used",
+                )
+            await slices.breathe()
+        self._is_started = True
+        if self._has_more:
+            self._house.turns.come(self)
 
     @property
     def _on_way(self) -> int:
@@ -348,7 +354,7 @@ class Hosted(Generic[S]):
 
     def take_turn(self) -> bool:
         """For the turns: who waited for a subject, then the next round, then what nobody asked."""
-        if self._is_gone:
+        if self._is_gone or not self._is_started:
             return False
         if self._claims.has_freed:
             pending = self._claims.pop()

@@ -261,8 +261,8 @@ class Runtime(Generic[S]):
         try:
             async with self._loads:
                 loaded = await self._replay(hosted)
-            # Nothing is noted before this, so that a load that fails is never taken for a shard.
-            hosted.start()
+                # Nothing is noted before this: a load that fails is never taken for a shard.
+                await hosted.start(Slices(self._clock))
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - also a bug must leave a shard that is tried again

@@ -154,8 +154,8 @@ class Shard(Protocol[S]):
     def apply(self, soft: Soft) -> None:
         """Takes in a change that no record holds."""
 
-    def loaded(self, now_ms: int) -> Outcome[S]:
-        """All records are in: timers to set, and nothing else."""
+    def loaded(self, now_ms: int) -> Iterable[Outcome[S]]:
+        """All records are in: timers to set, and nothing else, in small steps."""
 
     def timer_fired(self, key: TimerKey) -> Operation[S]:
         """What to do now; it looks again whether the time is over."""

@@ -128,6 +128,10 @@ class GroupDesk:
             shard.replay(Record(record.key, record.value), self.clock.now_ms())
         return shard
 
+    def started(self) -> list[Outcome[GroupShard]]:
+        """What the shard asks for once it is loaded."""
+        return list(self.shard.loaded(self.clock.now_ms()))
+
     def check(self) -> None:
         """A shard that loads has what the live one would leave behind; rebalances are lost."""
         loaded = self.loaded()

@@ -59,6 +59,7 @@ class ToyShard:
         self.images: list[tuple[int, int]] = []
         self.is_broken = False  # replay fails, as a bug would make it
         self.on_chore: Callable[[], None] = lambda: None  # told of each that is found
+        self.on_settled: Callable[[], None] = lambda: None  # told of each sum that was loaded
 
     def replay(self, record: Record, timestamp: int) -> None:
         kind, subject = record.key[:1], record.key[1:].decode()
@@ -83,9 +84,10 @@ class ToyShard:
         else:
             self.waiting.setdefault(soft.subject, []).append(soft.ticket)
 
-    def loaded(self, now_ms: int) -> ToyOutcome:
-        timers = (SetTimer(TimerKey("session", name), SESSION_MS) for name in self.sums)
-        return Outcome(timers=tuple(timers))
+    def loaded(self, now_ms: int) -> Iterable[ToyOutcome]:
+        for name in self.sums:
+            self.on_settled()
+            yield Outcome(timers=(SetTimer(TimerKey("session", name), SESSION_MS),))
 
     def timer_fired(self, key: TimerKey) -> ToyOperation:
         return put(key.subject, -1)

@@ -139,18 +139,15 @@ class GroupShard:
                 group = replace(group, is_metadata_stale=True)
             self._groups[soft.group_id] = group
 
-    def loaded(self, now_ms: int) -> Outcome["GroupShard"]:
+    def loaded(self, now_ms: int) -> Iterator[Outcome["GroupShard"]]:
+        """One group is one step, since to settle what was read of one takes time, too."""
         self.facts.count(self._tally)
-        soft: list[Soft] = []
-        timers: list[Timer] = []
-        for group in self.groups():
+        for group_id in tuple(dict.fromkeys((*self._groups, *self._drafts))):
+            group = self.group(group_id)
             if isinstance(group, ConsumerGroup):
-                timers += _modern_timers(group, self.settings)
-                continue
-            outcome = classic_expiry.loaded(group, settings=self.settings, now_ms=now_ms)
-            soft += outcome.soft
-            timers += outcome.timers
-        return Outcome(soft=tuple(soft), timers=tuple(timers))
+                yield Outcome(timers=tuple(_modern_timers(group, self.settings)))
+            elif group is not None:
+                yield classic_expiry.loaded(group, settings=self.settings, now_ms=now_ms)
 
     def timer_fired(self, key: TimerKey) -> Operation["GroupShard"]:
         return Operation(

@@ -4,6 +4,7 @@ import asyncio
 import errno
 from pathlib import Path
 
+from brokers.clock import ManualClock
 from brokers.coordination.runtime import ShardState
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.builder import BatchBuilder
@@ -220,6 +221,23 @@ def test_others_go_on_while_a_large_log_is_read(tmp_path: Path) -> None:
                 await asyncio.sleep(0)
             assert turns >= 5
             assert tool.sums() == {"a": 10_000}
+
+    asyncio.run(run())
+
+
+def test_others_go_on_while_the_timers_of_a_large_shard_are_set(tmp_path: Path) -> None:
+    async def run() -> None:
+        clock = ManualClock()
+        await fill(tmp_path, written(*((b"=%d" % number, b"1") for number in range(40))))
+        async with desk(tmp_path, clock=clock, is_loaded=False) as tool:
+            tool.shards[0].on_settled = lambda: clock.advance(1)
+            most = 0
+            while tool.runtime.states()[0] is not ShardState.ACTIVE:
+                before = clock.now_ms()
+                await asyncio.sleep(0)
+                most = max(most, clock.now_ms() - before)
+            assert clock.now_ms() >= 40
+            assert 0 < most <= 2
 
     asyncio.run(run())
 

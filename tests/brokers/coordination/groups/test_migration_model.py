@@ -131,9 +131,9 @@ class Mixed(RuleBasedStateMachine):
             self.desk.answers[reply.ticket] = reply.answer
         self.desk.shard = self.desk.loaded()
         self.desk.timers.clear()
-        outcome = self.desk.shard.loaded(self.desk.clock.now_ms())
-        assert all(isinstance(timer, SetTimer) for timer in outcome.timers)
-        self.desk.take(outcome)
+        for outcome in self.desk.started():
+            assert all(isinstance(timer, SetTimer) for timer in outcome.timers)
+            self.desk.take(outcome)
 
     @invariant()
     def nobody_reads_what_another_reads(self) -> None:

@@ -303,7 +303,7 @@ def test_after_a_load_classic_members_go_on_with_their_sessions() -> None:
     assert mixed.member_of(desk, member_id).state is MemberState.UNREVOKED_PARTITIONS
 
     desk.shard = desk.loaded()
-    timers = desk.shard.loaded(desk.clock.now_ms()).timers
+    timers = [timer for outcome in desk.started() for timer in outcome.timers]
 
     assert {(timer.key.kind, timer.key.part) for timer in timers} == {
         (SESSION, member_id),

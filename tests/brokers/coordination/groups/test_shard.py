@@ -132,12 +132,12 @@ def test_a_classic_group_comes_back_from_its_record(desk: GroupDesk) -> None:
     assert commit(desk, ("orders", 0), ("orders", 1), member_id=member_id, generation=1) is DONE
 
     desk.check()
-    loaded = desk.loaded()
+    loaded = desk.shard = desk.loaded()
     group = loaded.group(GROUP)
     assert isinstance(group, ClassicGroup)
     assert (group.state, group.generation) == (ClassicState.STABLE, 1)
     assert set(loaded.offsets.of(GROUP)) == {("orders", 0), ("orders", 1)}
-    timers = loaded.loaded(desk.clock.now_ms()).timers
+    timers = [timer for outcome in desk.started() for timer in outcome.timers]
     assert [timer.key.part for timer in timers] == [member_id], "its session begins anew"
 
 
@@ -148,8 +148,8 @@ def test_a_consumer_group_comes_back_from_its_records(desk: GroupDesk) -> None:
     beat(desk, "m1", first.member_epoch)
 
     desk.check()
-    loaded = desk.loaded()
-    timers = loaded.loaded(desk.clock.now_ms()).timers
+    desk.shard = desk.loaded()
+    timers = [timer for outcome in desk.started() for timer in outcome.timers]
     kinds = {(timer.key.kind, timer.key.part) for timer in timers}
     assert kinds >= {("session", "m1"), ("session", "m2"), ("rebalance", "m1")}
 
