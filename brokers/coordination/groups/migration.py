@@ -59,6 +59,7 @@ from brokers.coordination.groups.target import metadata_hash
 from brokers.coordination.groups.values import TopicPartitions, Who
 from brokers.coordination.shard import Answer, CancelTimer, Outcome, Reply, SetTimer, TimerKey
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.messages.join_group import JoinGroupResponse
 
 
 def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[Any]]:
@@ -231,6 +232,9 @@ def downgraded(
     """Ends a step by which all who are `left` speak the classic protocol."""
     before = step.group
     classic = _as_classic(before, left, place.image, now_ms)
+    if isinstance(response, JoinGroupResponse):
+        # The protocol by which its member has to sync: the group's, no longer the member's own.
+        response.protocol_name = classic.protocol
     step.note(*_tombstones(before))
     draft = Draft(classic, settings=place.settings, now_ms=now_ms)
     draft.save()

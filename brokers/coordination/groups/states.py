@@ -155,7 +155,11 @@ def _calls() -> _Rows:
     yield from _refused(Event.UNKNOWN, tuple(ClassicState), error.UNKNOWN_MEMBER_ID)
     yield from _refused(Event.FENCED, _ACTIVE, error.FENCED_INSTANCE_ID)
     yield from _refused(Event.GENERATION, _ACTIVE, error.ILLEGAL_GENERATION)
-    yield from _refused(Event.SYNC_MISFIT, _ACTIVE, error.INCONSISTENT_GROUP_PROTOCOL)
+    # A member that joined while the group spoke the consumer protocol was told the protocol that it
+    # likes best itself; it is no fault of its own, and all join again anyway.
+    yield from _refused(Event.SYNC_MISFIT, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
+    misfit = error.INCONSISTENT_GROUP_PROTOCOL
+    yield from _refused(Event.SYNC_MISFIT, (_COMPLETING, _STABLE), misfit)
     yield from _refused(Event.SYNC_FOLLOWER, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
     yield from _refused(Event.SYNC_LEADER, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
     yield _stays(_COMPLETING, Event.SYNC_FOLLOWER, Then.PARK, "waits for the leader")

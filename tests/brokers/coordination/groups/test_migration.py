@@ -477,6 +477,39 @@ def test_a_static_member_that_waits_for_partitions_makes_the_group_rebalance() -
     assert mixed.classic_group(desk).state is ClassicState.PREPARING
 
 
+def with_other_tastes() -> tuple[GroupDesk, str, dict[str, bytes]]:
+    """Three classic members beside a static one; what all of them but one like best is range."""
+    desk = desk_of(cluster(orders=6))
+    ways = {name: subscription(["orders"]) for name in ("range", "sticky")}
+    mixed.enter(desk, "old", instance_id="i")
+    ids = [mixed.join(desk, version=3, protocols=ways).member_id for _ in range(3)]
+    for known in ids[1:]:
+        mixed.join(desk, known, protocols=ways)
+    return desk, ids[0], dict(reversed(ways.items()))
+
+
+def test_who_makes_the_group_classic_syncs_by_the_protocol_that_the_group_has_then() -> None:
+    desk, _other, ways = with_other_tastes()
+
+    answer = mixed.join(desk, instance_id="i", protocols=ways)
+
+    assert answer.protocol_name == mixed.classic_group(desk).protocol == "range"
+    desk.check()
+
+
+def test_who_was_told_another_protocol_before_a_downgrade_joins_again() -> None:
+    desk, member_id, ways = with_other_tastes()
+    joined = mixed.join(desk, member_id, protocols=ways)
+    assert joined.protocol_name == "sticky"
+
+    mixed.beat(desk, "old", -1, instance_id="i")
+
+    group = mixed.classic_group(desk)
+    assert (group.protocol, group.generation) == ("range", joined.generation_id)
+    given = mixed.sync(desk, member_id, joined.generation_id, protocol_name="sticky")
+    assert mixed.code(given) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
 def test_expressions_go_with_the_group() -> None:
     desk = desk_of(cluster(orders=4))
     ids = mixed.settle(desk, HALVES)
