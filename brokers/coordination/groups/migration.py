@@ -7,7 +7,7 @@ request.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from brokers.cluster.image import ClusterImage
 from brokers.coordination.groups.classic import (
@@ -61,16 +61,20 @@ from brokers.coordination.shard import Answer, CancelTimer, Outcome, Reply, SetT
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.join_group import JoinGroupResponse
 
+# The hash of a group whose members have not got all that there is: any topic makes it another one.
+_NO_TOPICS: Final = 0
+
 
 def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[Any]]:
     """The group of the consumer protocol that takes the place of a classic one with members.
 
     KafkaError where it cannot. Members go on with their generation as their epoch; the next join
-    bumps the group's, by which they learn that they have to join again.
+    bumps the group's, by which they learn that they have to join again. One that takes the place of
+    a static member does so only where there is something left to assign.
     """
     subscriptions = _checked(group, place.settings)
     epoch = max(group.generation, FIRST_EPOCH)
-    held = _held_by(group, subscriptions)
+    held, taken = _held_by(group, subscriptions)
     members = [
         _as_modern(
             member, subscriptions[member.member_id], epoch, _given(names, epoch, place.image)
@@ -82,11 +86,12 @@ def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[
     step = Step(ConsumerGroup(id=group.group_id), place)
     step.seat(zip(members, targets, strict=True))
     step.note(*map(said_by, members))
-    step.add(GroupEpoch(epoch, metadata_hash(names, place.image)))
+    is_whole = group.state is ClassicState.STABLE and _is_all_read(taken, names, place.image)
+    step.add(GroupEpoch(epoch, metadata_hash(names, place.image) if is_whole else _NO_TOPICS))
     step.note(*map(MemberTarget, group.members, targets))
     step.add(TargetEpoch(epoch))
     step.note(*map(stand_of, members))
-    return step.group, Outcome(
+    return replace(step.group, is_metadata_stale=not is_whole), Outcome(
         records=(tombstone(GroupKey(group.group_id)), *step.records),
         timers=(
             *map(CancelTimer, timers_of(group)),
@@ -132,8 +137,10 @@ def _kept(group: ClassicGroup, obstacle: Obstacle) -> KafkaError:
 
 def _held_by(
     group: ClassicGroup, subscriptions: Mapping[str, Subscription]
-) -> list[dict[str, set[int]]]:
-    """What each member may be reading, each partition at most once, in the order of the members.
+) -> tuple[list[dict[str, set[int]]], dict[str, set[int]]]:
+    """What each member may be reading, in the order of the members, and what all of them together.
+
+    Each partition is somebody's once at most.
 
     The assignment says it. A rebalance that was broken off has cleared assignments while members
     of cooperative assignors go on reading: then their word counts, the latest one first.
@@ -155,7 +162,7 @@ def _held_by(
     if group.state is not ClassicState.STABLE:
         for member_id in sorted(claims, key=lambda known: -subscriptions[known].generation):
             _hold(held[member_id], subscriptions[member_id].owned, taken)
-    return list(held.values())
+    return list(held.values()), taken
 
 
 def _hold(held: dict[str, set[int]], wanted: NamedPartitions, taken: dict[str, set[int]]) -> None:
@@ -164,6 +171,15 @@ def _hold(held: dict[str, set[int]], wanted: NamedPartitions, taken: dict[str, s
         if free := numbers - others:
             held[topic] = set(free)
             others |= free
+
+
+def _is_all_read(taken: Mapping[str, set[int]], names: Iterable[str], image: ClusterImage) -> bool:
+    """Tell whether somebody has each partition of these topics."""
+    return all(
+        taken.get(name, set()).issuperset(range(len(image.topics[name].partitions)))
+        for name in names
+        if name in image.topics
+    )
 
 
 def _given(held: Mapping[str, Iterable[int]], epoch: int, image: ClusterImage) -> Given:

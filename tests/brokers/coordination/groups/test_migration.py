@@ -200,6 +200,32 @@ def test_a_static_classic_member_comes_back_with_the_consumer_protocol() -> None
     desk.check()
 
 
+def test_a_static_member_that_ends_a_rebalance_by_its_protocol_has_all_assigned_anew() -> None:
+    desk = desk_of(cluster(orders=4))
+    for instance_id in ("i", "j"):
+        assert mixed.join(desk, instance_id=instance_id) is PARKED
+    other = mixed.classic_group(desk).static_ids["j"]
+
+    answer = mixed.enter(desk, "new", instance_id="i")
+    joined = mixed.join(desk, other, instance_id="j")
+    given = mixed.assigned(mixed.sync(desk, other, joined.generation_id, instance_id="j"))
+
+    shares = [len(t.partitions) for t in answer.assignment.topic_partitions]
+    assert (shares, len(given["orders"])) == ([2], 2)
+    assert mixed.modern_group(desk).epoch == 2
+    desk.check()
+
+
+def test_partitions_that_came_before_an_upgrade_are_assigned_by_it() -> None:
+    desk = desk_of(cluster(orders=4))
+    mixed.settle(desk, {"a": {"orders": [0, 1, 2]}}, instances={"a": "i"})
+
+    answer = mixed.enter(desk, "new", instance_id="i")
+
+    assert [sorted(t.partitions) for t in answer.assignment.topic_partitions] == [[0, 1, 2, 3]]
+    desk.check()
+
+
 @pytest.mark.parametrize("obstacle", list(Obstacle))
 def test_what_stands_in_the_way_of_an_upgrade_is_said_and_changes_nothing(
     obstacle: Obstacle,
