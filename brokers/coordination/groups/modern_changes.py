@@ -214,6 +214,11 @@ class Draft:
         )
         return self._group
 
+    def look_at_topics(self) -> ConsumerGroup:
+        """The group, which is up to date with its topics now."""
+        self._group = replace(self._group, is_metadata_stale=False)
+        return self.group()
+
     def take_all(self, changes: Iterable[Change]) -> ConsumerGroup:
         for change in changes:
             self.take(change)

@@ -144,7 +144,7 @@ class Step:
             if group.has_old_metadata:
                 self.add(OldMetadata(is_there=False))
         if group.is_metadata_stale:
-            self.group = replace(self.group, is_metadata_stale=False)
+            self.group = self._draft.look_at_topics()
 
     def outcome(self, before: ConsumerGroup | None, response: Answer | None) -> Outcome[Any]:
         image = self._place.image

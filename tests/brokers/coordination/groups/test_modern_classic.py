@@ -276,6 +276,9 @@ def test_classic_members_among_themselves_learn_of_new_partitions() -> None:
     joined = mixed.join(desk, member_id)
     given = mixed.sync(desk, member_id, joined.generation_id)
     assert mixed.assigned(given) == {"orders": [0, 1, 2]}
+    # Once is enough: an eager member gives up all for each join.
+    told = mixed.heartbeat(desk, member_id, joined.generation_id)
+    assert told is ErrorCode.NONE
 
 
 def test_commits_of_classic_members_are_checked_by_their_generation() -> None:
