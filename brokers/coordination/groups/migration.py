@@ -116,9 +116,9 @@ def _checked(group: ClassicGroup, settings: GroupSettings) -> Mapping[str, Subsc
     # Members mostly say the same.
     read: dict[bytes, Subscription | None] = {}
     for member_id, member in group.members.items():
-        # Before the first generation no protocol is chosen; all that a member lists say the same.
-        is_chosen = group.protocol is not None
-        metadata = member.metadata(group.protocol) if is_chosen else member.ways[0].metadata
+        # Before the first generation no protocol is chosen, and who came since the last one may not
+        # list the one that was; all that a member lists say the same.
+        metadata = member.metadata(group.protocol) or member.ways[0].metadata
         if metadata not in read:
             read[metadata] = decode_subscription(metadata)
         subscription = read[metadata]

@@ -153,6 +153,24 @@ def test_a_group_in_its_first_rebalance_has_members_without_partitions() -> None
     desk.check()
 
 
+def test_a_member_that_does_not_list_the_last_protocol_is_no_obstacle() -> None:
+    desk = desk_of(cluster(orders=4))
+    both = {name: subscription(["orders"]) for name in ("range", "sticky")}
+    assert mixed.join(desk, instance_id="i", protocols=both) is PARKED
+    desk.pass_time(0)
+    first = mixed.classic_group(desk)
+    assert first.leader is not None
+    mixed.sync(desk, first.leader, first.generation, instance_id="i")
+    late = {"sticky": subscription(["orders"])}
+    assert mixed.join(desk, instance_id="j", protocols=late) is PARKED
+    assert mixed.classic_group(desk).protocol == "range"
+
+    mixed.enter(desk, "new")
+
+    assert len(mixed.modern_group(desk).members) == 3
+    desk.check()
+
+
 def test_a_broken_off_rebalance_counts_what_members_say_they_have() -> None:
     desk = desk_of(cluster(orders=4))
     keeps = {"range": subscription(["orders"], {"orders": [0, 1]}, generation=1)}
