@@ -61,6 +61,10 @@ from brokers.coordination.shard import Answer, CancelTimer, Outcome, Reply, SetT
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.join_group import JoinGroupResponse
 
+# Of what makes a group a classic one: a little less than one batch holds by default. A member that
+# goes could not, were its group's change refused for its size.
+_MOST_BYTES: Final = 1_000_000
+_RECORD_BYTES: Final = 40  # of a record beside its key and value, at most
 # The hash of a group whose members have not got all that there is: any topic makes it another one.
 _NO_TOPICS: Final = 0
 
@@ -244,14 +248,17 @@ def downgraded(
     response: Answer | None,
     *,
     rebalances: bool,
-) -> Outcome[Any]:
-    """Ends a step by which all who are `left` speak the classic protocol."""
+) -> Outcome[Any] | None:
+    """What a step ends with by which all who are `left` speak the classic protocol.
+
+    None where that is more than one batch holds: the group stays as it is, and its step goes on.
+    """
     before = step.group
     classic = _as_classic(before, left, place.image, now_ms)
     if isinstance(response, JoinGroupResponse):
         # The protocol by which its member has to sync: the group's, no longer the member's own.
         response.protocol_name = classic.protocol
-    step.note(*_tombstones(before))
+    gone = [place.write(before.id, change) for change in _tombstones(before)]
     draft = Draft(classic, settings=place.settings, now_ms=now_ms)
     draft.save()
     for member_id in classic.members:
@@ -259,12 +266,12 @@ def downgraded(
     if rebalances:
         draft.prepare()
     outcome = draft.outcome(response)
-    gone = (timer for member_id in before.members for timer in cancelled(before.id, member_id))
-    return replace(
-        outcome,
-        records=(*step.records, *outcome.records),
-        timers=(*step.timers, *gone, *outcome.timers),
-    )
+    records = (*step.records, *gone, *outcome.records)
+    size = sum(_RECORD_BYTES + len(record.key) + len(record.value or b"") for record in records)
+    if size > _MOST_BYTES:
+        return None
+    over = (timer for member_id in before.members for timer in cancelled(before.id, member_id))
+    return replace(outcome, records=records, timers=(*step.timers, *over, *outcome.timers))
 
 
 def _tombstones(group: ConsumerGroup) -> Iterator[Change]:

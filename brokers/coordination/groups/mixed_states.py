@@ -112,6 +112,7 @@ BACK: Final = """\
 It becomes a classic group when its last member of the consumer protocol goes.
 It may leave, be put out, or be replaced by a classic one under its instance id.
 At least one member has to stay, and no more than `group.max.size`.
+What is to be written has to fit into one batch, too; otherwise the group keeps its protocol.
 The generation is the group's epoch, the assignment what each member has, and the group rebalances.
 It does not where a static member was replaced, nobody had anything to give up or to get, and the
 subscription is the same.

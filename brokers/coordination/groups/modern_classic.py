@@ -87,7 +87,9 @@ def join(group: ConsumerGroup, joining: Joining, place: Place, now_ms: int) -> O
     former = group.instances.get(request.group_instance_id or "")
     is_last = former is not None and group.members[former].classic is None
     if is_last and may_downgrade(tuple(step.group.members.values()), place.settings):
-        return _came_back(step, told, owned, place, now_ms, has_changed=has_changed)
+        moved = _came_back(step, told, owned, place, now_ms, has_changed=has_changed)
+        if moved is not None:
+            return moved
     assign_if_due(step, place, now_ms)
     reconciled = reconcile_member(step, step.group.members[told.id], owned, place)
     step.timers += (
@@ -317,8 +319,8 @@ def _came_back(
     now_ms: int,
     *,
     has_changed: bool,
-) -> Outcome[Any]:
-    """Makes the group a classic one, for which its last member has come back."""
+) -> Outcome[Any] | None:
+    """Makes the group a classic one, for which its last member has come back, if one batch can."""
     member = step.group.members[told.id]
     if not has_changed:
         member = reconcile_member(step, member, owned, place)

@@ -65,7 +65,9 @@ def fence(
         gone = {member.id for member in members}
         left = [member for member in group.members.values() if member.id not in gone]
         if may_downgrade(left, place.settings):
-            return downgraded(step, left, place, now_ms, response, rebalances=True)
+            moved = downgraded(step, left, place, now_ms, response, rebalances=True)
+            if moved is not None:
+                return moved
     step.remove(*members)
     step.bump(is_needed=True)
     return step.outcome(group, response)

@@ -453,6 +453,27 @@ def test_a_group_that_may_not_be_classic_stays_as_it_is(settings: dict[str, Any]
     desk.check()
 
 
+def test_the_last_member_goes_also_where_the_change_fits_into_no_batch() -> None:
+    desk = desk_of(cluster(orders=4))
+    mixed.enter(desk, "old", instance_id="i")
+    # What stands behind the known fields is left alone.
+    large = {"range": subscription(["orders"]) + bytes(400_000)}
+    ids = [mixed.join(desk, version=3, protocols=large).member_id for _ in range(3)]
+
+    back = mixed.join(desk, instance_id="i", protocols=large)
+    assert mixed.code(back) is ErrorCode.NONE
+    mixed.enter(desk, "other")
+    before = len(desk.records)
+    left = mixed.beat(desk, "other", -1)
+
+    assert mixed.code(left) is ErrorCode.NONE
+    assert set(mixed.modern_group(desk).members) == {*ids, back.member_id}
+    assert sum(len(record.value or b"") for record in desk.records[before:]) < 1_000_000
+    told = mixed.heartbeat(desk, ids[0], mixed.member_of(desk, ids[0]).epoch)
+    assert told is ErrorCode.REBALANCE_IN_PROGRESS, "what it had is for the others"
+    desk.check()
+
+
 def test_a_group_that_nobody_is_left_in_stays_as_it_is() -> None:
     desk = desk_of(cluster(orders=4))
     mixed.enter(desk, "new")
