@@ -153,24 +153,6 @@ def test_a_group_in_its_first_rebalance_has_members_without_partitions() -> None
     desk.check()
 
 
-def test_a_member_that_does_not_list_the_last_protocol_is_no_obstacle() -> None:
-    desk = desk_of(cluster(orders=4))
-    both = {name: subscription(["orders"]) for name in ("range", "sticky")}
-    assert mixed.join(desk, instance_id="i", protocols=both) is PARKED
-    desk.pass_time(0)
-    first = mixed.classic_group(desk)
-    assert first.leader is not None
-    mixed.sync(desk, first.leader, first.generation, instance_id="i")
-    late = {"sticky": subscription(["orders"])}
-    assert mixed.join(desk, instance_id="j", protocols=late) is PARKED
-    assert mixed.classic_group(desk).protocol == "range"
-
-    mixed.enter(desk, "new")
-
-    assert len(mixed.modern_group(desk).members) == 3
-    desk.check()
-
-
 def test_a_broken_off_rebalance_counts_what_members_say_they_have() -> None:
     desk = desk_of(cluster(orders=4))
     keeps = {"range": subscription(["orders"], {"orders": [0, 1]}, generation=1)}
@@ -215,32 +197,6 @@ def test_a_static_classic_member_comes_back_with_the_consumer_protocol() -> None
     assert group.members["new"].classic is None
     assert [sorted(t.partitions) for t in answer.assignment.topic_partitions] == [[0, 1, 2, 3]]
     assert ids["a"] not in {key.part for key in desk.timers}
-    desk.check()
-
-
-def test_a_static_member_that_ends_a_rebalance_by_its_protocol_has_all_assigned_anew() -> None:
-    desk = desk_of(cluster(orders=4))
-    for instance_id in ("i", "j"):
-        assert mixed.join(desk, instance_id=instance_id) is PARKED
-    other = mixed.classic_group(desk).static_ids["j"]
-
-    answer = mixed.enter(desk, "new", instance_id="i")
-    joined = mixed.join(desk, other, instance_id="j")
-    given = mixed.assigned(mixed.sync(desk, other, joined.generation_id, instance_id="j"))
-
-    shares = [len(t.partitions) for t in answer.assignment.topic_partitions]
-    assert (shares, len(given["orders"])) == ([2], 2)
-    assert mixed.modern_group(desk).epoch == 2
-    desk.check()
-
-
-def test_partitions_that_came_before_an_upgrade_are_assigned_by_it() -> None:
-    desk = desk_of(cluster(orders=4))
-    mixed.settle(desk, {"a": {"orders": [0, 1, 2]}}, instances={"a": "i"})
-
-    answer = mixed.enter(desk, "new", instance_id="i")
-
-    assert [sorted(t.partitions) for t in answer.assignment.topic_partitions] == [[0, 1, 2, 3]]
     desk.check()
 
 
@@ -453,27 +409,6 @@ def test_a_group_that_may_not_be_classic_stays_as_it_is(settings: dict[str, Any]
     desk.check()
 
 
-def test_the_last_member_goes_also_where_the_change_fits_into_no_batch() -> None:
-    desk = desk_of(cluster(orders=4))
-    mixed.enter(desk, "old", instance_id="i")
-    # What stands behind the known fields is left alone.
-    large = {"range": subscription(["orders"]) + bytes(400_000)}
-    ids = [mixed.join(desk, version=3, protocols=large).member_id for _ in range(3)]
-
-    back = mixed.join(desk, instance_id="i", protocols=large)
-    assert mixed.code(back) is ErrorCode.NONE
-    mixed.enter(desk, "other")
-    before = len(desk.records)
-    left = mixed.beat(desk, "other", -1)
-
-    assert mixed.code(left) is ErrorCode.NONE
-    assert set(mixed.modern_group(desk).members) == {*ids, back.member_id}
-    assert sum(len(record.value or b"") for record in desk.records[before:]) < 1_000_000
-    told = mixed.heartbeat(desk, ids[0], mixed.member_of(desk, ids[0]).epoch)
-    assert told is ErrorCode.REBALANCE_IN_PROGRESS, "what it had is for the others"
-    desk.check()
-
-
 def test_a_group_that_nobody_is_left_in_stays_as_it_is() -> None:
     desk = desk_of(cluster(orders=4))
     mixed.enter(desk, "new")
@@ -540,39 +475,6 @@ def test_a_static_member_that_waits_for_partitions_makes_the_group_rebalance() -
     # Its target is what another one reads still: nobody may have it before all have joined.
     assert mixed.code(answer) is ErrorCode.NONE
     assert mixed.classic_group(desk).state is ClassicState.PREPARING
-
-
-def with_other_tastes() -> tuple[GroupDesk, str, dict[str, bytes]]:
-    """Three classic members beside a static one; what all of them but one like best is range."""
-    desk = desk_of(cluster(orders=6))
-    ways = {name: subscription(["orders"]) for name in ("range", "sticky")}
-    mixed.enter(desk, "old", instance_id="i")
-    ids = [mixed.join(desk, version=3, protocols=ways).member_id for _ in range(3)]
-    for known in ids[1:]:
-        mixed.join(desk, known, protocols=ways)
-    return desk, ids[0], dict(reversed(ways.items()))
-
-
-def test_who_makes_the_group_classic_syncs_by_the_protocol_that_the_group_has_then() -> None:
-    desk, _other, ways = with_other_tastes()
-
-    answer = mixed.join(desk, instance_id="i", protocols=ways)
-
-    assert answer.protocol_name == mixed.classic_group(desk).protocol == "range"
-    desk.check()
-
-
-def test_who_was_told_another_protocol_before_a_downgrade_joins_again() -> None:
-    desk, member_id, ways = with_other_tastes()
-    joined = mixed.join(desk, member_id, protocols=ways)
-    assert joined.protocol_name == "sticky"
-
-    mixed.beat(desk, "old", -1, instance_id="i")
-
-    group = mixed.classic_group(desk)
-    assert (group.protocol, group.generation) == ("range", joined.generation_id)
-    given = mixed.sync(desk, member_id, joined.generation_id, protocol_name="sticky")
-    assert mixed.code(given) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_expressions_go_with_the_group() -> None:
