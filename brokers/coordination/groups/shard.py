@@ -169,7 +169,14 @@ class GroupShard:
     def image_changed(
         self, before: ClusterImage, after: ClusterImage
     ) -> Iterator[Operation["GroupShard"] | None]:
+        # At once, for clients commit on new topics from now on: whoever looked for offsets of
+        # topics that are not there would take theirs for such.
         self.image = after
+        return self._touched_by(before, after)
+
+    def _touched_by(
+        self, before: ClusterImage, after: ClusterImage
+    ) -> Iterator[Operation["GroupShard"] | None]:
         gone, touched, has_new = _topic_changes(before, after)
         if has_new:
             self._topics_version = after.version

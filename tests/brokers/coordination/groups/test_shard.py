@@ -333,6 +333,22 @@ def test_offsets_that_nobody_uses_expire_and_their_group_with_them(desk: GroupDe
     desk.check()
 
 
+def test_an_offset_on_a_new_topic_is_not_taken_for_one_on_a_topic_that_is_gone(
+    desk: GroupDesk,
+) -> None:
+    commit(desk, ("orders", 0))
+    (due,) = desk.shard.chores(desk.clock.now_ms())
+    before, desk.image = desk.image, cluster(orders=2, other=1, fresh=1)
+
+    # The cluster has changed; what that asks for in the shard still waits for its turn.
+    asked = desk.shard.image_changed(before, desk.image)
+    assert commit(desk, ("fresh", 0)) is DONE
+    desk.do(due)
+
+    assert set(desk.shard.offsets.of(GROUP)) == {("orders", 0), ("fresh", 0)}
+    assert not [operation for operation in asked if operation is not None]
+
+
 def test_what_members_read_does_not_expire(desk: GroupDesk) -> None:
     member_id = settle(desk)
     commit(desk, ("orders", 0), ("other", 0), member_id=member_id, generation=1)
