@@ -252,7 +252,7 @@ class Runtime(Generic[S]):
 
     def _tell_of_image(self, place: _Place[S], image: ClusterImage) -> None:
         before, place.image = place.image, image
-        place.hosted.later(self._shard(place).image_changed(before, image))
+        place.hosted.later(self._shard(place).image_changed(before, image, self._clock.now_ms()))
 
     # -- loading ---------------------------------------------------------------------------------
 

@@ -161,9 +161,9 @@ class Shard(Protocol[S]):
         """What to do now; it looks again whether the time is over."""
 
     def image_changed(
-        self, before: ClusterImage, after: ClusterImage
+        self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterable[Operation[S] | None]:
-        """What a change of the cluster asks for.
+        """What a change of the cluster asks for, which has come now.
 
         Found out in small steps, each of which yields an operation or None, while the shard is
         changed by those before it and by whoever asks for something.

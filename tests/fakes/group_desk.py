@@ -113,7 +113,7 @@ class GroupDesk:
     def change(self, image: ClusterImage) -> None:
         """The cluster changes."""
         before, self.image = self.image, image
-        for operation in self.shard.image_changed(before, image):
+        for operation in self.shard.image_changed(before, image, self.clock.now_ms()):
             if operation is not None:
                 self.do(operation)
 

@@ -92,7 +92,9 @@ class ToyShard:
     def timer_fired(self, key: TimerKey) -> ToyOperation:
         return put(key.subject, -1)
 
-    def image_changed(self, before: ClusterImage, after: ClusterImage) -> Iterable[ToyOperation]:
+    def image_changed(
+        self, before: ClusterImage, after: ClusterImage, now_ms: int
+    ) -> Iterable[ToyOperation]:
         self.images.append((before.version, after.version))
         self.image = after
         return [add("images", 1)]

@@ -52,12 +52,23 @@ def expire_offsets(group_id: str) -> "Operation[GroupShard]":
     return Operation(name="the expiry of offsets", subject=group_id, claim=Claim.EXCLUSIVE, run=run)
 
 
-def forget_places(group_id: str, places: Sequence[Place]) -> "Operation[GroupShard]":
-    """Deletes the offsets that a group had on topics that were deleted."""
+def forget_places(
+    group_id: str, places: Sequence[Place], deleted_ms: int
+) -> "Operation[GroupShard]":
+    """Deletes the offsets that a group had on topics that were deleted.
+
+    A topic of that name may be there again: what was committed since the deletion is on that one.
+    """
 
     def run(shard: "GroupShard", _now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
-        there = shard.offsets.of(group_id)
-        return Outcome(records=forgotten(group_id, [place for place in places if place in there]))
+        there, topics = shard.offsets.of(group_id), shard.image.topics
+        gone = [
+            place
+            for place in places
+            if (known := there.get(place)) is not None
+            and (place[0] not in topics or known.commit_ms <= deleted_ms)
+        ]
+        return Outcome(records=forgotten(group_id, gone))
 
     return Operation(
         name="the deletion of topics", subject=group_id, claim=Claim.EXCLUSIVE, run=run

@@ -167,15 +167,15 @@ class GroupShard:
         return classic_expiry.expire(group, key, settings=self.settings, now_ms=now_ms)
 
     def image_changed(
-        self, before: ClusterImage, after: ClusterImage
+        self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterator[Operation["GroupShard"] | None]:
         # At once, for clients commit on new topics from now on: whoever looked for offsets of
         # topics that are not there would take theirs for such.
         self.image = after
-        return self._touched_by(before, after)
+        return self._touched_by(before, after, now_ms)
 
     def _touched_by(
-        self, before: ClusterImage, after: ClusterImage
+        self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterator[Operation["GroupShard"] | None]:
         gone, touched, has_new = _topic_changes(before, after)
         if has_new:
@@ -184,7 +184,7 @@ class GroupShard:
             for group_id, places in self.offsets.on_topics(gone):
                 most = most_forgotten(group_id)
                 for start in range(0, len(places), most):
-                    yield forget_places(group_id, places[start : start + most])
+                    yield forget_places(group_id, places[start : start + most], now_ms)
                 if not places:
                     yield None
         if touched:

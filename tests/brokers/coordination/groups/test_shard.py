@@ -341,12 +341,28 @@ def test_an_offset_on_a_new_topic_is_not_taken_for_one_on_a_topic_that_is_gone(
     before, desk.image = desk.image, cluster(orders=2, other=1, fresh=1)
 
     # The cluster has changed; what that asks for in the shard still waits for its turn.
-    asked = desk.shard.image_changed(before, desk.image)
+    asked = desk.shard.image_changed(before, desk.image, desk.clock.now_ms())
     assert commit(desk, ("fresh", 0)) is DONE
     desk.do(due)
 
     assert set(desk.shard.offsets.of(GROUP)) == {("orders", 0), ("fresh", 0)}
     assert not [operation for operation in asked if operation is not None]
+
+
+def test_a_topic_that_comes_again_keeps_what_is_committed_since(desk: GroupDesk) -> None:
+    commit(desk, ("orders", 0), ("orders", 1), group="old")
+    before = desk.image
+    again = replace(before.topics["orders"], id=clusters.topic_id("another"))
+    desk.image = clusters.image([again, before.topics["other"]])
+    asked = desk.shard.image_changed(before, desk.image, desk.clock.now_ms())
+    desk.clock.advance(1)
+    commit(desk, ("orders", 1), group="old")
+
+    for operation in asked:
+        if operation is not None:
+            desk.do(operation)
+
+    assert set(desk.shard.offsets.of("old")) == {("orders", 1)}
 
 
 def test_what_members_read_does_not_expire(desk: GroupDesk) -> None:
