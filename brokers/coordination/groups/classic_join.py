@@ -114,7 +114,8 @@ def excess_of(request: JoinGroupRequest) -> ErrorCode | None:
     instance_id = request.group_instance_id or ""
     if len(instance_id.encode()) > MAX_ID_BYTES:
         return ErrorCode.INVALID_REQUEST
-    size = sum(len(protocol.metadata) for protocol in request.protocols)
+    # Names count as well: they are kept as long as the member is there.
+    size = sum(len(each.name.encode()) + len(each.metadata) for each in request.protocols)
     return ErrorCode.INVALID_REQUEST if size > MAX_MEMBER_METADATA_BYTES else None
 
 

@@ -359,6 +359,8 @@ def test_a_member_may_bring_so_many_protocols(desk: ClassicDesk) -> None:
 
     assert desk.error(desk.join(ways=ways)) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert desk.error(desk.join(ways=[("p", bytes(2**20 + 1))])) is ErrorCode.INVALID_REQUEST
+    names = [(f"{number}" * 30_000, b"") for number in range(36)]
+    assert desk.error(desk.join(ways=names)) is ErrorCode.INVALID_REQUEST
     assert desk.error(desk.join(instance="é" * 2_049)) is ErrorCode.INVALID_REQUEST
     assert desk.group is None
 
