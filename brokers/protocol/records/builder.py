@@ -99,7 +99,7 @@ class BatchBuilder:
 
     @classmethod
     def for_rest_of(cls, batch: Batch, delete_horizon: int | None = None) -> "BatchBuilder":
-        """For what compaction leaves of a batch, which keeps its offsets, producer and codec.
+        """For what compaction leaves of a batch: offsets, producer and, with records, codec.
 
         `delete_horizon` says when tombstones among it may go.
         """

@@ -268,6 +268,17 @@ def test_a_batch_that_lost_all_records_keeps_its_offsets_and_sequence(codec: Com
     assert (rest.size, rest.compression) == (HEADER_SIZE, Compression.NONE)
 
 
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_batch_that_lost_all_records_names_no_codec(codec: Compression) -> None:
+    whole = read_batch(memoryview(build(SAMPLES, compression=codec, is_transactional=True)))
+
+    rest = read_batch(memoryview(BatchBuilder.for_rest_of(whole).build_empty()))
+
+    rest.check_crc()
+    assert rest.compression is Compression.NONE
+    assert rest.is_transactional
+
+
 def test_a_builder_with_records_is_not_empty() -> None:
     builder = BatchBuilder()
     builder.append(b"key", None)
