@@ -33,6 +33,8 @@ MAX_FIELDS: Final = 1_000
 REQUEST_SECONDS: Final = 60.0
 # A page that its reader does not take in this time is given up.
 PAGE_SECONDS: Final = 60.0
+# What was sent last may take this long to be taken in once a connection is at its end.
+LINGER_SECONDS: Final = 5.0
 # Text is sent when so much of it is there.
 PIECE_BYTES: Final = 32_768
 _READ_BYTES: Final = 4_096
@@ -99,6 +101,9 @@ class InspectionPort:
             self._tasks.discard(task)
             self._strangers.pop(task, None)
             writer.close()
+            if writer.transport.get_write_buffer_size():
+                # A peer that never takes it in would keep the socket open for ever.
+                self._context.loop.call_later(LINGER_SECONDS, writer.transport.abort)
 
     def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
         """Whether there was somebody without the secret, who has to leave."""

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +218,37 @@ def test_nonsense_ends_its_own_connection(tmp_path: Path, nonsense: bytes) -> No
             assert (await got(running, "/health"))[0] == 200
 
     asyncio.run(story())
+
+
+def test_a_peer_that_never_reads_leaves_no_connection_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection_port, "PAGE_SECONDS", 0.2)
+    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", 0.2)
+    # More than sockets hold, before anybody is asked who he is.
+    asked = b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"x" * 2_000) * 10_000
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        async with running_broker(tmp_path) as running:
+            before = open_descriptors()
+            with socket.socket() as deaf:
+                deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                deaf.settimeout(0)
+                await loop.sock_connect(deaf, (HOST, running.ready.inspection_port))
+                with suppress(ConnectionError):
+                    async with asyncio.timeout(WAIT_SECONDS):
+                        await loop.sock_sendall(deaf, asked)
+
+                async with asyncio.timeout(WAIT_SECONDS):
+                    while open_descriptors() > before + 1:  # noqa: ASYNC110 - nobody tells
+                        await asyncio.sleep(0)
+
+    asyncio.run(story())
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 def test_more_watchers_than_there_is_room_for_are_turned_away(
