@@ -71,6 +71,8 @@ class Compactor:
         self._counts = counts
         self._backoff_seconds = max(backoff_seconds, LEAST_BACKOFF_SECONDS)
         self._failures: dict[Partition, int] = {}
+        # How often in a row a log was tried in vain, for whatever reason: others go first.
+        self._in_vain: dict[Partition, int] = {}
         # When the first tombstone may go that the last cleaning of a log has left.
         self._horizons: dict[Partition, int] = {}
 
@@ -86,11 +88,12 @@ class Compactor:
                 return
 
     async def clean_next(self) -> bool:
-        """Cleans the log that is dirtiest; False if none is due, or the one that was failed."""
+        """Cleans the log whose turn it is; False if none is due, or the one that was failed."""
         found = await self._next()
         if found is None:
             return False
         partition, cleaning = found
+        self._in_vain[partition] = self._in_vain.get(partition, 0) + 1
         try:
             result = await self._result(partition, cleaning)
             if result is None or not await self._exchange(partition, cleaning, result):
@@ -103,6 +106,7 @@ class Compactor:
             self._drop_leftovers(partition)
             return False
         self._failures.pop(partition, None)
+        self._in_vain.pop(partition, None)
         self._horizons.pop(partition, None)
         if result.next_horizon_ms is not None:
             self._horizons[partition] = result.next_horizon_ms
@@ -110,18 +114,19 @@ class Compactor:
         return True
 
     async def _next(self) -> tuple[Partition, Cleaning] | None:
-        """The dirtiest of the logs that are due."""
+        """The dirtiest of the logs that are due, and have not been tried in vain."""
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         found: tuple[Partition, Cleaning] | None = None
+        rank = (0, 0.0)
         partitions = list(self._replicas.partitions())
         self._forget_all_but(partitions)
         for partition in partitions:
             if self._failures.get(partition, 0) < MAX_FAILURES and _is_cleaned(partition):
                 cleaning = self._cleaning(partition, now_ms)
-                if cleaning is not None and (
-                    found is None or cleaning.dirty_ratio > found[1].dirty_ratio
-                ):
-                    found = partition, cleaning
+                if cleaning is not None:
+                    here = -self._in_vain.get(partition, 0), cleaning.dirty_ratio
+                    if found is None or here > rank:
+                        found, rank = (partition, cleaning), here
             await slices.breathe()
         return found
 
@@ -213,9 +218,10 @@ class Compactor:
         return is_ours and partition.log.holds(cleaning)
 
     def _forget_all_but(self, partitions: list[Partition]) -> None:
-        known = self._failures.keys() | self._horizons.keys()
+        known = self._failures.keys() | self._in_vain.keys() | self._horizons.keys()
         for partition in known.difference(partitions) if known else ():
             self._failures.pop(partition, None)
+            self._in_vain.pop(partition, None)
             self._horizons.pop(partition, None)
         self._count_uncleanable()
 

@@ -36,6 +36,7 @@ class Worker:
         self.gate = asyncio.Event()
         self.gate.set()
         self.failure: WorkerFailed | None = None
+        self.failures: dict[str, WorkerFailed] = {}  # by folder
         self.cancelled = 0
 
     async def run(self, job: bytes) -> bytes:
@@ -45,8 +46,8 @@ class Worker:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        if self.failure is not None:
-            raise self.failure
+        if failure := self.failures.get(Path(self.jobs[-1].folder).name, self.failure):
+            raise failure
         try:
             return encode_result(clean(LocalFiles(), self.jobs[-1]))
         except (OSError, StorageError) as error:
@@ -157,6 +158,35 @@ def test_a_log_waits_until_enough_of_it_is_dirty_and_the_dirtiest_is_first(tmp_p
             assert await made.compactor.clean_next()
 
             assert [Path(job.folder).name for job in made.worker.jobs[2:]] == ["u-0", "t-0"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "failed"])
+def test_a_log_that_cannot_be_cleaned_keeps_no_other_waiting(
+    tmp_path: Path, *, is_refused: bool
+) -> None:
+    async def run() -> None:
+        async with bench(tmp_path, {"t": COMPACT, "u": COMPACT}) as made:
+            await made.fill()
+            await made.fill(name="u")
+            # There is room enough for one of them.
+            first = WorkerFailed("no space left", is_refused=is_refused)
+            made.worker.failures["t-0"] = made.worker.failures["u-0"] = first
+            assert not await made.compactor.clean_next()
+            (job,) = made.worker.jobs
+            refused = Path(job.folder).name
+            other = "u" if refused == "t-0" else "t"
+            del made.worker.failures[f"{other}-0"]
+
+            assert await made.compactor.clean_next()
+
+            assert made.first_dirty(other) > 0
+            # Its turn comes again.
+            assert not await made.compactor.clean_next()
+            made.worker.failures.clear()
+            assert await made.compactor.clean_next()
+            assert made.first_dirty(refused[0]) > 0
 
     asyncio.run(run())
 
