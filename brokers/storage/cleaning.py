@@ -8,7 +8,8 @@ nothing was lost are copied byte for byte.
 
 What stays although it was overwritten: the last batch of a producer, emptied, for its sequence; the
 last batch of what becomes one file, emptied, since its end says which old files the new one
-replaces; and whole segments with transactions, whose aborted records must hide nothing.
+replaces; whole segments with transactions, whose aborted records must hide nothing; and batches
+whose times nobody could write without the records that go.
 """
 
 import os
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from brokers.protocol.errors import KafkaError
+from brokers.protocol.errors import EncodeError, KafkaError
 from brokers.protocol.records.batch import NO_TIMESTAMP, Batch
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.reader import Record, records
@@ -139,7 +140,7 @@ class _Cleaner:
         self._producers: dict[int, int] = {}  # base offset of the last batch by producer
         self._end = job.end
         self._has_mapped = False
-        self._may_forget = True  # no older value was left in a segment that stays whole
+        self._may_forget = True  # no older value was left in what stays whole
         self._horizon: int | None = None
 
     def run(self) -> Result:
@@ -264,14 +265,21 @@ class _Cleaner:
         if not kept:
             return _emptied(batch) if is_needed else None
         horizon = batch.delete_horizon
-        if any(record.value is None for record in kept):
-            if horizon is None:
-                horizon = job.now_ms + job.delete_retention_ms
-            if self._may_forget:
-                self._horizon = min(horizon, self._horizon or horizon)
-        if len(kept) == batch.record_count and horizon == batch.delete_horizon:
-            return batch.buffer
-        return _rebuilt(batch, kept, horizon)
+        has_tombstones = any(record.value is None for record in kept)
+        if has_tombstones and horizon is None:
+            horizon = job.now_ms + job.delete_retention_ms
+        rest: memoryview | bytearray = batch.buffer
+        if len(kept) != batch.record_count or horizon != batch.delete_horizon:
+            try:
+                rest = _rebuilt(batch, kept, horizon)
+            except EncodeError:
+                # Times that lie too far apart for a batch without the others, which only harm
+                # means: it stays as it is, and so does whatever hides a value in it.
+                self._may_forget = False
+                return batch.buffer
+        if has_tombstones and horizon is not None and self._may_forget:
+            self._horizon = min(horizon, self._horizon or horizon)
+        return rest
 
     def _stays(self, record: Record, batch: Batch) -> bool:
         if record.key is None or not self._keys.is_last(record.key, record.offset):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import Batch, TimestampType, batches
+from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
-from brokers.protocol.records.validation import ProduceRules
+from brokers.protocol.records.validation import NO_LIMIT, ProduceRules
 from brokers.storage.clean_worker import decode_job, encode_job
 from brokers.storage.cleaning import CleaningFailed, Job, clean
 from brokers.storage.files import LocalFiles
@@ -31,6 +32,7 @@ from tests.builders.cleaning import (
 from tests.builders.logs import NOW_MS, append, batch, content, marker
 from tests.scale import count
 
+HOUR = 3_600_000
 FILES = LocalFiles()
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
 VALUES = st.none() | st.binary(min_size=1, max_size=30)
@@ -191,6 +193,38 @@ def test_segments_with_transactions_stay_whole_and_so_do_tombstones_behind_them(
     assert tombstones == [7]
     assert last.next_horizon_ms is None
     assert len(log.aborted_transactions(0, 100)) == 1
+
+
+@pytest.mark.parametrize(
+    "stamped",
+    [
+        [(b"a", b"old", NOW_MS), (b"dead", None, NOW_MS - NO_LIMIT)],
+        [(b"a", b"old", 0), (b"b", b"v", NOW_MS - NO_LIMIT), (b"c", b"v", NOW_MS + HOUR)],
+    ],
+    ids=["a-horizon", "no-more-middle"],
+)
+def test_times_too_far_apart_for_what_is_left_harm_one_batch_only(
+    tmp_path: Path, stamped: list[tuple[bytes, bytes | None, int]]
+) -> None:
+    """They pass with what lies between them, and what hides a value in their batch stays."""
+    log = compacted_log(tmp_path)
+    builder = BatchBuilder()
+    for key, value, timestamp in stamped:
+        builder.append(key, value, (), timestamp)
+    append(log, memoryview(builder.build()))
+    fill_keys(log, [*((b"x", b"v" * 300) for _ in range(10)), (b"a", None)])
+    fill_keys(log, [(b"x", b"v" * 300) for _ in range(10)])
+    before = latest(rows_of(log))
+
+    result = clean_now(log)
+    clean_now(log, now_ms=NOW_MS + 10 * KEPT_MS)
+
+    rows = rows_of(log)
+    assert latest(rows) == before
+    assert len(rows) < 15
+    assert [row.key for row in rows[: len(stamped)]] == [key for key, *_ in stamped]
+    # Else it would be cleaned again and again for a tombstone that cannot go.
+    assert result.next_horizon_ms is None
 
 
 def test_small_neighbours_become_one_file_and_never_a_large_one(tmp_path: Path) -> None:
