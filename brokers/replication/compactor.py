@@ -20,7 +20,7 @@ from brokers.replication.slices import Slices
 from brokers.storage.clean_worker import decode_result, encode_job
 from brokers.storage.cleaning import CleaningFailed, Result, drop_leftovers
 from brokers.storage.compaction import Cleaning
-from brokers.storage.errors import LogDirFailed, StorageError
+from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError
 
 # Kafka's log.cleaner.backoff.ms: between two looks while nothing is due.
 BACKOFF_SECONDS: Final = 15.0
@@ -122,6 +122,8 @@ class Compactor:
         self._forget_all_but(partitions)
         for partition in partitions:
             if self._failures.get(partition, 0) < MAX_FAILURES and _is_cleaned(partition):
+                while self._learns_age(partition):
+                    await slices.breathe()
                 cleaning = self._cleaning(partition, now_ms)
                 if cleaning is not None:
                     here = -self._in_vain.get(partition, 0), cleaning.dirty_ratio
@@ -129,6 +131,13 @@ class Compactor:
                         found, rank = (partition, cleaning), here
             await slices.breathe()
         return found
+
+    def _learns_age(self, partition: Partition) -> bool:
+        """Whether there was more to read before a plan is made; errors are left to the plan."""
+        first_dirty = self._log_dir.first_dirty((partition.topic, partition.index))
+        with suppress(KafkaError, StorageCorrupt):
+            return partition.log.learn_age(first_dirty)
+        return False
 
     def _cleaning(self, partition: Partition, now_ms: int) -> Cleaning | None:
         log = partition.log

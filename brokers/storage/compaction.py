@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from brokers.storage.log_config import NO_LAG_LIMIT, LogConfig
-from brokers.storage.segment import Segment
+from brokers.storage.segment import NOT_READ, Segment
 from brokers.storage.segments import Segments
 from brokers.storage.time_index import NO_TIMESTAMP
 
@@ -107,6 +107,20 @@ def cleanable(
         now_ms=now_ms,
         cuts=extent.cuts,
     )
+
+
+def learn_age(segments: Segments, config: LogConfig, first_dirty: int) -> bool:
+    """Reads how young one more dirty segment is; False if `cleanable` need not read any.
+
+    Of a log from an earlier run each takes a millisecond or two, and there may be thousands.
+    """
+    if not config.is_compacted or config.is_deleted or config.min_compaction_lag_ms <= 0:
+        return False
+    for index in range(segments.index_of(first_dirty), len(segments) - 1):
+        if segments[index].max_timestamp == NOT_READ:
+            segments[index].largest_timestamp(config)
+            return True
+    return False
 
 
 def must_close(active: Segment, config: LogConfig, now_ms: int) -> bool:

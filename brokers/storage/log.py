@@ -16,7 +16,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.cleaning import Cleaned, Result
-from brokers.storage.compaction import Cleaning, Extent, cleanable, must_close
+from brokers.storage.compaction import Cleaning, Extent, cleanable, learn_age, must_close
 from brokers.storage.epochs import EpochCache
 from brokers.storage.errors import (
     LogDirFailed,
@@ -339,6 +339,13 @@ class PartitionLog:
                 now_ms=now_ms,
                 next_horizon_ms=next_horizon_ms,
             )
+
+    def learn_age(self, first_dirty: int) -> bool:
+        """Reads a little of what `cleaning` asks for; to be called until it says False."""
+        if self.damage is not None or self._appends.is_closed:
+            return False
+        with self._folder.on_disk("read"):
+            return learn_age(self.segments, self.config, first_dirty)
 
     def roll_overdue(self, now_ms: int) -> bool:
         """Closes the active segment if max.compaction.lag.ms wants it cleaned by now."""

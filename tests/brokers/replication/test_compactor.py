@@ -18,6 +18,8 @@ from brokers.storage.clean_worker import decode_job, encode_result
 from brokers.storage.cleaning import Job, clean
 from brokers.storage.errors import StorageCorrupt, StorageError
 from brokers.storage.files import Files, LocalFiles
+from brokers.storage.log import PartitionLog
+from brokers.storage.segment import NOT_READ
 from tests.brokers.replication.parts import OTHER, Rig, image, rig, topic, until
 from tests.builders.cleaning import keyed, latest, rows_of
 from tests.builders.logs import NOW_MS, files_of
@@ -187,6 +189,30 @@ def test_a_log_that_cannot_be_cleaned_keeps_no_other_waiting(
             made.worker.failures.clear()
             assert await made.compactor.clean_next()
             assert made.first_dirty(refused[0]) > 0
+
+    asyncio.run(run())
+
+
+def test_a_plan_reads_nothing_that_could_be_read_in_slices_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        configs = {"t": {**COMPACT, "min.compaction.lag.ms": "1000"}}
+        async with bench(tmp_path, configs) as made:
+            await made.fill()
+            made.broker.manual.advance(HOUR)
+            segments = made.leader().log.segments
+            for segment in list(segments)[:-1]:
+                segment.max_timestamp = NOT_READ  # as after a start
+            unread: list[int] = []
+
+            def planned(_log: PartitionLog, **_how: object) -> None:
+                unread.append(sum(one.max_timestamp == NOT_READ for one in segments))
+
+            monkeypatch.setattr(PartitionLog, "cleaning", planned)
+            assert not await made.compactor.clean_next()
+
+            assert unread == [0]
 
     asyncio.run(run())
 

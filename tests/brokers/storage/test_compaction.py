@@ -1,5 +1,6 @@
 """When a log is due for cleaning, and how much of it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from brokers.storage import compaction
 from brokers.storage.compaction import Cleaning
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
+from brokers.storage.segment import Segment
 from tests.builders.cleaning import compacted, compacted_log, fill_keys
 from tests.builders.logs import NOW_MS, open_log
 
@@ -163,3 +165,41 @@ def test_only_a_log_that_is_compacted_alone_is_closed_for_it(tmp_path: Path) -> 
     fill_keys(log, [(b"key", b"v")], timestamp=START)
 
     assert not log.roll_overdue(NOW_MS)
+
+
+def test_how_young_segments_of_an_earlier_run_are_is_read_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"min_compaction_lag_ms": HOUR}
+    filled(tmp_path, **config).close()
+    log = compacted_log(tmp_path, compacted(segment_bytes=300, **config), is_clean=True)
+    read: list[int] = []
+    carry_on = Segment.carry_on
+
+    def counted(segment: Segment, config: LogConfig) -> int:
+        read.append(segment.base_offset)
+        return carry_on(segment, config)
+
+    monkeypatch.setattr(Segment, "carry_on", counted)
+
+    seen = []
+    while log.learn_age(4):
+        seen.append(len(read))
+
+    assert seen == list(range(1, 9))
+    assert read == list(range(4, 20, 2))
+    found = asked(log, first_dirty=4)
+    assert found is not None
+    assert len(read) == 8
+
+
+@pytest.mark.parametrize("config", [{}, {"is_compacted": False}], ids=["no-lag", "not-compacted"])
+def test_nothing_is_read_of_segments_whose_age_does_not_count(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    filled(tmp_path).close()
+    lag = {"min_compaction_lag_ms": HOUR} if config else {}
+    plain = replace(compacted(segment_bytes=300, **lag), **config)
+    log = open_log(tmp_path, plain, is_clean=True)
+
+    assert not log.learn_age(0)
