@@ -41,8 +41,9 @@ async def run(module: str, job: bytes, *, seconds: float) -> bytes:
             cwd=_ROOT,
             env={},
         )
-    except OSError as error:
-        # No memory, or no process or descriptor left: none of it is the job's fault.
+    except (OSError, RuntimeError) as error:
+        # No memory, or no process, descriptor or thread (which asyncio waits with, and tells of by
+        # a RuntimeError) left: none of it is the job's fault.
         raise WorkerFailed(f"it cannot be started: {error}", is_refused=True) from error
     try:
         async with asyncio.timeout(seconds):

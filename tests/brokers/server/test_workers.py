@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,22 @@ def test_a_full_disk_is_told_apart(module: Path) -> None:
         asyncio.run(run("work", b"", seconds=SECONDS))
 
     assert caught.value.is_refused
+
+
+def test_a_thread_too_many_is_as_a_process_too_many(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module.write_text("print('made', flush=True)\n")
+
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+
+    with pytest.raises(WorkerFailed, match="it cannot be started: can't start new thread") as one:
+        asyncio.run(run("work", b"", seconds=SECONDS))
+
+    assert one.value.is_refused
 
 
 def test_a_process_that_was_killed_is_no_answer(module: Path) -> None:
