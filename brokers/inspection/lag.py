@@ -78,7 +78,8 @@ class LagBoard:
 
     def __init__(self, brokers: Iterable[Watched]) -> None:
         self._brokers = [_BrokerView(broker) for broker in brokers]
-        # When a record was written, by where it was looked for; what was asked longest ago first.
+        # When a record was written, by where it was looked for, None where nobody could tell; what
+        # was asked longest ago first.
         self._times: dict[Place, int | None] = {}
 
     def refresh(self) -> None:
@@ -174,9 +175,9 @@ class LagBoard:
         for view in self._present():
             asked = [place for place in in_turn if place[:2] in view.partitions][:MAX_ASKED]
             for place, ms in zip(asked, view.times(asked), strict=False):
+                # One of which no time can be told has its turn again like the others, not sooner.
                 self._times.pop(place, None)
-                if isinstance(ms, int):
-                    self._times[place] = ms
+                self._times[place] = ms if isinstance(ms, int) else None
 
 
 class _BrokerView:

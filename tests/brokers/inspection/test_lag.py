@@ -204,6 +204,26 @@ def test_more_places_than_a_broker_is_asked_for_take_turns(monkeypatch: pytest.M
     ]
 
 
+def test_places_without_a_time_do_not_take_the_turns_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lag, "MAX_ASKED", 2)
+    broker = MadeUpBroker(
+        rows=[partition("orders", index, 0, 5) for index in range(4)],
+        commits=[commit("g", "orders", index, 1) for index in range(4)],
+    )
+    broker.records = {("orders", index, 1): NOW_MS - index for index in (2, 3)}
+    board = board_of(broker)
+
+    broker.step()
+    board.refresh()
+    assert [one.ms for one in board.lags()] == [None, None, 2, 3]
+
+    broker.records["orders", 0, 1] = NOW_MS - 9
+    board.refresh()
+    assert [one.ms for one in board.lags()] == [9, None, 2, 3]
+
+
 def test_a_broker_that_knows_nothing_of_groups_has_partitions() -> None:
     assert board_of(MadeUpBroker(rows=[partition("orders", 0, 0, 5)])).lags() == []
 
