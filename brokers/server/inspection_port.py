@@ -89,6 +89,7 @@ class InspectionPort:
         try:
             if len(self._tasks) <= MAX_CONNECTIONS or self._made_room_for(task):
                 await self._serve(reader, writer)
+                await _taken_in(writer)
         except ConnectionError:
             pass  # the peer hung up, which needs no line
         except (OSError, TimeoutError, h11.ProtocolError) as error:
@@ -100,10 +101,8 @@ class InspectionPort:
         finally:
             self._tasks.discard(task)
             self._strangers.pop(task, None)
-            writer.close()
-            if writer.transport.get_write_buffer_size():
-                # A peer that never takes it in would keep the socket open for ever.
-                self._context.loop.call_later(LINGER_SECONDS, writer.transport.abort)
+            # Closed in good order it would stay until the peer has taken in what waits for it.
+            writer.transport.abort()
 
     def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
         """Whether there was somebody without the secret, who has to leave."""
@@ -209,6 +208,14 @@ class InspectionPort:
         except ValueError as error:
             return _refusal(400, str(error))
         return 200, _JSON, await times_of(self._context, places)
+
+
+async def _taken_in(writer: asyncio.StreamWriter) -> None:
+    """Closes a connection once the peer has all that was sent; its place is not free before."""
+    writer.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            await writer.wait_closed()
 
 
 def _refusal(status: int, sentence: str) -> Page:

@@ -13,7 +13,7 @@ import pytest
 
 from brokers.cluster.proposals import DeleteTopic
 from brokers.server import inspection_port
-from brokers.server.inspection_port import MAX_CONNECTIONS
+from brokers.server.inspection_port import MAX_CONNECTIONS, InspectionPort
 from tests.fakes.broker import SECRET, RunningBroker, running_broker
 from tests.fakes.listener import HOST, WAIT_SECONDS, ByteClient
 
@@ -220,29 +220,66 @@ def test_nonsense_ends_its_own_connection(tmp_path: Path, nonsense: bytes) -> No
     asyncio.run(story())
 
 
+# More than sockets hold, before anybody is asked who he is.
+ENDLESS = b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"x" * 2_000) * 10_000
+LAST_BYTES = 20_000_000
+
+
+@asynccontextmanager
+async def deaf_peer(running: RunningBroker, asked: bytes) -> AsyncIterator[None]:
+    """Asks, and reads nothing."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(0)
+        await loop.sock_connect(peer, (HOST, running.ready.inspection_port))
+        with suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(0.5):
+                await loop.sock_sendall(peer, asked)
+        yield
+
+
+async def last_page(
+    _port: InspectionPort, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Serves a page of which much waits at the end."""
+    writer.write(b"x" * LAST_BYTES)
+
+
+@pytest.mark.parametrize("is_last", [False, True], ids=["in-a-page", "at-the-end"])
 def test_a_peer_that_never_reads_leaves_no_connection_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool
 ) -> None:
     monkeypatch.setattr(inspection_port, "PAGE_SECONDS", 0.2)
-    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", 0.2)
-    # More than sockets hold, before anybody is asked who he is.
-    asked = b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"x" * 2_000) * 10_000
+    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", 1.0)
+    if is_last:
+        monkeypatch.setattr(InspectionPort, "_serve", last_page)
 
     async def story() -> None:
-        loop = asyncio.get_running_loop()
         async with running_broker(tmp_path) as running:
             before = open_descriptors()
-            with socket.socket() as deaf:
-                deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                deaf.settimeout(0)
-                await loop.sock_connect(deaf, (HOST, running.ready.inspection_port))
-                with suppress(ConnectionError):
-                    async with asyncio.timeout(WAIT_SECONDS):
-                        await loop.sock_sendall(deaf, asked)
+            async with deaf_peer(running, ENDLESS), asyncio.timeout(WAIT_SECONDS):
+                while open_descriptors() > before + 1:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0)
 
-                async with asyncio.timeout(WAIT_SECONDS):
-                    while open_descriptors() > before + 1:  # noqa: ASYNC110 - nobody tells
-                        await asyncio.sleep(0)
+    asyncio.run(story())
+
+
+def test_what_is_sent_last_is_read_to_its_end_and_keeps_its_place_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection_port, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", WAIT_SECONDS)
+    monkeypatch.setattr(InspectionPort, "_made_room_for", lambda *_: False)
+    monkeypatch.setattr(InspectionPort, "_serve", last_page)
+
+    async def story() -> None:
+        async with running_broker(tmp_path) as running, port_of(running) as first:
+            assert await first.reader.readexactly(1) == b"x"
+
+            async with port_of(running) as second:
+                assert await second.is_closed()
+            assert len(await first.reader.read(-1)) == LAST_BYTES - 1
 
     asyncio.run(story())
 
