@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 from brokers.protocol.errors import KafkaError
 from brokers.storage.cleaning import Cleaned, CleaningFailed, Job, Result, Source, clean
 from brokers.storage.compaction import Cleaning
-from brokers.storage.errors import StorageError, is_refusal
+from brokers.storage.errors import OutOfSpace, StorageError, TooManyOpenFiles, is_refusal
 from brokers.storage.files import Files, LocalFiles
 
 # A job names 10,000 segments at most, a result no more.
@@ -104,8 +104,15 @@ def main() -> int:
         work(LocalFiles(), sys.stdin.buffer, sys.stdout.buffer, parent=parent)
     except (StorageError, KafkaError, OSError, ParentGone) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}".replace("\n", " ").strip() + "\n")
-        return REFUSED if isinstance(error, OSError) and is_refusal(error) else FAILED
+        return REFUSED if _comes_again(error) else FAILED
     return 0
+
+
+def _comes_again(error: Exception) -> bool:
+    """Whether what was missing may be there at the next try."""
+    if isinstance(error, OSError):
+        return is_refusal(error)
+    return isinstance(error, OutOfSpace | TooManyOpenFiles)
 
 
 def _fields(data: bytes) -> dict[str, Any]:

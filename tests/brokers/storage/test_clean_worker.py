@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,11 +105,18 @@ def test_a_worker_that_comes_too_late_for_its_parent_writes_nothing(tmp_path: Pa
     assert not files_of(log, ".cleaned")
 
 
-def test_a_full_disk_is_told_from_a_log_that_cannot_be_cleaned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("call", "number"), [("write", errno.ENOSPC), ("open", errno.EMFILE), ("open", errno.EACCES)]
+)
+def test_what_is_refused_is_told_from_a_log_that_cannot_be_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
-    def refuse(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "no room")
+    real = getattr(LocalFiles, call)
+
+    def refuse(files: LocalFiles, *given: Any) -> Any:
+        if isinstance(given[0], str) and not given[0].endswith(".cleaned"):
+            return real(files, *given)
+        raise OSError(number, "refused")
 
     log = compacted_log(tmp_path, compacted(segment_bytes=2_000))
     fill_keys(log, ROWS)
@@ -116,7 +124,7 @@ def test_a_full_disk_is_told_from_a_log_that_cannot_be_cleaned(
     monkeypatch.setattr(sys, "argv", ["clean_worker", str(os.getppid())])
     monkeypatch.setattr(sys, "stdin", job)
     monkeypatch.setattr(os, "nice", lambda _: 0)
-    monkeypatch.setattr(LocalFiles, "write", refuse)
+    monkeypatch.setattr(LocalFiles, call, refuse)
 
     assert main() == REFUSED
 
