@@ -134,7 +134,7 @@ def test_kafka_reads_the_groups_that_we_keep(printed: list[tuple[Any, Any]]) -> 
     )
     assert [member["groupInstanceId"] for member in static["members"]] == [INSTANCE]
     assert last[2, Stage.LEFT]["members"] == []
-    assert last[3, Stage.CONSUMER]["epoch"] == last[6, Stage.CONSUMER]["assignmentEpoch"] == 1
+    assert last[3, Stage.CONSUMER]["epoch"] == last[6, Stage.CONSUMER]["assignmentEpoch"] == 2
     assert last[5, Stage.CONSUMER]["subscribedTopicNames"] == [READ]
     (assigned,) = last[8, Stage.CONSUMER]["assignedPartitions"]
     assert assigned["partitions"] == [0, 1]

@@ -1,107 +1,27 @@
 """Which log is cleaned when, and that only a result for the log as it is now counts."""
 
 import asyncio
-import errno
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from brokers.clock import SystemClock
-from brokers.protocol.errors import KafkaError
-from brokers.replication.compactor import MAX_FAILURES, Compactor, WorkerFailed
-from brokers.replication.partition import Partition
+from brokers.replication.compactor import Compactor
 from brokers.server.metrics import Metrics
-from brokers.storage.clean_worker import decode_job, encode_result
-from brokers.storage.cleaning import Job, clean
-from brokers.storage.errors import StorageCorrupt, StorageError
-from brokers.storage.files import Files, LocalFiles
 from brokers.storage.log import PartitionLog
 from brokers.storage.segment import NOT_READ
-from tests.brokers.replication.parts import OTHER, Rig, image, rig, topic, until
-from tests.builders.cleaning import keyed, latest, rows_of
+from tests.brokers.replication.compaction_bench import (
+    COMPACT,
+    HOUR,
+    ROWS,
+    Bench,
+    Worker,
+    bench,
+    cleaning_under_way,
+)
+from tests.brokers.replication.parts import OTHER, image, rig, topic, until
+from tests.builders.cleaning import keyed, rows_of
 from tests.builders.logs import NOW_MS, files_of
-from tests.fakes.faulty_files import Fault, FaultyFiles
-
-HOUR = 3_600_000
-COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "600"}
-ROWS = [(b"k%d" % (number % 5), b"%d" % number + b"v" * 40) for number in range(40)]
-
-
-class Worker:
-    """A process that cleans, without the process: held back or failing when a test says so."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.failure: WorkerFailed | None = None
-        self.failures: dict[str, WorkerFailed] = {}  # by folder
-        self.cancelled = 0
-
-    async def run(self, job: bytes) -> bytes:
-        self.jobs.append(decode_job(job))
-        try:
-            await self.gate.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        if failure := self.failures.get(Path(self.jobs[-1].folder).name, self.failure):
-            raise failure
-        try:
-            return encode_result(clean(LocalFiles(), self.jobs[-1]))
-        except (OSError, StorageError) as error:
-            raise WorkerFailed(f"it ended with 1: {error}") from error
-
-
-@dataclass
-class Bench:
-    """A broker's logs with a compactor over them."""
-
-    broker: Rig
-    worker: Worker
-    counted: Metrics
-    compactor: Compactor
-
-    def leader(self, name: str = "t") -> Partition:
-        return self.broker.leader(name)
-
-    async def fill(
-        self, rows: Sequence[tuple[bytes, bytes | None]] = ROWS, name: str = "t"
-    ) -> None:
-        partition = self.leader(name)
-        for row in rows:
-            partition.append(keyed(row, timestamp=self.broker.clock.now_ms()), NOW_MS)
-        end = partition.log.end_offset
-        await until(lambda: partition.high_watermark == end)
-
-    def first_dirty(self, name: str = "t") -> int:
-        return self.broker.replicas.log_dir.first_dirty((name, 0))
-
-    def values(self, name: str = "t") -> dict[bytes | None, bytes]:
-        return latest(rows_of(self.leader(name).log))
-
-
-@asynccontextmanager
-async def bench(
-    folder: Path,
-    configs: dict[str, dict[str, str]] | None = None,
-    files: Files | None = None,
-) -> AsyncIterator[Bench]:
-    configs = configs or {"t": COMPACT}
-    topics = [topic(name, id=number) for number, name in enumerate(configs, 1)]
-    async with rig(folder, image(*topics, configs=configs), files=files) as broker:
-        worker, counted = Worker(), Metrics()
-        compactor = Compactor(
-            broker.replicas,
-            clock=broker.clock,
-            run_worker=worker.run,
-            counts=counted,
-            backoff_seconds=0,
-        )
-        yield Bench(broker, worker, counted, compactor)
 
 
 def test_a_dirty_log_is_cleaned_once(tmp_path: Path) -> None:
@@ -160,35 +80,6 @@ def test_a_log_waits_until_enough_of_it_is_dirty_and_the_dirtiest_is_first(tmp_p
             assert await made.compactor.clean_next()
 
             assert [Path(job.folder).name for job in made.worker.jobs[2:]] == ["u-0", "t-0"]
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "failed"])
-def test_a_log_that_cannot_be_cleaned_keeps_no_other_waiting(
-    tmp_path: Path, *, is_refused: bool
-) -> None:
-    async def run() -> None:
-        async with bench(tmp_path, {"t": COMPACT, "u": COMPACT}) as made:
-            await made.fill()
-            await made.fill(name="u")
-            # There is room enough for one of them.
-            first = WorkerFailed("no space left", is_refused=is_refused)
-            made.worker.failures["t-0"] = made.worker.failures["u-0"] = first
-            assert not await made.compactor.clean_next()
-            (job,) = made.worker.jobs
-            refused = Path(job.folder).name
-            other = "u" if refused == "t-0" else "t"
-            del made.worker.failures[f"{other}-0"]
-
-            assert await made.compactor.clean_next()
-
-            assert made.first_dirty(other) > 0
-            # Its turn comes again.
-            assert not await made.compactor.clean_next()
-            made.worker.failures.clear()
-            assert await made.compactor.clean_next()
-            assert made.first_dirty(refused[0]) > 0
 
     asyncio.run(run())
 
@@ -268,13 +159,6 @@ def test_a_tombstone_goes_when_its_time_is_over_without_a_further_write(tmp_path
             assert not await made.compactor.clean_next()
 
     asyncio.run(run())
-
-
-async def cleaning_under_way(made: Bench) -> "asyncio.Task[bool]":
-    made.worker.gate.clear()
-    task = asyncio.ensure_future(made.compactor.clean_next())
-    await until(lambda: len(made.worker.jobs) > 0)
-    return task
 
 
 def leftovers(folder: Path) -> list[Path]:
@@ -385,128 +269,6 @@ def test_a_log_whose_segments_went_away_meanwhile_forgets_the_result(tmp_path: P
     asyncio.run(run())
 
 
-def test_a_log_that_fails_three_times_is_left_alone(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with bench(tmp_path, {"t": COMPACT, "u": COMPACT}) as made:
-            await made.fill()
-            made.worker.failure = WorkerFailed("it ended with 1: a bad CRC")
-            for _ in range(MAX_FAILURES):
-                assert not await made.compactor.clean_next()
-            assert made.counted.uncleanable_logs == 1
-            events = [event for event, _error in made.broker.troubles]
-            assert events == ["log.not_cleaned"] * MAX_FAILURES + ["log.uncleanable"]
-            assert "3 times" in str(made.broker.troubles[-1][1])
-
-            made.worker.failure = None
-            assert not await made.compactor.clean_next()
-            await made.fill(name="u")
-            assert await made.compactor.clean_next()
-            assert {Path(job.folder).name for job in made.worker.jobs[:-1]} == {"t-0"}
-
-            # A log that is gone is not counted any more.
-            await made.broker.apply(image(topic("u", id=2), version=2, configs={"u": COMPACT}))
-            await made.compactor.clean_next()
-            assert made.counted.uncleanable_logs == 0
-
-    asyncio.run(run())
-
-
-def test_a_success_forgets_failures(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with bench(tmp_path) as made:
-            for _ in range(3):
-                await made.fill(ROWS * 2)
-                made.worker.failure = WorkerFailed("it ended with 1")
-                assert not await made.compactor.clean_next()
-                assert not await made.compactor.clean_next()
-                made.worker.failure = None
-                assert await made.compactor.clean_next()
-
-    asyncio.run(run())
-
-
-def test_a_worker_for_which_the_disk_was_full_may_come_again_for_ever(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with bench(tmp_path) as made:
-            await made.fill()
-            made.worker.failure = WorkerFailed("no space left", is_refused=True)
-            for _ in range(2 * MAX_FAILURES):
-                assert not await made.compactor.clean_next()
-            assert made.counted.uncleanable_logs == 0
-
-            made.worker.failure = None
-            assert await made.compactor.clean_next()
-
-    asyncio.run(run())
-
-
-def test_a_result_that_is_none_is_a_failure_of_the_log(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with bench(tmp_path) as made:
-            await made.fill()
-
-            async def babble(_job: bytes) -> bytes:
-                return b"{"
-
-            babbling = Compactor(
-                made.broker.replicas,
-                clock=made.broker.clock,
-                run_worker=babble,
-                counts=made.counted,
-            )
-            for _ in range(MAX_FAILURES):
-                assert not await babbling.clean_next()
-            assert made.counted.uncleanable_logs == 1
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_a_disk_that_is_full_at_any_rename_of_a_swap_costs_nothing(tmp_path: Path, at: int) -> None:
-    async def run() -> None:
-        files = FaultyFiles()
-        async with bench(tmp_path, files=files) as made:
-            await made.fill()
-            before = made.values()
-            task = await cleaning_under_way(made)
-            renames = frozenset({"rename"})
-            files.plan(Fault(at=at, error=errno.ENOSPC, kinds=renames))
-            made.worker.gate.set()
-            assert not await task
-            files.heal()
-            assert made.values() == before
-
-            while await made.compactor.clean_next():
-                pass
-
-            assert made.values() == before
-            assert made.counted.uncleanable_logs == 0
-            assert made.broker.failures == []
-            assert len(rows_of(made.leader().log)) < len(ROWS)
-
-    asyncio.run(run())
-
-
-def test_a_disk_that_fails_in_a_swap_ends_the_broker(tmp_path: Path) -> None:
-    async def run() -> None:
-        files = FaultyFiles()
-        async with bench(tmp_path, files=files) as made:
-            await made.fill()
-            made.worker.gate.clear()
-            task = asyncio.ensure_future(made.compactor.run())
-            await until(lambda: len(made.worker.jobs) > 0)
-            files.plan(Fault(at=0, error=errno.EIO, is_lasting=True))
-            made.worker.gate.set()
-
-            await task
-
-            assert made.broker.failures
-            with pytest.raises(KafkaError):
-                made.leader().append(keyed(ROWS[0]), NOW_MS)
-
-    asyncio.run(run())
-
-
 def test_stopped_in_the_middle_it_stops_the_worker_and_the_log_can_be_closed(
     tmp_path: Path,
 ) -> None:
@@ -541,30 +303,6 @@ def test_stopped_within_a_swap_the_swap_is_finished_before_the_log_closes(tmp_pa
             assert await made.broker.replicas.close(broker_epoch=1)
             # Groups that were not begun are dropped by the next start.
             assert not [path for path in leftovers(tmp_path) if path.suffix == ".swap"]
-
-    asyncio.run(run())
-
-
-def test_a_damaged_index_of_one_log_does_not_keep_others_from_being_cleaned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def run() -> None:
-        async with bench(tmp_path, {"t": COMPACT, "u": COMPACT}) as made:
-            await made.fill()
-            await made.fill(name="u")
-            broken = made.leader().log
-
-            def refuse(_log: object, _now_ms: int) -> bool:
-                if _log is broken:
-                    raise StorageCorrupt("a path", 1, "a reason")
-                return False
-
-            monkeypatch.setattr(type(broken), "roll_overdue", refuse)
-
-            assert await made.compactor.clean_next()
-
-            assert [Path(job.folder).name for job in made.worker.jobs] == ["u-0"]
-            assert [event for event, _ in made.broker.troubles] == ["log.not_cleaned"]
 
     asyncio.run(run())
 

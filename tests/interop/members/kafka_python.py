@@ -8,8 +8,12 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from tests.interop.members.broken_assignor import TwiceAssignor
-from tests.interop.members.journal import POLL_RECORDS, POLL_SECONDS, Job, Journal, Orders, Pace
+from tests.interop.members.journal import POLL_RECORDS, Job, Journal, Orders, Pace
 
+# Longer than a rebalance that has nobody to wait for. The client forgets what it was assigned where
+# the answer comes after a poll has given up and before the next one: it is a member then that reads
+# nothing and sends no heartbeat. A poll ends as soon as there are records.
+POLL_MS = 3000
 # Three in a session, as the client demands.
 HEARTBEATS_PER_SESSION = 3
 
@@ -53,7 +57,7 @@ class Member:
         self._consumer.subscribe([self._job.topic], listener=Listener(self._journal))
         pace = Pace(self._job.per_second)
         while not orders.is_over:
-            for batch in self._consumer.poll(int(POLL_SECONDS * 1000)).values():
+            for batch in self._consumer.poll(POLL_MS).values():
                 for message in batch:
                     self._journal.note(message.partition, message.offset)
                 pace.spend(len(batch))
