@@ -19,6 +19,9 @@ from tests.interop.members.journal import POLL_SECONDS, Job, Journal, Orders, Pa
 COMMIT_MS = 200
 HEARTBEATS_PER_SESSION = 6
 PIPE_BYTES = 4096
+# Room for all that kcat prints before it is killed, and how long a print is waited for.
+ROOMY_BYTES = 1 << 20
+PRINT_SECONDS = 1.0
 UNPACED = 1 << 30
 # kcat must not outlive who looks after it, where Linux can see to that.
 TIED = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
@@ -65,14 +68,15 @@ class Member:
         for each in (self._records, self._words):
             os.set_blocking(each, False)
         self._record_part = self._word_part = b""
+        # That were printed so far.
+        self._lines = 0
 
     def run(self) -> None:
         has_more = True
         while has_more and not self._orders.is_over:
             has_more = self._has_more()
         if self._orders.is_to_kill:
-            # Nothing waits in the pipe, so no record is committed that could not be printed.
-            self._take_records()
+            self._let_it_print()
             self._kcat.kill()
             self._kcat.wait()
             # What it could still print, it printed before its end.
@@ -87,6 +91,20 @@ class Member:
             has_more = self._has_more()
         self._journal.closing()
         assert self._kcat.wait() == 0, f"kcat ended with {self._kcat.returncode}"
+
+    def _let_it_print(self) -> None:
+        """See to it that kcat does not wait for us with a record in its hand.
+
+        It counts a record as read, and commits it, before it prints it, bit by bit. While the pipe
+        is full it stands in between nearly all the time; once two more lines have come, it does so
+        for some microseconds only.
+        """
+        fcntl.fcntl(self._records, fcntl.F_SETPIPE_SZ, ROOMY_BYTES)
+        self._take_records()
+        enough, deadline = self._lines + 2, time.monotonic() + PRINT_SECONDS
+        while self._lines < enough and (left := deadline - time.monotonic()) > 0:
+            select.select([self._records], [], [], left)
+            self._take_records()
 
     def _has_more(self) -> bool:
         """Wait for one of the pipes for a moment; return whether kcat may say anything more."""
@@ -126,6 +144,7 @@ class Member:
             for line in lines:
                 partition, offset = line.split()
                 self._journal.note(int(partition), int(offset))
+            self._lines += len(lines)
             self._pace.spend(len(lines))
         self._journal.tell_read(ns=ns)
 
