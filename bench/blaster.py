@@ -2,7 +2,8 @@
 
 Knows frames, and nothing of what is in the answers: whatever it computed beside the broker would be
 measured, too. That the requests had an effect is checked afterwards by who gave the job. Each
-connection has one request in flight, like a producer that waits for its acknowledgement.
+connection has one request in flight, like a producer that waits for its acknowledgement, or as many
+as the job says: Kafka's own producers send up to five before they wait.
 
 `python -m bench.blaster` takes a job as JSON on its standard input and prints what it saw.
 """
@@ -12,6 +13,7 @@ import select
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from struct import Struct
@@ -40,6 +42,7 @@ _CLIENT = b"blaster"
 PRODUCE_VERSION, FETCH_VERSION, INIT_VERSION = 9, 12, 4
 PRODUCE, FETCH, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 18, 22
 Sendable = bytes | bytearray
+SIZE_BYTES = 4  # in front of each answer
 RECEIVE_BYTES = 4 * 2**20
 # A blaster that hears nothing for so long reports that, instead of hanging a benchmark.
 SILENCE_SECONDS = 20.0
@@ -62,6 +65,7 @@ class Job:
     is_idempotent: bool = False
     # At most so many requests a second over all connections; 0: as fast as answers come.
     rate: int = 0
+    in_flight: int = 1  # on each connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +163,13 @@ KINDS: dict[str, Callable[[Job, int], Iterator[bytes]]] = {
 
 
 class Link:
-    """One connection with one request in flight.
+    """One connection, whose answers come in the order of its requests.
 
-    `expected` is what each answer must say behind its correlation id, where it fits into one read;
-    to compare it costs next to nothing.
+    `expected` is what each answer must say behind its correlation id, where one request is in
+    flight and its answer fits into one read; to compare it costs next to nothing.
     """
 
-    __slots__ = ("answer_left", "expected", "is_head", "requests", "sent_ns", "socket")
+    __slots__ = ("answer_left", "expected", "requests", "sent_ns", "socket")
 
     def __init__(
         self, address: tuple[str, int], requests: Iterator[Sendable], expected: bytes | None = None
@@ -175,41 +179,46 @@ class Link:
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.answer_left = 0
-        self.is_head = True
-        self.sent_ns = 0
+        self.sent_ns: deque[int] = deque()  # when those in flight were sent
 
     def send(self) -> int:
         """Sends the next request; 0 when there is none left."""
         request = next(self.requests, b"")
         if request:
-            self.sent_ns = time.perf_counter_ns()
+            self.sent_ns.append(time.perf_counter_ns())
             self.socket.sendall(request)
         return len(request)
 
-    def receive(self, buffer: memoryview) -> tuple[int, bool]:
-        """How many bytes came, and whether they end an answer."""
+    def receive(self, buffer: memoryview) -> tuple[int, int]:
+        """How many bytes came, and how many answers they end."""
         count = self.socket.recv_into(buffer)
         if count == 0:
             raise ConnectionError("the broker closed the connection: see its log")
         if self.expected is not None and buffer[8:count] != self.expected:
             raise ValueError(f"answered {bytes(buffer[8:count])!r}, not {self.expected!r}")
-        if self.is_head:
-            self.answer_left = int.from_bytes(buffer[:4], "big") + 4
-            self.is_head = False
-        self.answer_left -= count
-        self.is_head = self.answer_left == 0
-        return count, self.is_head
+        answers = at = 0
+        while at < count:
+            if self.answer_left == 0:
+                assert count - at >= SIZE_BYTES, "the size of an answer came in pieces"
+                self.answer_left = int.from_bytes(buffer[at : at + SIZE_BYTES], "big") + SIZE_BYTES
+            part = min(self.answer_left, count - at)
+            at += part
+            self.answer_left -= part
+            answers += self.answer_left == 0
+        return count, answers
 
 
 def blast(job: Job) -> Seen:
     """Does the job in this process."""
     address, requests = (job.host, job.port), KINDS[job.kind]
     links = [Link(address, requests(job, index)) for index in range(job.connections)]
-    return keep_busy(links, job.seconds, rate=job.rate)
+    return keep_busy(links, job.seconds, rate=job.rate, in_flight=job.in_flight)
 
 
-def keep_busy(all_links: Sequence[Link], seconds: float, *, rate: int = 0) -> Seen:
-    """Keeps one request in flight on each connection until the time is over, and closes them."""
+def keep_busy(
+    all_links: Sequence[Link], seconds: float, *, rate: int = 0, in_flight: int = 1
+) -> Seen:
+    """Keeps requests in flight on each connection until the time is over, and closes them."""
     buffer = memoryview(bytearray(RECEIVE_BYTES))
     links = {link.socket.fileno(): link for link in all_links}
     poll = select.epoll()
@@ -219,9 +228,12 @@ def keep_busy(all_links: Sequence[Link], seconds: float, *, rate: int = 0) -> Se
     times: list[int] = []
     start = time.perf_counter_ns()
     stop = start + int(seconds * 1e9)
-    for link in links.values():
-        sent += link.send()
-    waiting = len(links)
+    waiting = 0
+    for _ in range(in_flight):
+        for link in links.values():
+            size = link.send()
+            sent += size
+            waiting += size > 0
     gap_ns = int(1e9 / rate) if rate else 0
     due = start
     while waiting:
@@ -230,22 +242,23 @@ def keep_busy(all_links: Sequence[Link], seconds: float, *, rate: int = 0) -> Se
             raise TimeoutError(f"no answer for {SILENCE_SECONDS} s")
         for fd, _event in events:
             link = links[fd]
-            count, is_whole = link.receive(buffer)
+            count, answers = link.receive(buffer)
             received += count
-            if not is_whole:
+            if not answers:
                 continue
             now = time.perf_counter_ns()
-            times.append(now - link.sent_ns)
-            requests += 1
-            waiting -= 1
-            if gap_ns:
-                due += gap_ns
-                while now < due:
-                    now = time.perf_counter_ns()
-            if now < stop:
-                size = link.send()
-                sent += size
-                waiting += size > 0
+            requests += answers
+            waiting -= answers
+            for _ in range(answers):
+                times.append(now - link.sent_ns.popleft())
+                if gap_ns:
+                    due += gap_ns
+                    while now < due:
+                        now = time.perf_counter_ns()
+                if now < stop:
+                    size = link.send()
+                    sent += size
+                    waiting += size > 0
     lasted = (time.perf_counter_ns() - start) / 1e9
     poll.close()
     for link in links.values():

@@ -1,20 +1,21 @@
 """A whole broker over its socket: produce, fetch, latency, connections; next to the kernel alone.
 
 The figure that counts is the broker's CPU time, since clients share the machine; rates are told
-beside it. Rows named `replicated` acknowledge from the page cache, as Kafka does by default, and
-their `synced` twins only once the disk has confirmed. With a peer, the same work runs against it,
-and the ratio is printed.
+beside it. Work is done on topics that are `replicated`, which acknowledge from the page cache, as
+Kafka does by default; the `synced` twin beside it acknowledges only what the disk has confirmed.
+With a peer, the same work runs against it, and the ratio is printed.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from bench import rdkafka
 from bench.blaster import Job, Seen
 from bench.broker_targets import Target, floor, other_broker, own_broker
 from bench.children import done_by
 from bench.measure import Cell, Table
+from bench.warm_pages import warm_pages
 
 SECONDS = 4.0
 ROUNDS = 3
@@ -24,13 +25,14 @@ REPLICATED, SYNCED = "replicated", "synced"
 LATENCY_RATE = 1_000
 # What a client of a slow broker may take for its records, beside what every child is granted.
 CLIENT_SECONDS = 60.0
-CLIENT_ROUNDS = 3
-# Batches of this size fill gigabytes of pages in no time, and fresh pages cost twice what the
-# broker does with them: rounds are short, each has a topic of its own, and what one gives back the
-# next ones take.
-BULKY_BYTES = 500_000
-BULKY_SECONDS = 0.5
-BULKY_ROUNDS = 6
+CLIENT_ROUNDS = 4
+# Large batches fill gigabytes of pages in no time, and what a page costs that is cold hides what
+# the broker does with it. Rounds of such works are short, each has a topic of its own and finds the
+# pages that it takes warm.
+SHORT_ROUNDS = 4
+SHORT_SECONDS, SHORTER_SECONDS = 1.0, 0.5
+# What Kafka's own producers send on a connection before they wait for an answer.
+IN_FLIGHT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,9 @@ class Work:
     durability: str = REPLICATED
     is_idempotent: bool = False
     rate: int = 0
+    in_flight: int = 1
+    # Seconds of rounds that have a topic each; 0: long rounds, all on one topic.
+    short_seconds: float = 0.0
     target: str = ""
     has_floor: bool = False
 
@@ -82,31 +87,8 @@ PRODUCE = (
         connections=16,
         bytes_each=16 * KIB,
         partitions=16,
+        short_seconds=SHORT_SECONDS,
         target="30 µs",
-        has_floor=True,
-    ),
-    Work(
-        name="16 KB, 16 connections, synced",
-        kind="produce",
-        connections=16,
-        bytes_each=16 * KIB,
-        partitions=16,
-        durability=SYNCED,
-    ),
-    Work(
-        name="16 KB, 16 connections, one partition",
-        kind="produce",
-        connections=16,
-        bytes_each=16 * KIB,
-        partitions=1,
-    ),
-    Work(
-        name="16 KB, 16 connections, one partition, synced",
-        kind="produce",
-        connections=16,
-        bytes_each=16 * KIB,
-        partitions=1,
-        durability=SYNCED,
         has_floor=True,
     ),
     Work(
@@ -115,9 +97,39 @@ PRODUCE = (
         connections=4,
         bytes_each=1_000_000,
         partitions=4,
+        short_seconds=SHORTER_SECONDS,
         target="350 µs",
         has_floor=True,
     ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """One row of what `synced` reaches of `replicated`: 16 producers of 16 KB."""
+
+    partitions: int
+    in_flight: int
+    target: str = ""
+
+    def work(self, durability: str) -> Work:
+        return Work(
+            name=f"{self.partitions} partitions, {self.in_flight} in flight",
+            kind="produce",
+            connections=16,
+            bytes_each=16 * KIB,
+            partitions=self.partitions,
+            durability=durability,
+            in_flight=self.in_flight,
+            short_seconds=SHORT_SECONDS,
+        )
+
+
+SHARES = (
+    Share(partitions=1, in_flight=IN_FLIGHT, target="60 %"),
+    Share(partitions=16, in_flight=IN_FLIGHT, target="25 %"),
+    Share(partitions=1, in_flight=1),
+    Share(partitions=16, in_flight=1),
 )
 FETCH = (
     Work(
@@ -212,6 +224,7 @@ def run(peer: str | None = None) -> Iterator[Table]:
         targets = [ours] + ([other_broker(peer)] if peer else [])
         yield _table("requests without a log", VERSIONS, targets)
         yield _table("produce", PRODUCE, targets)
+        yield _shares(ours)
         yield _table("fetch from the page cache", FETCH, targets)
         yield _latency(targets)
         yield _librdkafka(targets)
@@ -231,6 +244,9 @@ def _table(title: str, works: tuple[Work, ...], targets: list[Target]) -> Table:
     columns = ["work", "target"]
     for name in names:
         columns += [f"{name}: CPU µs", "requests/s", "GB/s", "p99 µs"]
+    has_twins = any(work.kind != "versions" for work in works)
+    if has_twins:
+        columns += ["synced: CPU µs", "requests/s"]
     has_floors = any(work.has_floor for work in works)
     if has_floors:
         columns += ["kernel alone: CPU µs", "requests/s"]
@@ -242,6 +258,9 @@ def _table(title: str, works: tuple[Work, ...], targets: list[Target]) -> Table:
         row: list[Cell] = [work.name, work.target]
         for figures in found:
             row += [figures.cpu_us, figures.rate, figures.gb_per_second, figures.seen.p99_us]
+        if has_twins:
+            twin = measure(targets[0], replace(work, durability=SYNCED))
+            row += [twin.cpu_us, twin.rate]
         if work.has_floor:
             bare = bare_work(work)
             row += [bare.cpu_us, bare.rate]
@@ -251,6 +270,52 @@ def _table(title: str, works: tuple[Work, ...], targets: list[Target]) -> Table:
             row.append(found[0].cpu_us / found[1].cpu_us)
         rows.append(row)
     return Table(title=title, columns=tuple(columns), rows=rows)
+
+
+def _shares(ours: Target) -> Table:
+    """Rounds of the two durabilities alternate, so that both have the same minutes of the disk."""
+    rows: list[list[Cell]] = []
+    for share in SHARES:
+        works = [share.work(durability) for durability in (REPLICATED, SYNCED)]
+        rates = [0.0, 0.0]
+        for number in range(SHORT_ROUNDS):
+            warm_pages()
+            for place, work in enumerate(works):
+                rates[place] = max(rates[place], _measure(ours, work, number).rate)
+        bare = [_rate_of_floor(work) for work in works]
+        rows.append(
+            [
+                share.partitions,
+                share.in_flight,
+                *rates,
+                100 * rates[1] / rates[0],
+                share.target,
+                *bare,
+                100 * bare[1] / bare[0],
+            ]
+        )
+    return Table(
+        title="synced, 16 producers of 16 KB",
+        columns=(
+            "partitions",
+            "in flight each",
+            "replicated/s",
+            "synced/s",
+            "share, %",
+            "target",
+            "kernel alone: unsynced/s",
+            "synced/s",
+            "share, %",
+        ),
+        rows=rows,
+    )
+
+
+def _rate_of_floor(work: Work) -> float:
+    """The most that the bare loop does of a work. It has one file, whatever the partitions."""
+    with floor(is_synced=work.durability == SYNCED) as kernel:
+        job = _replaced(_job(kernel, work, "floor"), seconds=work.short_seconds)
+        return max(_round(kernel, job).rate for _ in range(ROUNDS))
 
 
 def _latency(targets: list[Target]) -> Table:
@@ -273,14 +338,8 @@ def _librdkafka(targets: list[Target]) -> Table:
     rows: list[list[Cell]] = []
     for work in LIBRDKAFKA:
         for target in targets:
-            topic = target.make_topic(f"bench-c-{work.bytes_each}", 1, durability=REPLICATED)
-            try:
-                rows += [
-                    _best_client_row(target, work, topic, is_producer=is_producer)
-                    for is_producer in (True, False)
-                ]
-            finally:
-                target.delete_topic(topic)
+            rows += _client_rows(target, work, REPLICATED)
+        rows += _client_rows(targets[0], work, SYNCED)
     return Table(
         title="librdkafka, one client and one partition",
         columns=("work", "broker", "M records/s", "GB/s", "CPU s/M records", "CPU s/GB", "target"),
@@ -288,14 +347,24 @@ def _librdkafka(targets: list[Target]) -> Table:
     )
 
 
-def _best_client_row(
-    target: Target, work: ClientWork, topic: str, *, is_producer: bool
-) -> list[Cell]:
-    """The fastest round. All of them write to one topic, and read it from its beginning."""
-    found = [
-        _client_row(target, work, topic, is_producer=is_producer) for _ in range(CLIENT_ROUNDS)
-    ]
-    return max(found, key=_client_rate)
+def _client_rows(target: Target, work: ClientWork, durability: str) -> list[list[Cell]]:
+    """The fastest round of each kind. A topic each, read from its beginning, on warm pages."""
+    produced: list[list[Cell]] = []
+    consumed: list[list[Cell]] = []
+    for number in range(CLIENT_ROUNDS):
+        topic = f"bench-c-{work.bytes_each}-{durability}-{number}"
+        target.make_topic(topic, 1, durability=durability)
+        warm_pages()
+        try:
+            produced.append(_client_row(target, work, topic, is_producer=True))
+            consumed.append(_client_row(target, work, topic, is_producer=False))
+        finally:
+            target.delete_topic(topic)
+    best = [max(produced, key=_client_rate), max(consumed, key=_client_rate)]
+    if durability == SYNCED:
+        # The targets are those of the other rows.
+        best = [[f"{row[0]}, synced", *row[1:-1], ""] for row in best]
+    return best
 
 
 def _client_rate(row: list[Cell]) -> float:
@@ -313,11 +382,11 @@ def _client_row(target: Target, work: ClientWork, topic: str, *, is_producer: bo
         records=work.records,
         settings=PRODUCER_SETTINGS if is_producer else CONSUMER_SETTINGS,
     )
-    before, had = target.cpu_seconds(), target.records_in(topic, 1)
+    before = target.cpu_seconds()
     seen = rdkafka.Seen(**done_by("bench.rdkafka", asdict(job), seconds=CLIENT_SECONDS))
     cpu = target.cpu_seconds() - before
     if is_producer:
-        written = target.records_in(topic, 1) - had
+        written = target.records_in(topic, 1)
         assert written == work.records, f"{work.records} records produced, {written} written"
     millions, gigabytes = work.records / 1e6, work.records * work.bytes_each / 1e9
     name = f"{'produce' if is_producer else 'consume'} {work.name}"
@@ -344,26 +413,27 @@ def bare_work(work: Work) -> Figures:
 
 
 def measure(target: Target, work: Work) -> Figures:
-    """The best of some rounds on a topic of its own, on warm pages."""
-    if work.kind == "produce" and work.bytes_each >= BULKY_BYTES:
-        return min((_measure(target, work, number) for number in range(BULKY_ROUNDS)), key=_cost)
-    return _measure(target, work, 0)
+    """The best of some rounds, on warm pages and on topics of its own."""
+    if not work.short_seconds:
+        return _measure(target, work, 0)
+    found = []
+    for number in range(SHORT_ROUNDS):
+        warm_pages()
+        found.append(_measure(target, work, number))
+    return min(found, key=_cost)
 
 
 def _measure(target: Target, work: Work, number: int) -> Figures:
-    shape = f"{work.bytes_each}-{work.partitions}-{work.connections}"
+    shape = f"{work.bytes_each}-{work.partitions}-{work.connections}-{work.in_flight}"
     # A name of its own: one that was just deleted is free once its last flush has ended.
     topic = f"bench-{work.kind}-{shape}-{work.durability}-{work.rate}-{number}"
     target.make_topic(topic, work.partitions, durability=work.durability)
     job = _job(target, work, topic)
-    is_bulky = work.kind == "produce" and work.bytes_each >= BULKY_BYTES
-    if is_bulky:
-        job = _replaced(job, seconds=BULKY_SECONDS)
     try:
         if work.kind == "fetch":
             _blast(_replaced(job, kind="produce", seconds=WARM_SECONDS))
         before = target.records_in(topic, work.partitions)
-        figures, requests = _best_of(target, job, rounds=1 if is_bulky else ROUNDS)
+        figures, requests = _best_of(target, job, rounds=1 if work.short_seconds else ROUNDS)
         if work.kind == "produce":
             # A producer that is answered with errors looks very fast.
             written = target.records_in(topic, work.partitions) - before
@@ -402,13 +472,14 @@ def _job(target: Target, work: Work, topic: str) -> Job:
         port=target.port,
         kind=work.kind,
         connections=work.connections,
-        seconds=SECONDS,
+        seconds=work.short_seconds or SECONDS,
         topic=topic,
         partitions=work.partitions,
         bytes_each=work.bytes_each,
         # The floor gives out no producer ids.
         is_idempotent=work.is_idempotent and topic != "floor",
         rate=work.rate,
+        in_flight=work.in_flight,
     )
 
 

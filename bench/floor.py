@@ -1,7 +1,8 @@
 """What the kernel alone takes: a loopback socket and a write to the page cache, and no broker.
 
-Speaks only as much of the protocol as to know where a request ends; each one is written to a file
-as it came and answered by a few bytes. No broker on this machine can do a request for less, so its
+Speaks only as much of the protocol as to know where a request ends, by the size of the first one,
+which is that of all on a connection; each is written to a file as it came and answered by a few
+bytes. No broker on this machine can do a request for less, so its
 figures stand beside the broker's. With `synced` a thread brings the file to the disk before it
 answers, since whoever serves others cannot wait for the disk itself.
 
@@ -26,17 +27,24 @@ BACKLOG = 128
 
 
 class Sink:
-    """One connection: bytes still missing of the request that is under way."""
+    """One connection: the size of its requests, and the bytes of those that are not whole yet."""
 
-    __slots__ = ("left", "socket")
+    __slots__ = ("received", "size", "socket")
 
     def __init__(self, accepted: socket.socket) -> None:
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = accepted
-        self.left = 0
+        self.size = self.received = 0
+
+    def took(self, part: memoryview) -> bytes:
+        """The answers to the requests that end in what has come."""
+        if self.size == 0:
+            self.size = int.from_bytes(part[:4], "big") + 4
+        whole, self.received = divmod(self.received + len(part), self.size)
+        return ANSWER * whole
 
 
-def sync_and_answer(file: int, waiting: "SimpleQueue[socket.socket]") -> None:
+def sync_and_answer(file: int, waiting: "SimpleQueue[tuple[socket.socket, bytes]]") -> None:
     """The thread of the synced form: all that came during one sync go with the next."""
     while True:
         together = [waiting.get()]
@@ -44,8 +52,8 @@ def sync_and_answer(file: int, waiting: "SimpleQueue[socket.socket]") -> None:
             while True:
                 together.append(waiting.get_nowait())
         os.fdatasync(file)
-        for sock in together:
-            sock.send(ANSWER)
+        for sock, answers in together:
+            sock.send(answers)
 
 
 def serve(folder: Path, *, is_synced: bool) -> None:
@@ -58,7 +66,7 @@ def serve(folder: Path, *, is_synced: bool) -> None:
     buffer = memoryview(bytearray(RECEIVE_BYTES))
     file = os.open(folder / "floor", os.O_RDWR | os.O_CREAT)
     os.ftruncate(file, 0)
-    waiting: SimpleQueue[socket.socket] = SimpleQueue()
+    waiting: SimpleQueue[tuple[socket.socket, bytes]] = SimpleQueue()
     if is_synced:
         threading.Thread(target=sync_and_answer, args=(file, waiting), daemon=True).start()
     sinks: dict[int, Sink] = {}
@@ -81,13 +89,11 @@ def serve(folder: Path, *, is_synced: bool) -> None:
             if position >= FILE_BYTES:
                 os.ftruncate(file, 0)
                 position = 0
-            if sink.left == 0:
-                sink.left = int.from_bytes(buffer[:4], "big") + 4
-            sink.left -= count
-            if sink.left == 0 and is_synced:
-                waiting.put(sink.socket)
-            elif sink.left == 0:
-                sink.socket.send(ANSWER)
+            answers = sink.took(buffer[:count])
+            if answers and is_synced:
+                waiting.put((sink.socket, answers))
+            elif answers:
+                sink.socket.send(answers)
 
 
 if __name__ == "__main__":
