@@ -5,6 +5,7 @@ flushed here is left to its close, which finds out why.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from brokers.replication.flusher import Flusher
 from brokers.storage.fsync import FlushTicket
@@ -13,6 +14,8 @@ from brokers.storage.log import PartitionLog
 
 class _LastFlush:
     """To the flusher, a log to be flushed."""
+
+    is_flush_early: Final = False
 
     __slots__ = ("_log", "is_flush_asked", "is_flushing")
 

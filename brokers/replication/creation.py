@@ -28,6 +28,8 @@ Outcome: TypeAlias = KafkaError | StorageError | None
 class _Batch:
     """Partitions whose folders are made together; to the flusher, a log to be flushed."""
 
+    is_flush_early: Final = False
+
     def __init__(
         self, new: list[NewPartition], log_dir: LogDir, ended: "asyncio.Future[Outcome]"
     ) -> None:

@@ -6,7 +6,7 @@ asked for it: a log with a step under way can neither be closed nor removed.
 """
 
 import asyncio
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from brokers.clock import Clock
 from brokers.protocol.errors import KafkaError
@@ -23,6 +23,8 @@ Outcome: TypeAlias = bool | KafkaError | StorageError
 
 class Exchange:
     """To the flusher, a log to be flushed, twice. `ended` is set to the outcome."""
+
+    is_flush_early: Final = False
 
     def __init__(
         self,

@@ -3,6 +3,12 @@
 The only threads of a broker. Each stands in `FlushTicket.run` and touches nothing else; everything
 around it happens on the event loop. A flush begins at the end of the loop's turn in which it was
 asked for, so that all that a turn has appended goes with it, and an idle log waits for nothing.
+
+Producers that wait for their answers come back together with what the flush before has confirmed.
+Left alone they soon come as one crowd, and disk and loop take turns; or as a crowd and a few, with
+the disk idle as long. So where one flush ends and few have come for the next, it waits for half of
+all who take part, or a few turns of the loop; and where half of them are there it begins at once.
+Then one half is on its way to the disk while the loop serves the other.
 """
 
 import asyncio
@@ -20,6 +26,9 @@ from brokers.storage.fsync import FlushTicket
 
 # A disk that can do more at once is faster than one broker fills it.
 MAX_PARALLEL: Final = 8
+# How many turns of the loop a flush waits for more to come with it: enough for clients that were
+# just answered, if they have something to send at all.
+EARLY_TURNS: Final = 2
 # After a flush that was refused for want of space or of descriptors.
 RETRY_SECONDS: Final = 0.2
 # The ticket has noted what went wrong and says so to its owner, also when it is a bug.
@@ -31,6 +40,10 @@ class Flushable(Protocol):
 
     is_flush_asked: bool
     is_flushing: bool
+
+    @property
+    def is_flush_early(self) -> bool:
+        """Whether less has come for the next flush than is likely to come at once."""
 
     def begin_flush(self) -> FlushTicket | None:
         """What to sync now; None when nothing waits for it."""
@@ -53,6 +66,7 @@ class Flusher:
         self._on_log_dir_failed = on_log_dir_failed
         self._max_parallel = max_parallel
         self._asked: deque[Flushable] = deque()
+        self._early: list[Flushable] = []  # asked as well, and waiting for more to come
         self._work: SimpleQueue[tuple[Flushable, FlushTicket] | None] = SimpleQueue()
         self._done: deque[tuple[Flushable, FlushTicket]] = deque()
         self._threads: list[threading.Thread] = []
@@ -80,7 +94,7 @@ class Flusher:
 
     async def stop(self) -> None:
         """Finishes what was asked for, and ends the threads."""
-        while self._asked or self._running or self._is_starting:
+        while self._asked or self._early or self._running or self._is_starting:
             self._idle = self._loop.create_future()
             await self._idle
         self._is_stopped = True
@@ -107,24 +121,37 @@ class Flusher:
             self._is_starting = True
             self._loop.call_soon(self._start)
 
+    def begin(self, log: Flushable) -> None:
+        """Begins a flush that was asked for, and is not under way, before the turn is over."""
+        for line in (self._early, self._asked):
+            if self._has_room and log in line:
+                line.remove(log)
+                self._begin(log)
+                return
+
+    @property
+    def _has_room(self) -> bool:
+        return self._running < self._max_parallel and not self._is_stopped
+
     def _start(self) -> None:
         self._is_starting = False
-        while self._asked and self._running < self._max_parallel and not self._is_stopped:
-            log = self._asked.popleft()
-            log.is_flush_asked = False
-            try:
-                ticket = log.begin_flush()
-                if ticket is None:
-                    log.finish_flush(None)
-            except LogDirFailed as failure:
-                self._fail(failure)
-                break
-            except KafkaError:
-                self._retry(log)
-                continue
+        while self._asked and self._has_room:
+            self._begin(self._asked.popleft())
+        self._tell_idle()
+
+    def _begin(self, log: Flushable) -> None:
+        log.is_flush_asked = False
+        try:
+            ticket = log.begin_flush()
+            if ticket is None:
+                log.finish_flush(None)
+        except LogDirFailed as failure:
+            self._fail(failure)
+        except KafkaError:
+            self._retry(log)
+        else:
             if ticket is not None:
                 self._run(log, ticket)
-        self._tell_idle()
 
     def _run(self, log: Flushable, ticket: FlushTicket) -> None:
         log.is_flushing = True
@@ -168,15 +195,34 @@ class Flusher:
             log, ticket = self._done.popleft()
             self._running -= 1
             log.is_flushing = False
-            # Once the disk has failed nothing starts any more, and `stop` would wait for it.
-            if log.is_flush_asked and not self._is_stopped:
-                self._asked.append(log)
+            was_asked = log.is_flush_asked
             try:
                 log.finish_flush(ticket)
             except LogDirFailed as failure:
                 self._fail(failure)
             except KafkaError:
                 self._retry(log)
+            finally:
+                # Once the disk has failed nothing starts any more, and `stop` would wait for it.
+                if was_asked and not self._is_stopped:
+                    self._put_in_line(log)
+
+    def _put_in_line(self, log: Flushable) -> None:
+        if not log.is_flush_early:
+            self._asked.append(log)
+            return
+        if not self._early:
+            self._loop.call_soon(self._wait_for_more, EARLY_TURNS)
+        self._early.append(log)
+
+    def _wait_for_more(self, turns: int) -> None:
+        """Counts turns down and starts those that have waited; others may have joined them."""
+        if turns and self._early:
+            self._loop.call_soon(self._wait_for_more, turns - 1)
+            return
+        self._asked += self._early
+        self._early.clear()
+        self._start()
 
     def _retry(self, log: Flushable) -> None:
         self._loop.call_later(RETRY_SECONDS, self.ask, log)
@@ -184,6 +230,7 @@ class Flusher:
     def _fail(self, failure: LogDirFailed) -> None:
         was_stopped, self._is_stopped = self._is_stopped, True
         self._asked.clear()
+        self._early.clear()
         if not was_stopped:
             self._on_log_dir_failed(failure)
 

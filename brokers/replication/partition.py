@@ -33,8 +33,11 @@ class Partition:
     """Belongs to the event loop. Attributes are there to be read; methods change them."""
 
     __slots__ = (
+        "_begin_at",
         "_counts_messages",
         "_flusher",
+        "_flushing",
+        "_gathered",
         "_log_append",
         "_on_log_dir_failed",
         "_room",
@@ -87,6 +90,9 @@ class Partition:
         self.is_flush_asked = False
         self.is_flushing = False
         self._wants_all_flushed = False
+        # Batches of producers since the last flush began, those of that flush, and how many are
+        # half of all whose producers take part, as far as the end of that flush has told.
+        self._gathered = self._flushing = self._begin_at = 0
         self._waits: deque[tuple[int, AppendWaiter, int]] = deque()
         self._flusher = flusher
         self._room = room
@@ -175,8 +181,11 @@ class Partition:
             raise self.refused(error) from error
         self.appended_bytes += len(records)
         if self.is_synced:
+            self._gathered += 1
             if not self.is_flush_asked:
                 self._flusher.ask(self)
+            elif self._gathered == self._begin_at and not self.is_flushing:
+                self._flusher.begin(self)
             return appended
         # What `_advance` does, without its calls for the usual case: nobody waits or watches.
         next_offset = appended.last_offset + 1
@@ -354,11 +363,18 @@ class Partition:
             return None
         is_all = self.is_synced or self._wants_all_flushed
         self._wants_all_flushed = False
+        self._flushing, self._gathered = self._gathered, 0
         self.flushing_bytes = self.appended_bytes
         return self.log.begin_flush(rolled_only=not is_all)
 
+    @property
+    def is_flush_early(self) -> bool:
+        """For the flusher. Half of those who take part are not here yet."""
+        return self._gathered < self._begin_at
+
     def finish_flush(self, ticket: FlushTicket | None) -> None:
         """For the flusher."""
+        self._begin_at = (self._flushing + self._gathered + 1) // 2
         if ticket is not None:
             self.log.finish_flush(ticket)
         if self.is_synced and self.is_leading:

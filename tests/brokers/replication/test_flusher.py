@@ -31,6 +31,7 @@ class Log:
     def __init__(self) -> None:
         self.is_flush_asked = False
         self.is_flushing = False
+        self.is_flush_early = False
         self.is_dirty = True
         self.gate = threading.Event()
         self.gate.set()
@@ -67,6 +68,18 @@ def run(test: Callable[[Flusher, list[LogDirFailed]], Any], **options: Any) -> N
     asyncio.run(with_flusher())
 
 
+async def asked_early(flusher: Flusher) -> Log:
+    """A log with one flush that is about to end, and a next one with which little has come."""
+    log = Log()
+    log.gate.clear()
+    flusher.ask(log)
+    await until(lambda: log.is_flushing)
+    flusher.ask(log)
+    log.is_flush_early = True
+    log.gate.set()
+    return log
+
+
 def test_all_that_a_turn_asks_for_is_one_flush() -> None:
     async def test(flusher: Flusher, _failures: Any) -> None:
         log = Log()
@@ -89,6 +102,69 @@ def test_what_is_asked_for_during_a_flush_is_flushed_once_more() -> None:
         log.gate.set()
         await until(lambda: log.finished == 2)
         assert log.begun == 2
+
+    run(test)
+
+
+def test_an_early_flush_waits_some_turns_and_then_for_nobody() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = await asked_early(flusher)
+        await until(lambda: log.finished == 1)
+        assert log.begun == 1
+        await until(lambda: log.finished == 2)
+        assert log.begun == 2
+
+    run(test)
+
+
+def test_an_early_flush_begins_at_once_when_enough_has_come() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = await asked_early(flusher)
+        await until(lambda: log.finished == 1)
+
+        flusher.begin(log)
+        assert (log.begun, log.is_flush_asked) == (2, False)
+        await until(lambda: log.finished == 2)
+        await flusher.stop()
+        assert log.begun == 2
+
+    run(test)
+
+
+def test_a_flush_may_begin_before_its_turn_is_over_and_leaves_others_in_line() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        first, second = Log(), Log()
+        flusher.ask(first)
+        flusher.ask(second)
+        flusher.begin(second)
+        assert (first.begun, second.begun) == (0, 1)
+        await until(lambda: first.finished == second.finished == 1)
+
+    run(test)
+
+
+def test_a_flush_that_finds_no_thread_or_was_not_asked_for_does_not_begin() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        running, waiting, other = Log(), Log(), Log()
+        running.gate.clear()
+        flusher.ask(running)
+        await until(lambda: running.is_flushing)
+        flusher.ask(waiting)
+        flusher.begin(waiting)
+        flusher.begin(other)
+        assert (waiting.begun, other.begun) == (0, 0)
+        running.gate.set()
+        await until(lambda: waiting.finished == 1)
+        assert other.begun == 0
+
+    run(test, max_parallel=1)
+
+
+def test_a_stop_waits_for_flushes_that_are_early() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = await asked_early(flusher)
+        await flusher.stop()
+        assert log.finished == 2
 
     run(test)
 

@@ -66,6 +66,54 @@ def test_waits_end_in_the_order_of_their_offsets(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_the_next_flush_begins_once_half_of_the_producers_are_back(tmp_path: Path) -> None:
+    async def run() -> None:
+        files = GatedFiles()
+        async with rig(tmp_path, files=files) as broker:
+            partition = broker.leader()
+
+            def append(count: int) -> None:
+                for _ in range(count):
+                    partition.append(batch(), NOW_MS)
+
+            # Six batches go together, and two come while they are on their way: eight take part.
+            files.gate.clear()
+            append(6)
+            await until(lambda: partition.is_flushing)
+            append(2)
+            files.gate.set()
+            await until(lambda: not partition.is_flushing)
+            assert (partition.high_watermark, partition.is_flush_early) == (6, True)
+
+            files.gate.clear()
+            append(1)
+            assert (partition.is_flushing, partition.is_flush_early) == (False, True)
+            append(1)
+            assert (partition.is_flushing, partition.is_flush_asked) == (True, False)
+            append(4)
+            assert partition.is_flush_asked
+            files.gate.set()
+            await until(lambda: partition.high_watermark == 14)
+
+    asyncio.run(run())
+
+
+def test_producers_that_stay_away_are_not_waited_for(tmp_path: Path) -> None:
+    async def run() -> None:
+        files = GatedFiles()
+        async with rig(tmp_path, files=files) as broker:
+            partition = broker.leader()
+            files.gate.clear()
+            for _ in range(6):
+                partition.append(batch(), NOW_MS)
+            await until(lambda: partition.is_flushing)
+            partition.append(batch(), NOW_MS)
+            files.gate.set()
+            await until(lambda: partition.high_watermark == 7)
+
+    asyncio.run(run())
+
+
 def test_watchers_hear_of_bytes_once_they_can_be_read(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
