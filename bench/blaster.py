@@ -65,7 +65,8 @@ class Job:
     is_idempotent: bool = False
     # At most so many requests a second over all connections; 0: as fast as answers come.
     rate: int = 0
-    in_flight: int = 1  # on each connection
+    # On each connection; several only where answers are small, so that each comes in one piece.
+    in_flight: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +211,7 @@ class Link:
 
 def blast(job: Job) -> Seen:
     """Does the job in this process."""
+    assert job.in_flight == 1 or job.kind != "fetch", "fetched answers come in pieces"
     address, requests = (job.host, job.port), KINDS[job.kind]
     links = [Link(address, requests(job, index)) for index in range(job.connections)]
     return keep_busy(links, job.seconds, rate=job.rate, in_flight=job.in_flight)
@@ -246,11 +248,11 @@ def keep_busy(
             received += count
             if not answers:
                 continue
-            now = time.perf_counter_ns()
+            came = now = time.perf_counter_ns()
             requests += answers
             waiting -= answers
             for _ in range(answers):
-                times.append(now - link.sent_ns.popleft())
+                times.append(came - link.sent_ns.popleft())
                 if gap_ns:
                     due += gap_ns
                     while now < due:

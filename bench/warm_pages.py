@@ -8,6 +8,8 @@ touched and let go right before a round that fills gigabytes of them.
 
 import mmap
 import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 # Half of this is not enough: what is freed last is not always taken first.
@@ -16,8 +18,22 @@ WARM_BYTES: Final = 4 * 2**30
 _MAX_SHARE: Final = 0.75
 
 
+_CGROUP: Final = Path("/sys/fs/cgroup")
+
+
 def warm_pages() -> None:
     """Touches memory and frees it: some seconds on a guest whose host had taken it."""
+    size = min(WARM_BYTES, int(_free_bytes() * _MAX_SHARE))
+    if size >= mmap.PAGESIZE:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
+
+
+def _free_bytes() -> int:
+    """What the machine has free, or a container where it may have less."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    size = min(WARM_BYTES, int(free * _MAX_SHARE))
-    mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
+    # No such file, or the word "max", where there is no limit.
+    with suppress(OSError, ValueError):
+        limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+        free = max(0, min(free, limit - used))
+    return free
