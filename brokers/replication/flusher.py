@@ -7,8 +7,9 @@ asked for, so that all that a turn has appended goes with it, and an idle log wa
 Producers that wait for their answers come back together with what the flush before has confirmed.
 Left alone they soon come as one crowd, and disk and loop take turns; or as a crowd and a few, with
 the disk idle as long. So where one flush ends and few have come for the next, it waits for half of
-all who take part, or a few turns of the loop; and where half of them are there it begins at once.
-Then one half is on its way to the disk while the loop serves the other.
+all who take part, or a few turns of the loop; and where half of them are there it begins at once,
+in the middle of a turn. Then one half is on its way to the disk while the loop serves the other.
+Who comes later than `CROWD_SECONDS` after a flush is not a part of its crowd.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Final, Protocol
 
+from brokers.clock import Clock
 from brokers.protocol.errors import KafkaError
 from brokers.storage.errors import LogDirFailed
 from brokers.storage.fsync import FlushTicket
@@ -29,6 +31,9 @@ MAX_PARALLEL: Final = 8
 # How many turns of the loop a flush waits for more to come with it: enough for clients that were
 # just answered, if they have something to send at all.
 EARLY_TURNS: Final = 2
+# Clients that were answered and have more to send are back within this; a crowd that gathers later
+# is another one, and goes to the disk in one piece.
+CROWD_SECONDS: Final = 0.002
 # After a flush that was refused for want of space or of descriptors.
 RETRY_SECONDS: Final = 0.2
 # The ticket has noted what went wrong and says so to its owner, also when it is a bug.
@@ -59,10 +64,12 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         *,
+        clock: Clock,
         on_log_dir_failed: Callable[[LogDirFailed], None],
         max_parallel: int = MAX_PARALLEL,
     ) -> None:
         self._loop = loop
+        self.clock = clock
         self._on_log_dir_failed = on_log_dir_failed
         self._max_parallel = max_parallel
         self._asked: deque[Flushable] = deque()
@@ -122,7 +129,11 @@ class Flusher:
             self._loop.call_soon(self._start)
 
     def begin(self, log: Flushable) -> None:
-        """Begins a flush that was asked for, and is not under way, before the turn is over."""
+        """Begins a flush that was asked for, and is not under way, before the turn is over.
+
+        For a log that has something to flush: the end of one that has not would be told of here,
+        and not later.
+        """
         for line in (self._early, self._asked):
             if self._has_room and log in line:
                 line.remove(log)
@@ -157,12 +168,22 @@ class Flusher:
         log.is_flushing = True
         self._running += 1
         self._work.put((log, ticket))
-        if self._running > len(self._threads):
-            # Daemons, because an fsync that never returns must not keep the process.
-            number = len(self._threads)
-            thread = threading.Thread(target=self._flush, name=f"flusher-{number}", daemon=True)
-            self._threads.append(thread)
+        self._start_thread()
+
+    def _start_thread(self) -> None:
+        """One more, where more flushes are under way than there are threads."""
+        if self._running <= len(self._threads):
+            return
+        # Daemons, because an fsync that never returns must not keep the process.
+        number = len(self._threads)
+        thread = threading.Thread(target=self._flush, name=f"flusher-{number}", daemon=True)
+        try:
             thread.start()
+        except RuntimeError:
+            # The system has none to give; those that are there take the work meanwhile.
+            self._loop.call_later(RETRY_SECONDS, self._start_thread)
+        else:
+            self._threads.append(thread)
 
     def _flush(self) -> None:
         """The threads."""

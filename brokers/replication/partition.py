@@ -17,7 +17,7 @@ from typing import Final
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE, Batch
 from brokers.protocol.records.validation import Origin
-from brokers.replication.flusher import Flusher
+from brokers.replication.flusher import CROWD_SECONDS, Flusher
 from brokers.replication.log_settings import NEVER, TopicSettings
 from brokers.replication.waits import AppendWaiter, WaitRoom, Watcher
 from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError
@@ -35,6 +35,7 @@ class Partition:
     __slots__ = (
         "_begin_at",
         "_counts_messages",
+        "_crowd_until",
         "_flusher",
         "_flushing",
         "_gathered",
@@ -91,8 +92,10 @@ class Partition:
         self.is_flushing = False
         self._wants_all_flushed = False
         # Batches of producers since the last flush began, those of that flush, and how many are
-        # half of all whose producers take part, as far as the end of that flush has told.
+        # half of all whose producers take part, as far as the end of that flush has told, and for
+        # how long that is worth something.
         self._gathered = self._flushing = self._begin_at = 0
+        self._crowd_until = 0.0
         self._waits: deque[tuple[int, AppendWaiter, int]] = deque()
         self._flusher = flusher
         self._room = room
@@ -183,8 +186,11 @@ class Partition:
         if self.is_synced:
             self._gathered += 1
             if not self.is_flush_asked:
-                self._flusher.ask(self)
-            elif self._gathered == self._begin_at and not self.is_flushing:
+                self._ask_flush()
+            elif self._gathered == self._begin_at and not (
+                # One that begins without anything to flush would end here, before `wait_for`.
+                self.is_flushing or appended.is_duplicate
+            ):
                 self._flusher.begin(self)
             return appended
         # What `_advance` does, without its calls for the usual case: nobody waits or watches.
@@ -375,6 +381,7 @@ class Partition:
     def finish_flush(self, ticket: FlushTicket | None) -> None:
         """For the flusher."""
         self._begin_at = (self._flushing + self._gathered + 1) // 2
+        self._crowd_until = self._flusher.clock.monotonic() + CROWD_SECONDS
         if ticket is not None:
             self.log.finish_flush(ticket)
         if self.is_synced and self.is_leading:
@@ -399,6 +406,12 @@ class Partition:
         is_usable = self.is_leading and self.log.damage is None
         if is_usable and self.log.expire(now_ms, high_watermark=self.high_watermark):
             self._tell_watchers()
+
+    def _ask_flush(self) -> None:
+        """Asks for the flush of what is the first to be appended since the last one began."""
+        if not self.is_flushing and self._flusher.clock.monotonic() > self._crowd_until:
+            self._begin_at = 0
+        self._flusher.ask(self)
 
     def _count_messages(self) -> None:
         """Asks for the flush that flush.messages demands."""

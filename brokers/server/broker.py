@@ -111,7 +111,7 @@ class Broker:
         # What may be wrong with the configuration is found before the log dir gives up its mark.
         limits, secret = _limits(config), _secret(config)
         self._log_dir, self._identity = self._open_log_dir()
-        self._flusher = Flusher(self._loop, on_log_dir_failed=self.fail)
+        self._flusher = Flusher(self._loop, clock=clock, on_log_dir_failed=self.fail)
         self.replicas = Replicas(
             self._log_dir,
             loop=self._loop,

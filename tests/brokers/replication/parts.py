@@ -243,7 +243,7 @@ async def rig(
     log_dir.load_all()
     failures: list[LogDirFailed] = []
     troubles: list[tuple[str, Exception]] = []
-    flusher = Flusher(loop, on_log_dir_failed=failures.append)
+    flusher = Flusher(loop, clock=clock, on_log_dir_failed=failures.append)
     flusher.start()
     replicas = Replicas(
         log_dir,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from brokers.clock import ManualClock
 from brokers.replication import flusher as module
 from brokers.replication.flusher import Flusher
 from brokers.storage.errors import LogDirFailed, OutOfSpace
@@ -59,7 +60,7 @@ def run(test: Callable[[Flusher, list[LogDirFailed]], Any], **options: Any) -> N
     async def with_flusher() -> None:
         failures: list[LogDirFailed] = []
         loop = asyncio.get_running_loop()
-        flusher = Flusher(loop, on_log_dir_failed=failures.append, **options)
+        flusher = Flusher(loop, clock=ManualClock(), on_log_dir_failed=failures.append, **options)
         flusher.start()
         await test(flusher, failures)
         await flusher.stop()
@@ -106,13 +107,21 @@ def test_what_is_asked_for_during_a_flush_is_flushed_once_more() -> None:
     run(test)
 
 
-def test_an_early_flush_waits_some_turns_and_then_for_nobody() -> None:
+@pytest.mark.parametrize("turns", [0, 5])
+def test_an_early_flush_waits_some_turns_and_then_for_nobody(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    monkeypatch.setattr(module, "EARLY_TURNS", turns)
+
     async def test(flusher: Flusher, _failures: Any) -> None:
         log = await asked_early(flusher)
         await until(lambda: log.finished == 1)
-        assert log.begun == 1
+        waited = 0
+        while log.begun == 1:
+            await asyncio.sleep(0)
+            waited += 1
+        assert turns <= waited <= turns + 2
         await until(lambda: log.finished == 2)
-        assert log.begun == 2
 
     run(test)
 
@@ -158,6 +167,83 @@ def test_a_flush_that_finds_no_thread_or_was_not_asked_for_does_not_begin() -> N
         assert other.begun == 0
 
     run(test, max_parallel=1)
+
+
+def test_a_failure_forgets_flushes_that_are_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EARLY_TURNS", 1_000_000)
+
+    async def test(flusher: Flusher, failures: list[LogDirFailed]) -> None:
+        log, bad = await asked_early(flusher), Log()
+        await until(lambda: log.finished == 1)
+        bad.fault = LogDirFailed("x", "fsync", OSError(errno.EIO, "bad"))
+        flusher.ask(bad)
+        await until(lambda: bool(failures))
+
+        async with asyncio.timeout(10):
+            await flusher.stop()
+
+        assert log.begun == 1
+
+    run(test)
+
+
+def test_a_flush_that_cannot_begin_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.001)
+
+    async def test(flusher: Flusher, failures: Any) -> None:
+        log = Log()
+        begin_flush, refusals = log.begin_flush, [OutOfSpace("x", "fsync")]
+
+        def begin() -> Any:
+            if refusals:
+                raise refusals.pop()
+            return begin_flush()
+
+        monkeypatch.setattr(log, "begin_flush", begin)
+        flusher.ask(log)
+        flusher.begin(log)
+        await until(lambda: log.finished == 1)
+        assert failures == []
+
+    run(test)
+
+
+def test_a_bug_of_one_that_waited_does_not_lose_the_flush_that_was_asked_for() -> None:
+    async def test(flusher: Flusher, _failures: Any) -> None:
+        log = await asked_early(flusher)
+
+        def bug() -> None:
+            log.on_finish = None
+            raise ZeroDivisionError
+
+        log.on_finish = bug
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, what: told.append(what))
+        await until(lambda: log.finished == 2)
+        assert len(told) == 1
+
+    run(test)
+
+
+def test_a_system_without_a_thread_to_give_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.001)
+    start, refusals = threading.Thread.start, [RuntimeError("can't start new thread")]
+
+    def sometimes(thread: threading.Thread) -> None:
+        if refusals:
+            raise refusals.pop()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", sometimes)
+
+    async def test(flusher: Flusher, failures: Any) -> None:
+        log = Log()
+        flusher.ask(log)
+        async with asyncio.timeout(10):
+            await flusher.stop()
+        assert (log.finished, failures, refusals) == (1, [], [])
+
+    run(test)
 
 
 def test_a_stop_waits_for_flushes_that_are_early() -> None:
@@ -257,7 +343,11 @@ def test_a_failure_leaves_nothing_for_a_stop_to_wait_for() -> None:
 
 def test_a_second_life_begins_awake() -> None:
     async def story() -> None:
-        flusher = Flusher(asyncio.get_running_loop(), on_log_dir_failed=lambda _failure: None)
+        flusher = Flusher(
+            asyncio.get_running_loop(),
+            clock=ManualClock(),
+            on_log_dir_failed=lambda _failure: None,
+        )
         flusher.start()
         await flusher.stop()
         # A thread may set it when all was collected already, just before it ends.

@@ -1,11 +1,14 @@
 """A partition: how far readers see, who is let go when, and what a leader's epoch means."""
 
 import asyncio
+import errno
 from pathlib import Path
 
 import pytest
 
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.storage.errors import LogDirFailed
+from brokers.storage.log import PartitionLog
 from tests.brokers.replication.parts import (
     OTHER,
     REPLICATED,
@@ -94,6 +97,74 @@ def test_the_next_flush_begins_once_half_of_the_producers_are_back(tmp_path: Pat
             assert partition.is_flush_asked
             files.gate.set()
             await until(lambda: partition.high_watermark == 14)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("milliseconds", "flushes"), [(1, 2), (10, 1)])
+def test_a_crowd_that_comes_right_behind_its_flush_is_halved_and_no_other(
+    tmp_path: Path, milliseconds: int, flushes: int
+) -> None:
+    async def run() -> None:
+        files = GatedFiles()
+        async with rig(tmp_path, files=files) as broker:
+            partition = broker.leader()
+            for _ in range(8):
+                partition.append(batch(), NOW_MS)
+            await until(lambda: partition.high_watermark == 8)
+
+            broker.manual.advance(milliseconds)
+            files.syncs = 0
+            for _ in range(8):
+                partition.append(batch(), NOW_MS)
+            assert partition.is_flushing == (flushes == 2)
+            await until(lambda: partition.high_watermark == 16)
+            assert files.syncs == flushes
+
+    asyncio.run(run())
+
+
+def test_repeated_batches_that_find_all_on_the_disk_are_told_so_after_their_turn(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, files=GatedFiles()) as broker:
+            partition, waiter = broker.leader(), Waiter()
+            for sequence in range(4):
+                partition.append(batch(producer=7, sequence=sequence), NOW_MS)
+            await until(lambda: partition.high_watermark == 4)
+            # Flushed while another led: readers see it once this leadership has asked, too.
+            partition.high_watermark = 0
+
+            for sequence in range(4):
+                assert partition.append(batch(producer=7, sequence=sequence), NOW_MS).is_duplicate
+                assert partition.high_watermark == 0, "answered in the middle of an append"
+            partition.wait_for(4, waiter, 1)
+            await until(lambda: waiter.told == [1])
+
+    asyncio.run(run())
+
+
+def test_a_log_dir_that_fails_as_a_flush_begins_in_mid_turn_fails_no_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, files=GatedFiles()) as broker:
+            partition = broker.leader()
+            for _ in range(4):
+                partition.append(batch(), NOW_MS)
+            await until(lambda: partition.high_watermark == 4)
+
+            def fail(**_options: object) -> None:
+                raise LogDirFailed("x", "fsync", OSError(errno.EIO, "bad"))
+
+            monkeypatch.setattr(
+                PartitionLog, "begin_flush", lambda _log, **options: fail(**options)
+            )
+            for _ in range(2):
+                partition.append(batch(), NOW_MS)
+            assert len(broker.failures) == 1
+            assert (partition.high_watermark, partition.log.end_offset) == (4, 6)
 
     asyncio.run(run())
 
