@@ -471,7 +471,7 @@ def _measure(target: Target, work: Work, number: int) -> Figures:
         target.delete_topic(topic)
 
 
-def _best_of(target: Target, job: Job, *, rounds: int = ROUNDS) -> tuple[Figures, int]:
+def _best_of(target: Target, job: Job, *, rounds: int) -> tuple[Figures, int]:
     """The round with the least CPU for a request, and the requests of all rounds."""
     found = [_round(target, job) for _ in range(rounds)]
     return min(found, key=_cost), sum(figures.seen.requests for figures in found)

@@ -2,9 +2,9 @@
 
 Speaks only as much of the protocol as to know where a request ends, by the size of the first one,
 which is that of all on a connection; each is written to a file as it came and answered by a few
-bytes. No broker on this machine can do a request for less, so its
-figures stand beside the broker's. With `synced` a thread brings the file to the disk before it
-answers, since whoever serves others cannot wait for the disk itself.
+bytes. No broker on this machine can do a request for less, so its figures stand beside the
+broker's. With `synced` a thread brings the file to the disk before it answers, since whoever serves
+others cannot wait for the disk itself.
 
 `python -m bench.floor FOLDER [synced]` prints its port.
 """
