@@ -41,22 +41,32 @@ def down(*, home: Path) -> None:
 def stop_supervisor(place: Home) -> None:
     """Ask the supervisor to stop, and kill it when it does not."""
     end = time.monotonic() + STOP_SECONDS
+    process = place.owner()
     try:
         client.ask(place, "stop")
     except NotRunning as error:
         click.echo(str(error), err=True)
         end = time.monotonic()
-    while place.is_owned():
+    # It lets go of the home some moments before it is gone itself.
+    while place.is_owned() or is_supervisor(process):
         if time.monotonic() > end:
-            kill(place.owner())
+            kill(place.owner() if place.is_owned() else process)
         time.sleep(POLL_SECONDS)
 
 
+def is_supervisor(process: int) -> bool:
+    """Whether there is one under this number; the lock's owner may not have written it yet: 0."""
+    try:
+        return process > 0 and SUPERVISOR in Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def kill(process: int) -> None:
-    """Kill a supervisor; a number that the lock's owner has not written yet is nobody's to kill."""
-    # It may have gone by itself since the lock was looked at.
-    with suppress(ProcessLookupError, FileNotFoundError):
-        if process > 0 and SUPERVISOR in Path(f"/proc/{process}/cmdline").read_bytes():
+    """Kill a supervisor, and nothing else that has its number by now."""
+    # It may have gone by itself since it was looked at.
+    with suppress(ProcessLookupError):
+        if is_supervisor(process):
             os.kill(process, signal.SIGKILL)
 
 

@@ -3,11 +3,15 @@
 import os
 import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from brokers.supervisor import leftovers
+from brokers.supervisor.home import Home
 from cli import down
 from tests.cli.lifecycle import fake_home, samsa
 
@@ -56,6 +60,34 @@ def test_a_supervisor_that_hangs_is_killed_with_all_it_started(
         assert supervisor.wait(PATIENCE) == -signal.SIGKILL
         assert list(leftovers.marked(tmp_path)) == []
         assert "does not answer" in result.stderr
+
+
+def test_a_supervisor_that_has_let_go_of_its_home_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Says that it is there, ends when its input does, and goes by the name that supervisors have.
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    program = [sys.executable, "-c", code, "brokers.supervisor"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as leaving:
+        assert leaving.stdout is not None
+        leaving.stdout.readline()
+        place = Home(tmp_path)
+        waits: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            assert leaving.stdin is not None
+            leaving.stdin.close()
+
+        monkeypatch.setattr(Home, "owner", lambda _home: leaving.pid)
+        monkeypatch.setattr("brokers.supervisor.client.ask", lambda _home, _command: {})
+        monkeypatch.setattr(down, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+
+        down.stop_supervisor(place)
+
+        assert waits
+        assert not down.is_supervisor(leaving.pid)
+        assert leaving.wait(PATIENCE) == 0
 
 
 def test_a_home_that_does_not_run_is_no_failure(tmp_path: Path) -> None:
