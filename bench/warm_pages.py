@@ -16,8 +16,6 @@ from typing import Final
 WARM_BYTES: Final = 4 * 2**30
 # Where little is free, little of it is cold; a share of it must stay for everybody else.
 _MAX_SHARE: Final = 0.75
-
-
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 

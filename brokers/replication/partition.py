@@ -186,7 +186,7 @@ class Partition:
         if self.is_synced:
             self._gathered += 1
             if not self.is_flush_asked:
-                self._ask_flush()
+                self._gather_anew()
             elif self._gathered == self._begin_at and not (
                 # One that begins without anything to flush would end here, before `wait_for`.
                 self.is_flushing or appended.is_duplicate
@@ -407,7 +407,7 @@ class Partition:
         if is_usable and self.log.expire(now_ms, high_watermark=self.high_watermark):
             self._tell_watchers()
 
-    def _ask_flush(self) -> None:
+    def _gather_anew(self) -> None:
         """Asks for the flush of what is the first to be appended since the last one began."""
         if not self.is_flushing and self._flusher.clock.monotonic() > self._crowd_until:
             self._begin_at = 0
