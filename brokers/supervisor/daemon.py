@@ -17,6 +17,7 @@ from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, tab
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
 from brokers.supervisor.home import Home
+from brokers.supervisor.inherited import inherited
 from brokers.supervisor.options import Options, check, endpoint, is_loopback
 from brokers.supervisor.output import LogFile
 from brokers.supervisor.ownership import owned
@@ -127,12 +128,12 @@ class Supervisor:
 
     async def _supervise(self, web_socket: tuple[int, int] | None) -> None:
         components = self._table(self._options, self._home, web_socket)
-        inherited = environment()
+        own = environment()
         self._watchers = [
             Watcher(
                 component,
                 clock=self._clock,
-                environment=inherited,
+                environment=inherited(component.kind, own),
                 folder=self._folder,
                 log=LogFile(self._home.log_file(component.name)),
                 tell=self._on_news,

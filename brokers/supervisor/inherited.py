@@ -1,0 +1,83 @@
+"""Which variables of the supervisor's environment each kind of process gets.
+
+A process gets what it reads and nothing else, because all it has can be read in its environment by
+every program of the user, and lands in a report of its crash. A database URL holds a password, so
+only processes that open the database have it (ADR 0004). What a component is told by the supervisor
+itself is in `components`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from brokers.supervisor.components import Kind
+
+EVERY_KIND: Final = frozenset(Kind)
+DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Names, each of which may end in `*`; the kinds that get them; and why."""
+
+    names: tuple[str, ...]
+    kinds: frozenset[Kind]
+    reason: str
+
+
+ROWS: Final = (
+    Row(
+        names=("PATH", "HOME", "USER", "LOGNAME", "TMPDIR"),
+        kinds=EVERY_KIND,
+        reason="Python and libpq look there for programs, for the user's files and for room",
+    ),
+    Row(
+        names=("LANG", "LANGUAGE", "LC_*", "TZ"),
+        kinds=EVERY_KIND,
+        reason="the encoding of file names and the words of the system's errors",
+    ),
+    Row(
+        names=("PYTHON*", "LD_LIBRARY_PATH"),
+        kinds=EVERY_KIND,
+        reason="how the interpreter runs, and where one outside of the system has its libraries",
+    ),
+    Row(
+        names=("MALLOC_*", "GLIBC_TUNABLES"),
+        kinds=EVERY_KIND,
+        reason="the memory of long-lived processes is tuned here",
+    ),
+    Row(
+        names=("SSL_CERT_FILE", "SSL_CERT_DIR"),
+        kinds=EVERY_KIND,
+        reason="which certificates OpenSSL trusts",
+    ),
+    Row(
+        names=("SAMSA_DEFAULTS",),
+        kinds=frozenset({Kind.BROKER}),
+        reason="static broker configs",
+    ),
+    Row(
+        names=("DATABASE_URL", "PG*"),
+        kinds=DATABASE_KINDS,
+        reason="where the database is and how libpq logs in; holds a password",
+    ),
+    Row(
+        names=(
+            *("SAMSA_ALLOWED_HOSTS", "SAMSA_TRUSTED_ORIGINS"),
+            *("SAMSA_TRUSTED_PROXIES", "SAMSA_HTTPS"),
+        ),
+        kinds=frozenset({Kind.WEB}),
+        reason="how browsers reach the console; a mistake in one must not stop the agent",
+    ),
+)
+
+
+def inherited(kind: Kind, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of an environment that a kind of process gets."""
+    patterns = [name for row in ROWS if kind in row.kinds for name in row.names]
+    return {
+        name: value
+        for name, value in environment.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
