@@ -36,6 +36,8 @@ from cli.home import HOME_OPTION
 HEALTHY_SECONDS: Final = 120
 # A supervisor that hangs up is gone within this, or it is healthy.
 HUNG_UP_SECONDS: Final = 5
+# Brokers run and the console does not. Not 1, after which nothing runs, nor 2, which is click's.
+NO_CONSOLE_CODE: Final = 3
 POSTGRES_SCHEMES: Final = frozenset({"postgres", "postgresql", "psql", "pgsql"})
 POSTGRES_PORT: Final = 5432
 HOW_TO_NAME_A_DATABASE: Final = (
@@ -189,11 +191,14 @@ def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
         if message is None:
             # A traceback, or the sentence with which the supervisor refuses to start.
             show(line, is_error=True)
-        elif "healthy" in message:
-            show("\n".join(("", *message["healthy"])))
+        elif "started" in message:
+            show("\n".join(("", *message["started"])))
             # It lives on in its own session, and nobody waits for it.
             supervisor.returncode = 0
-            return 0
+            if not message["complaint"]:
+                return 0
+            show(f"samsa: {message['complaint']}", is_error=True)
+            return NO_CONSOLE_CODE
         else:
             show(message.get("say", ""))
     if time.monotonic() < deadline:

@@ -1,11 +1,8 @@
-"""What answers at which address: the console at the root, and a sign of life beside it."""
+"""What answers at which address: the console at the root."""
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from gateway.health import health
-
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("health", health, name="health"),
     path("", include("console.urls")),
 ]
 

@@ -33,6 +33,8 @@ IMPATIENT_AFTER: Final = 0.5
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # The state of a process that is there and does not answer.
 UNRESPONSIVE: Final = "unresponsive"
+# What a start cannot do without: a console that fails must not take the brokers down.
+DATA_KINDS: Final = frozenset({Kind.AGENT, Kind.BROKER})
 # Events that are kept as warnings; the others are information.
 WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
 
@@ -68,7 +70,8 @@ class Supervisor:
         self._watchers: list[Watcher] = []
         self._stopping = asyncio.Event()
         self._stop_asked_at = 0.0
-        self._was_healthy = False
+        # Over is a start when all is healthy, or when it is known what will not be.
+        self._is_start_over = False
         self._web_port: int | None = None
         # Why a detached start was given up; empty while it was not.
         self._failure = ""
@@ -180,11 +183,8 @@ class Supervisor:
         self._front.say(f"  {news.component.name:<9} {news.text}{where}")
         if news.event == "component.ready":
             self._renew_settings()
-            if not self._was_healthy and all(w.state is State.HEALTHY for w in self._watchers):
-                self._was_healthy = True
-                self._front.finish(self._addresses())
-        elif news.state is State.CRASH_LOOP:
-            self._on_crash_loop(watcher)
+        if not self._is_start_over:
+            self._judge_start()
 
     def _renew_settings(self) -> None:
         try:
@@ -193,14 +193,31 @@ class Supervisor:
             # A disk that is full now must not end what runs.
             self._journal.note("settings.not_written", "warning", detail=str(error))
 
-    def _on_crash_loop(self, watcher: Watcher) -> None:
-        if self._options.is_detached and not self._was_healthy:
-            # Nobody will look after it: better nothing than half of it.
-            self._failure = (
-                f"{watcher.component.name} cannot start ({watcher.reason}); everything was"
-                f" stopped again, {self._home.log_file(watcher.component.name)} has more"
-            )
-            self.stop()
+    def _judge_start(self) -> None:
+        """End the start when all is healthy, or when a detached one can get no further."""
+        late = [watcher for watcher in self._watchers if watcher.state is not State.HEALTHY]
+        if not late:
+            self._finish_start("")
+        elif self._options.is_detached:
+            looping = [watcher for watcher in late if watcher.restarts.is_crash_loop]
+            needed = [watcher for watcher in looping if watcher.component.kind in DATA_KINDS]
+            if needed:
+                # Nobody will look after it: better nothing than half of it.
+                self._failure = f"{self._blamed(needed[0])}; everything was stopped again"
+                self.stop()
+            elif looping == late:
+                self._finish_start(
+                    f"{self._blamed(looping[0])}; brokers serve without it, and it is tried again:"
+                    f" see `status`, or stop all with `down`"
+                )
+
+    def _blamed(self, watcher: Watcher) -> str:
+        log = self._home.log_file(watcher.component.name)
+        return f"{watcher.component.name} cannot start ({watcher.reason}), {log} has more"
+
+    def _finish_start(self, complaint: str) -> None:
+        self._is_start_over = True
+        self._front.finish(self._addresses(has_console=not complaint), complaint=complaint)
 
     def _watcher(self, component: Component) -> Watcher:
         return next(watcher for watcher in self._watchers if watcher.component is component)
@@ -230,10 +247,10 @@ class Supervisor:
             web_port=self._web_port,
         )
 
-    def _addresses(self) -> list[str]:
+    def _addresses(self, *, has_console: bool) -> list[str]:
         reach = self._reach()
         lines = [f"Kafka     {reach.bootstrap}"]
-        if reach.console is not None:
+        if has_console and reach.console is not None:
             lines.append(f"Console   {reach.console}")
             lines.append(f"Login     admin, with the password in {self._home.password_file}")
         down = f"./samsa down --home {shlex.quote(str(self._home.folder))}"

@@ -27,8 +27,8 @@ class Front(Protocol):
         """Show one line."""
         ...
 
-    def finish(self, lines: Sequence[str]) -> None:
-        """Show that the start is over and all is healthy."""
+    def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
+        """Show that the start is over: all is healthy, or a complaint says what is not."""
         ...
 
 
@@ -55,8 +55,10 @@ class Terminal:
     def say(self, line: str) -> None:
         write_if_ready(f"{line}\n")
 
-    def finish(self, lines: Sequence[str]) -> None:
+    def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
         write_if_ready("".join(f"{line}\n" for line in ("", *lines, "")))
+        if complaint:
+            self.say(complaint)
 
 
 class Waiting:
@@ -69,8 +71,8 @@ class Waiting:
     def say(self, line: str) -> None:
         self._tell({"say": line})
 
-    def finish(self, lines: Sequence[str]) -> None:
-        self._tell({"healthy": list(lines)})
+    def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
+        self._tell({"started": list(lines), "complaint": complaint})
         self._is_over = True
         # From here on only a crash of the supervisor itself writes here: its traceback belongs
         # into its log. Replacing the descriptors closes the pipe, for which the command waits.

@@ -162,6 +162,25 @@ def test_a_start_that_cannot_succeed_ends_with_the_reason(
 
 
 @pytest.mark.slow
+def test_a_start_without_its_console_says_so_and_leaves_the_brokers_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stopped_after(tmp_path):
+        command = fake_command(tmp_path, "web=crash", flags=("--detached",))
+
+        assert up.start_detached(command) == up.NO_CONSOLE_CODE
+
+        shown = capsys.readouterr()
+        assert "Kafka     127.0.0.1:" in shown.out
+        assert "web cannot start (ended with exit code 3)" in shown.err
+        assert str(tmp_path / "logs" / "web.log") in shown.err
+        result = samsa("status", "--json", "--home", tmp_path)
+        states = {entry["name"]: entry["state"] for entry in told(result)["components"]}
+        assert result.exit_code == 1
+        assert states["broker-1"] == states["agent"] == "healthy" != states["web"]
+
+
+@pytest.mark.slow
 def test_a_start_that_takes_too_long_is_left_running_and_said_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,27 +1,80 @@
 """The sign of life."""
 
+import asyncio
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
+import pytest
 from django.db import connections
-from django.test import Client
+from django.test.utils import override_settings
 
+from gateway.asgi import application
+from gateway.middleware import HEADERS
 from tests.database import pointed_at
 
 
-def test_it_answers_without_login_session_or_database(client: Client, tmp_path: Path) -> None:
+def ask(
+    path: str, *, method: str = "GET", host: str = "127.0.0.1:8000"
+) -> tuple[int, dict[str, str], bytes]:
+    """Ask the whole application, as the web server does: status, headers, body."""
+    told: list[MutableMapping[str, Any]] = []
+    body = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not body:
+            # Nothing else comes: the client waits for its answer.
+            await asyncio.Event().wait()
+        return body.pop()
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        told.append(message)
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"host", host.encode())],
+        "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8000),
+    }
+    asyncio.run(application(scope, receive, send))
+    headers = {name.decode().lower(): value.decode() for name, value in told[0]["headers"]}
+    return told[0]["status"], headers, b"".join(part.get("body", b"") for part in told[1:])
+
+
+def test_it_answers_without_login_session_or_database(tmp_path: Path) -> None:
     nowhere = {"NAME": tmp_path / "no" / "such" / "folder.db"}
 
     with pointed_at(dict.fromkeys(connections.settings, nowhere)):
-        answer = client.get("/health")
+        status, headers, body = ask("/health")
 
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
-    assert not answer.cookies
-
-
-def test_it_is_never_answered_from_a_cache(client: Client) -> None:
-    assert "no-store" in client.get("/health")["Cache-Control"]
+    assert (status, body) == (200, b'{"status": "ok"}')
+    assert "set-cookie" not in headers
+    assert headers["content-length"] == str(len(body))
 
 
-def test_it_can_only_be_read(client: Client) -> None:
-    assert client.head("/health").status_code == 200
-    assert client.post("/health").status_code == 405
+def test_it_answers_the_supervisor_whatever_names_the_console_has() -> None:
+    with override_settings(ALLOWED_HOSTS=["console.example"]):
+        assert ask("/health", host="127.0.0.1:8000")[0] == 200
+        assert ask("/login", host="127.0.0.1:8000")[0] == 400
+
+
+def test_it_is_never_answered_from_a_cache_and_has_the_headers_of_every_answer() -> None:
+    _, headers, _ = ask("/health")
+
+    assert headers["cache-control"] == "no-store"
+    assert {name: headers[name.lower()] for name in HEADERS} == HEADERS
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405), ("DELETE", 405)])
+def test_it_can_only_be_read(method: str, status: int) -> None:
+    answer, headers, body = ask("/health", method=method)
+
+    assert (answer, body) == (status, b"")
+    assert ("allow" in headers) == (status == 405)
+
+
+def test_all_else_goes_to_django() -> None:
+    assert ask("/no/such/page", host="localhost")[0] == 404

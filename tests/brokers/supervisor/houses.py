@@ -27,8 +27,8 @@ class Audience:
         self.lines.append(line)
         self._changed.set()
 
-    def finish(self, lines: Sequence[str]) -> None:
-        self.lines += ["all is healthy", *lines]
+    def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
+        self.lines += [complaint or "all is healthy", *lines]
         self._changed.set()
 
     async def hears(self, *words: str, times: int = 1) -> None:

@@ -143,7 +143,7 @@ def test_a_detached_start_is_told_until_it_is_healthy(tmp_path: Path) -> None:
 
         assert supervisor.poll() is None
         assert "Samsa is starting" in messages[0]["say"]
-        assert messages[-1]["healthy"][0].startswith("Kafka     127.0.0.1:")
+        assert messages[-1]["started"][0].startswith("Kafka     127.0.0.1:")
         supervisor.terminate()
         assert supervisor.wait(PATIENCE) == 0
 

@@ -113,6 +113,23 @@ def test_a_detached_start_that_cannot_succeed_stops_everything(tmp_path: Path) -
     within(scenario)
 
 
+def test_a_console_that_cannot_start_leaves_the_brokers_running(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(
+            tmp_path, {"web": "crash"}, web_port=0, is_detached=True, stop_seconds=0.5
+        ) as house:
+            await house.audience.hears("web cannot start (ended with exit code 3)", "web.log")
+
+            assert (await house.component("web"))["state"] != "healthy"
+            assert (await house.component("broker-1"))["state"] == "healthy"
+            assert (await house.component("agent"))["state"] == "healthy"
+            # Nobody is sent to a console that is not there.
+            assert not any(line.startswith("Console") for line in house.audience.lines)
+            assert any(line.startswith("Kafka") for line in house.audience.lines)
+
+    within(scenario)
+
+
 def test_a_component_that_ignores_the_stop_is_killed(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path, {"broker-1": "stubborn"}, stop_seconds=0.3) as house:
