@@ -17,6 +17,8 @@ RACK_CHARS = 255
 UUID_CHARS = 36
 PROCESS_CHARS = 80
 BYTES_16 = 16
+BYTES_32 = 32
+PURPOSE_CHARS = 20
 
 
 class Cluster(models.Model):
@@ -34,6 +36,29 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ClusterSecret(models.Model):
+    """What the cluster's keys for one purpose are derived from; the newest two are valid.
+
+    Read by `cluster_secrets` only, and shown to nobody: not in a page, a log or a change.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="secrets")
+    purpose = models.CharField(max_length=PURPOSE_CHARS)  # security.cluster_keys.Purpose
+    key_id = models.IntegerField()  # from 1 on, one more with every rotation
+    value = models.BinaryField(max_length=BYTES_32)
+    created_at_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "purpose", "key_id"], name="one_secret_per_key"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.key_id}"
 
 
 class Agent(models.Model):

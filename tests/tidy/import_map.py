@@ -41,6 +41,7 @@ ANYTHING = "anything"
 MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.clock": ("", ""),
     "brokers.config": ("", ""),
+    "brokers.key_files": ("", ""),
     "brokers.protocol": ("", ""),
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock", "fcntl"),
@@ -62,7 +63,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # every room of the broker process; the two that it leaves out are Django and the parent.
     "brokers.server": (
         PURE
-        + "brokers.config brokers.storage brokers.security brokers.replication "
+        + "brokers.config brokers.key_files brokers.storage brokers.security brokers.replication "
         + "brokers.coordination brokers.inspection",
         "asyncio socket select ssl h11 signal",
     ),
@@ -76,10 +77,15 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.controlplane.membership": (CONTROLPLANE + "brokers.controlplane", "asyncio"),
     # The two endless loops of the control plane; one agent holds the lock of its home.
     "brokers.controlplane.agent": (
-        CONTROLPLANE + "brokers.controlplane",
+        CONTROLPLANE + "brokers.controlplane brokers.key_files",
         "django asyncio fcntl signal socket",
     ),
-    "brokers.controlplane.management": (CONTROLPLANE + "brokers.controlplane.agent", "django"),
+    "brokers.controlplane.management": (
+        CONTROLPLANE
+        + "brokers.controlplane.agent brokers.controlplane.services "
+        + "brokers.controlplane.cluster_secrets",
+        "django",
+    ),
     "brokers.controlplane.controller": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.supervisor": (
         "brokers.config brokers.clock",

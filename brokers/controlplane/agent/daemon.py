@@ -14,7 +14,7 @@ from django.db import InterfaceError, InternalError, OperationalError, connectio
 
 from brokers.clock import Clock, SystemClock
 from brokers.controlplane import services
-from brokers.controlplane.agent import home
+from brokers.controlplane.agent import home, keys
 from brokers.controlplane.agent.processes import watch_process
 from brokers.controlplane.agent.server import AgentServer
 from brokers.controlplane.agent.tables import ensure_tables
@@ -72,6 +72,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
             tasks.create_task(store.run())
             tasks.create_task(membership.run())
             tasks.create_task(_watch_sessions(membership, clock))
+            tasks.create_task(keys.keep_keys(cluster_id, clock))
     finally:
         await server.close()
         membership.close()
@@ -105,6 +106,7 @@ def _begin(agent_id: str, now_ms: int) -> str:
             boot_id=home.boot_id(),
             now_ms=now_ms,
         )
+        keys.write_key_files(cluster.cluster_id, now_ms)
     finally:
         # This thread's; the store has its own.
         connections.close_all()

@@ -4,7 +4,7 @@ import fcntl
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,15 +56,23 @@ def agent_id(home: Path) -> str:
             f"{file} holds no agent id: put it back from a copy of the home, or write into it the "
             f"agent_id that the table controlplane_agent has for this host"
         ) from error
+    replace_text(file, f"{made}\n")
+    return made
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Write a small file whole or not at all, unless it says the same already."""
+    with suppress(OSError, UnicodeDecodeError):
+        if file.read_text(encoding="ascii") == text:
+            return
     draft = file.with_suffix(".new")
     with draft.open("w", encoding="ascii") as written:
-        written.write(f"{made}\n")
+        written.write(text)
         written.flush()
         # Before it has its name: a power cut must not leave an agent that is nobody.
         os.fsync(written.fileno())
     draft.replace(file)
-    sync_folder(home)
-    return made
+    sync_folder(file.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from django.db.models import F
 from brokers.cluster.image import NO_ID
 from brokers.controlplane import models
 from brokers.controlplane.database import transactional
+from brokers.controlplane.services.cluster_secrets import add_missing
 
 
 def new_cluster_id() -> str:
@@ -20,13 +21,15 @@ def new_cluster_id() -> str:
 
 @transactional
 def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
-    """Return the cluster of this name; the first to ask makes it."""
+    """Return the cluster of this name with its secrets; the first to ask makes what is missing."""
     cluster, is_new = models.Cluster.objects.get_or_create(
         name=name,
         defaults={"cluster_id": new_cluster_id(), "change_id": NO_ID, "created_at_ms": now_ms},
     )
     if is_new:
         models.ProducerIds.objects.create(cluster=cluster)
+    # A cluster that an earlier release made has none.
+    add_missing(cluster, now_ms=now_ms)
     return cluster
 
 

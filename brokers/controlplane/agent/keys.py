@@ -1,0 +1,75 @@
+"""Hands the cluster's keys to the processes of a home, as files that only its owner may read.
+
+Files rather than messages: the web server and the inspection port need their keys before there is
+anybody who could ask for them, and go on while the agent is away.
+"""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, connections
+
+from brokers.clock import Clock
+from brokers.controlplane import cluster_secrets
+from brokers.controlplane.agent.home import replace_text
+from brokers.controlplane.logs import log
+from brokers.key_files import MAX_KEYS, read_keys, write_keys
+from brokers.security.cluster_keys import Purpose
+
+# How soon a rotation is seen, well within the time in which the new key is not used yet. A look is
+# one short read of the database.
+LOOK_EVERY_S: Final = 5.0
+# Names the cluster of a home to its web server, whose cookies bear a part of it.
+CLUSTER_ID_FILE: Final = "cluster-id"
+
+
+async def keep_keys(cluster_id: str, clock: Clock) -> None:
+    """Follow rotations, for as long as the agent lives."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            await asyncio.to_thread(look_once, cluster_id, clock.now_ms())
+        except (DatabaseError, OSError) as error:
+            # The files that are there stay valid.
+            log.limited("keys.not_written", error=str(error).strip())
+
+
+def look_once(cluster_id: str, now_ms: int) -> None:
+    """Write the files, over a connection of this thread's that does not outlive the call."""
+    try:
+        write_key_files(cluster_id, now_ms)
+    finally:
+        connections.close_all()
+
+
+def write_key_files(cluster_id: str, now_ms: int) -> None:
+    """Bring every file of keys up to date; one that is right already is left alone."""
+    replace_text(settings.SAMSA_HOME / CLUSTER_ID_FILE, f"{cluster_id}\n")
+    for purpose, keys in cluster_secrets.keys(cluster_id=cluster_id, now_ms=now_ms).items():
+        file: Path = settings.SAMSA_SECRETS / purpose.value
+        there: tuple[str, ...] = ()
+        with suppress(OSError, ValueError):
+            there = read_keys(file)
+        wanted = keys + _of_earlier_release(purpose, keys, there)
+        if wanted != there:
+            write_keys(file, wanted)
+            log.info("keys.written", file=str(file), key_ids=[_number(key) for key in wanted])
+
+
+def _of_earlier_release(
+    purpose: Purpose, keys: tuple[str, ...], there: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the secret that a home had before there were keys; it is valid until a rotation.
+
+    A collector of metrics that was set up with it goes on reading.
+    """
+    if purpose is not Purpose.INSPECTION:
+        return ()
+    return tuple(key for key in there if "." not in key)[: MAX_KEYS - len(keys)]
+
+
+def _number(key: str) -> str:
+    return key.partition(".")[0] if "." in key else "of an earlier release"

@@ -1,0 +1,44 @@
+"""The cluster's secrets, as the keys that are derived from them: the only reader of their rows.
+
+Apart from `selectors`, so that no page can come to import it. A rotation makes a new key, which is
+accepted at once and used only later: by then every agent has written it into the files of its home,
+and no process meets a key that it does not know.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from brokers.controlplane import models
+from brokers.security.cluster_keys import Purpose, derived
+
+# How long a new key is accepted only. An agent looks for new secrets every 5 s, and readers of the
+# files once a second; the rest is for clocks of hosts that differ and for a database that is away.
+ACTIVATION_MS: Final = 30_000
+# More would leave the key that a rotation was to end valid for longer.
+VALID_KEYS: Final = 2
+KNOWN: Final = frozenset(purpose.value for purpose in Purpose)
+
+
+def keys(*, cluster_id: str, now_ms: int) -> Mapping[Purpose, tuple[str, ...]]:
+    """Return the valid keys of each purpose, the one to use first."""
+    rows = models.ClusterSecret.objects.filter(cluster__cluster_id=cluster_id)
+    found: dict[Purpose, list[tuple[int, int, bytes]]] = {purpose: [] for purpose in Purpose}
+    for purpose, *rest in rows.values_list("purpose", "key_id", "created_at_ms", "value"):
+        # A newer release may know purposes that this one does not.
+        if purpose in KNOWN:
+            found[Purpose(purpose)].append((rest[0], rest[1], bytes(rest[2])))
+    return {
+        purpose: tuple(
+            derived(secret=secret, purpose=purpose, cluster_id=cluster_id, key_id=key_id)
+            for key_id, secret in _in_order(secrets, now_ms)
+        )
+        for purpose, secrets in found.items()
+    }
+
+
+def _in_order(secrets: list[tuple[int, int, bytes]], now_ms: int) -> list[tuple[int, bytes]]:
+    """Return the valid secrets, the one to use first."""
+    newest = sorted(secrets, reverse=True)[:VALID_KEYS]
+    if len(newest) == VALID_KEYS and now_ms < newest[0][1] + ACTIVATION_MS:
+        newest.reverse()
+    return [(key_id, secret) for key_id, _, secret in newest]
