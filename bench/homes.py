@@ -120,7 +120,7 @@ def metrics(pid: int) -> dict[str, float]:
     """What a broker says at its inspection port; series with labels by their whole name."""
     process = Process(pid)
     environment = process.environment()
-    secret = Path(environment["SAMSA_SECRET_FILE"]).read_text(encoding="ascii").strip()
+    secret = Path(environment["SAMSA_SECRET_FILE"]).read_text(encoding="ascii").split()[0]
     for port in process.listening_ports():
         link = http.client.HTTPConnection(environment["SAMSA_BIND"], port, timeout=PAGE_SECONDS)
         try:

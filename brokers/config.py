@@ -55,7 +55,8 @@ class BrokerConfig:
     port: int = 0  # 0: any that is free
     advertise: str = ""  # the host that clients are told; empty: `bind`, or this machine's name
     inspection_port: int = 0
-    secret_file: str = ""  # empty: the inspection port stays closed
+    secret_file: str = ""  # keys to the inspection port; empty: it stays closed
+    metrics_secret_file: str = ""  # keys to its metrics only
     ready_fd: int = -1  # a pipe for one line of JSON, once the broker serves
     defaults: Mapping[str, str] = field(default_factory=dict)
 
@@ -89,6 +90,7 @@ def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
         advertise=source.get("SAMSA_ADVERTISE", ""),
         inspection_port=_port(source, "SAMSA_INSPECTION_PORT"),
         secret_file=source.get("SAMSA_SECRET_FILE", ""),
+        metrics_secret_file=source.get("SAMSA_METRICS_SECRET_FILE", ""),
         ready_fd=_integer(source, "SAMSA_READY_FD", -1),
         defaults=_defaults(source),
     )

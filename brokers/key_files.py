@@ -22,7 +22,10 @@ OWNER_ONLY: Final = 0o600
 
 
 class KeyFile:
-    """The keys of one file, as they are now. Holds what it read while the file cannot be read."""
+    """The keys of one file, as they are now. Holds what it read while the file cannot be read.
+
+    An empty path is a file that is never there.
+    """
 
     def __init__(self, path: Path, *, monotonic: Callable[[], float]) -> None:
         self.path = path

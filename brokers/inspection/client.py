@@ -6,7 +6,7 @@ secret only. One object keeps one connection, and opens a new one when the broke
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -25,13 +25,22 @@ class InspectionFailed(Exception):
 
 
 class Inspection:
-    """The inspection port of one broker. Not safe for threads."""
+    """The inspection port of one broker. Not safe for threads.
+
+    A client that lives longer than a rotation gives a function as `secret`, which is called for
+    every page.
+    """
 
     def __init__(
-        self, host: str, port: int, secret: str, *, deadline_seconds: float = DEADLINE_SECONDS
+        self,
+        host: str,
+        port: int,
+        secret: str | Callable[[], str],
+        *,
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self.name = f"{host}:{port}"
-        self._headers = {"Authorization": f"Bearer {secret}"}
+        self._secret = secret
         self._connection = http.client.HTTPConnection(host, port, timeout=deadline_seconds)
         self._run = ""
         self._number = 0
@@ -113,7 +122,9 @@ class Inspection:
         return self._exchange(target)
 
     def _exchange(self, target: str) -> tuple[int, bytes]:
-        self._connection.request("GET", target, headers=self._headers)
+        secret = self._secret if isinstance(self._secret, str) else self._secret()
+        headers = {"Authorization": f"Bearer {secret}"}
+        self._connection.request("GET", target, headers=headers)
         response = self._connection.getresponse()
         page = response.read(MAX_PAGE_BYTES)
         if not response.isclosed():

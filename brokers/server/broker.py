@@ -13,6 +13,7 @@ import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from brokers.clock import Clock
@@ -32,6 +33,7 @@ from brokers.coordination.groups.facts import Tally
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.loading import Loaded
 from brokers.coordination.runtime import Runtime
+from brokers.key_files import KeyFile
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.compactor import Compactor
 from brokers.replication.flusher import Flusher
@@ -45,6 +47,7 @@ from brokers.server.dispatch import Dispatch, HandlerModule
 from brokers.server.express.lanes import Lane
 from brokers.server.fetch_sessions import FetchSessions
 from brokers.server.identity import ForeignLogDir, Identity, claim, read_identity, registration
+from brokers.server.inspection_keys import InspectionKeys
 from brokers.server.inspection_port import InspectionPort
 from brokers.server.listener import BindFailed, Limits, Listener
 from brokers.server.logs import Log
@@ -109,7 +112,7 @@ class Broker:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self.ready: asyncio.Future[Ready] = self._loop.create_future()
         # What may be wrong with the configuration is found before the log dir gives up its mark.
-        limits, secret = _limits(config), _secret(config)
+        limits = _limits(config)
         self._log_dir, self._identity = self._open_log_dir()
         self._flusher = Flusher(self._loop, clock=clock, on_log_dir_failed=self.fail)
         self.replicas = Replicas(
@@ -144,7 +147,15 @@ class Broker:
             counts=self.metrics,
             backoff_seconds=_backoff_seconds(config),
         )
-        self._inspection = InspectionPort(self.context, secret=secret, log=log)
+        self._keys, metrics_keys = (
+            KeyFile(Path(file), monotonic=clock.monotonic)
+            for file in (config.secret_file, config.metrics_secret_file)
+        )
+        self._inspection = InspectionPort(
+            self.context,
+            keys=InspectionKeys(every_page=self._keys, metrics=metrics_keys),
+            log=log,
+        )
         self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
         self.port = 0
         self.is_clean = False  # whether the last end left a log dir that needs no recovery
@@ -244,6 +255,7 @@ class Broker:
         """Recovers the logs, registers, and follows the cluster for ever."""
         await self._load_logs()
         registered = await self._register()
+        self._log_missing_keys()
         context = self.context
         context.broker_id = registered.broker_id
         context.broker_epoch = registered.broker_epoch
@@ -323,6 +335,18 @@ class Broker:
     def _log_what_is_aside(self) -> None:
         for folder in self._log_dir.set_aside:
             self._log.warning("folder.set_aside", folder=folder)
+
+    def _log_missing_keys(self) -> None:
+        """Tell of an inspection port that opens to nobody; the agent writes keys before it serves.
+
+        What follows a missing key is that nobody can look in, which is no reason not to serve.
+        """
+        if self.config.secret_file and not self._keys.keys():
+            self._log.error(
+                "inspection.no_key",
+                file=self.config.secret_file,
+                advice="see whether the file is there and this user may read it",
+            )
 
     async def _register(self) -> Registered:
         config = self.config
@@ -467,16 +491,3 @@ def _limits(config: BrokerConfig) -> Limits:
         frame_seconds=config.number(FRAME_MAX_MS) / 1000,
         max_frame_bytes=config.number(REQUEST_MAX_BYTES),
     )
-
-
-def _secret(config: BrokerConfig) -> str:
-    if not config.secret_file:
-        return ""
-    try:
-        with open(config.secret_file, encoding="ascii") as file:  # noqa: PTH123 - a string
-            secret = file.read(1024).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StartFailed(f"secret file {config.secret_file} cannot be read: {error}") from error
-    if not secret:
-        raise StartFailed(f"secret file {config.secret_file} is empty; write a random word into it")
-    return secret

@@ -1,13 +1,12 @@
 """The port by which operators and the console look into a running broker, over HTTP.
 
-Knows pages, and nothing of what is in them. Whoever asks must know the cluster's secret, but for
-`/health`, which says no more than yes or no; where all places are taken, who has not shown it makes
-room. A page is made in pieces: after each millisecond of
-work clients of the broker have their turn, and a reader that is slow holds no more than a piece.
+Knows pages, and nothing of what is in them. A reader shows a key of the cluster, but for `/health`,
+which says no more than yes or no; a key for metrics opens `/metrics` only. Where all places are
+taken, a reader without a key makes room. A page is made in pieces: after each millisecond of work
+clients of the broker have their turn, and a reader that is slow holds no more than a piece.
 """
 
 import asyncio
-import hmac
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Final
@@ -19,6 +18,7 @@ from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.feed import Feed
 from brokers.server.group_metrics import GroupMetrics
+from brokers.server.inspection_keys import METRICS, InspectionKeys
 from brokers.server.inspection_times import places_of, times_of
 from brokers.server.logs import Log
 from brokers.server.metrics import render
@@ -42,33 +42,34 @@ _READ_BYTES: Final = 4_096
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _JSON: Final = "application/json"
 
+HEALTH: Final = "/health"
+
 Page = tuple[int, str, Iterator[str]]
 
 
 class InspectionPort:
     """Belongs to the event loop."""
 
-    def __init__(self, context: Context, *, secret: str, log: Log) -> None:
+    def __init__(self, context: Context, *, keys: InspectionKeys, log: Log) -> None:
         self.port = 0
         self._context = context
-        self._secret = secret.encode()
+        self._keys = keys
         self._log = log
         self._feed = Feed(context)
         self._group_metrics = GroupMetrics(context)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        # Those whose peers have not shown the secret, the oldest first.
+        # Those whose peers have not shown a key, the oldest first.
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._pages: dict[str, Callable[[dict[str, list[str]]], Awaitable[Page]]] = {
-            "/metrics": self._metrics,
+            METRICS: self._metrics,
             "/feed": self._steps,
-            "/health": self._health,
+            HEALTH: self._health,
             "/inspect/times": self._times,
         }
 
     async def open(self, host: str, port: int) -> None:
         """OSError where the port cannot be had."""
-        assert self._secret, "without a secret the port stays closed"
         self._server = await asyncio.start_server(self._connected, host, port, limit=_READ_BYTES)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -105,7 +106,7 @@ class InspectionPort:
             writer.transport.abort()
 
     def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
-        """Whether there was somebody without the secret, who has to leave."""
+        """Whether there was somebody without a key, who has to leave."""
         oldest = next(iter(self._strangers))
         if oldest is newcomer:
             return False
@@ -168,9 +169,11 @@ class InspectionPort:
             return _refusal(404, f"there is no {parts.path!r} here; try {', '.join(self._pages)}")
         if request.method != b"GET":
             return _refusal(405, f"{request.method.decode('ascii', 'replace')} is not served")
-        if parts.path != "/health":
-            if not self._is_known(request):
-                return _refusal(401, "this page wants the cluster's secret as a bearer token")
+        if parts.path != HEALTH:
+            shown = [value for name, value in request.headers if name == b"authorization"]
+            refusal = self._keys.refusal(parts.path, shown)
+            if refusal is not None:
+                return _refusal(*refusal)
             task = asyncio.current_task()
             assert task is not None, "a connection is served by a task"
             self._strangers.pop(task, None)
@@ -179,11 +182,6 @@ class InspectionPort:
         except ValueError:
             return _refusal(400, f"a question may have {MAX_FIELDS} fields, and this one has more")
         return await page(query)
-
-    def _is_known(self, request: h11.Request) -> bool:
-        wanted = b"Bearer " + self._secret
-        given = [value for name, value in request.headers if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], wanted)
 
     async def _metrics(self, _query: dict[str, list[str]]) -> Page:
         metrics = self._context.metrics

@@ -85,7 +85,6 @@ def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -
     shared = {
         "SAMSA_HOME": str(home.folder),
         "SAMSA_AGENT_SOCKET": str(home.socket_folder() / AGENT_SOCKET),
-        "SAMSA_SECRET_FILE": str(home.secret_file),
         **leftovers.mark(home.folder),
     }
     brokers = [
@@ -127,6 +126,9 @@ def broker(
         "SAMSA_WANTED_ID": str(slot),
         "SAMSA_BIND": options.bind,
         "SAMSA_ADVERTISE": options.advertised_host,
+        # Where the agent writes the keys of the cluster; no key is told in an environment.
+        "SAMSA_SECRET_FILE": str(home.secret_file),
+        "SAMSA_METRICS_SECRET_FILE": str(home.metrics_secret_file),
     }
     return Component(
         name=f"broker-{slot}",

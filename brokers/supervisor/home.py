@@ -21,7 +21,6 @@ from brokers.supervisor.errors import NotRunning, StartRefused
 MAX_SOCKET_PATH_BYTES: Final = 107
 CONTROL_SOCKET: Final = "control.sock"
 AGENT_SOCKET: Final = "agent.sock"
-SECRET_BYTES: Final = 32
 
 
 class Home:
@@ -34,7 +33,9 @@ class Home:
         self.run = folder / "run"
         self.secrets = folder / "secrets"
         self.settings_file = self.run / "settings.json"
+        # The agent writes both.
         self.secret_file = self.secrets / "inspection"
+        self.metrics_secret_file = self.secrets / "metrics"
         self.password_file = self.secrets / "admin-password"
         self.lock_file = folder / "supervisor.lock"
         # Names the short folder where sockets lie when run/ is too deep for them.
@@ -50,7 +51,6 @@ class Home:
                 folder.mkdir(exist_ok=True)
             for private in (self.run, self.secrets):
                 private.mkdir(mode=0o700, exist_ok=True)
-            self._make_secret()
         except OSError as error:
             raise self.unwritable(error) from error
 
@@ -125,23 +125,6 @@ class Home:
             if is_private and found.st_uid == os.geteuid():
                 return folder
         return None
-
-    # --- within --------------------------------------------------------------------------------
-
-    def _make_secret(self) -> None:
-        """Make what opens the inspection ports of the brokers; it never changes."""
-        if self.secret_file.exists():
-            return
-        # Under its name only once it is whole: a full disk must not leave an empty secret behind.
-        draft = self.secret_file.with_name(f"{self.secret_file.name}.{os.getpid()}")
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(file, f"{os.urandom(SECRET_BYTES).hex()}\n".encode())
-            with suppress(FileExistsError):
-                os.link(draft, self.secret_file)
-        finally:
-            os.close(file)
-            draft.unlink(missing_ok=True)
 
     def unwritable(self, error: OSError) -> StartRefused:
         return StartRefused(

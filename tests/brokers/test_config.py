@@ -34,6 +34,7 @@ def test_everything_can_be_said() -> None:
             "SAMSA_ADVERTISE": "kafka.example",
             "SAMSA_INSPECTION_PORT": "9192",
             "SAMSA_SECRET_FILE": "/secret",
+            "SAMSA_METRICS_SECRET_FILE": "/metrics",
             "SAMSA_READY_FD": "7",
             "SAMSA_DEFAULTS": '{"max.connections.per.ip": "3"}',
         }
@@ -41,6 +42,7 @@ def test_everything_can_be_said() -> None:
 
     assert config.advertised_host == "kafka.example"
     assert (config.port, config.inspection_port, config.ready_fd) == (9092, 9192, 7)
+    assert (config.secret_file, config.metrics_secret_file) == ("/secret", "/metrics")
     assert config.wanted_id == 2
     assert config.number(MAX_CONNECTIONS_PER_IP) == 3
 

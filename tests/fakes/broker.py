@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from brokers.clock import Clock, SystemClock
 from brokers.cluster.twin import Door, Twin
 from brokers.config import BrokerConfig
+from brokers.key_files import write_keys
 from brokers.server.broker import Broker, Ready
 from brokers.server.context import Context
 from brokers.server.logs import Log
@@ -27,7 +28,8 @@ from tests.fakes.listener import HOST, ByteClient
 
 T = TypeVar("T")
 
-SECRET = "a secret of the tests"  # noqa: S105 - that it is none is its point
+SECRET = "1.a-secret-of-the-tests"  # noqa: S105 - that it is none is its point
+METRICS_SECRET = "1.for-metrics-only"  # noqa: S105
 READY_SECONDS = 20.0
 
 
@@ -68,7 +70,7 @@ class RunningBroker:
 
 
 @asynccontextmanager
-async def running_broker(
+async def running_broker(  # noqa: PLR0913 - every value defaulted
     tmp_path: Path,
     *,
     twin: Twin | None = None,
@@ -78,13 +80,17 @@ async def running_broker(
     clock: Clock | None = None,
     files: Files | None = None,
     log_dir: str = "data",
+    has_keys: bool = True,
 ) -> AsyncIterator[RunningBroker]:
     """`topics` are names with their numbers of partitions, all with `configs`."""
     clock = clock or SystemClock()
     twin = twin or Twin(clock=clock)
     lines: list[dict[str, Any]] = []
     secret_file = tmp_path / "inspection-secret"
-    secret_file.write_text(SECRET, encoding="ascii")
+    metrics_file = tmp_path / "metrics-secret"
+    if has_keys:
+        write_keys(secret_file, (SECRET,))
+        write_keys(metrics_file, (METRICS_SECRET,))
     door = twin.attach()
     broker = Broker(
         BrokerConfig(
@@ -92,6 +98,7 @@ async def running_broker(
             log_dir=str(tmp_path / log_dir),
             bind=HOST,
             secret_file=str(secret_file),
+            metrics_secret_file=str(metrics_file),
             defaults=defaults or {},
         ),
         store=door,

@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.processes import Process
 from brokers.inspection.client import Inspection, InspectionFailed
 from brokers.inspection.lag import LagBoard, PartitionLag
+from brokers.key_files import read_keys
 from cli.groups import groups
 from gateway.kafka.connection import Connection
 from gateway.kafka.groups import Groups
@@ -57,7 +58,7 @@ Row = tuple[int, int]
 @contextmanager
 def board_of(cluster: Cluster) -> Iterator[LagBoard]:
     """The board over all brokers of a cluster."""
-    secret = cluster.home.secret_file.read_text(encoding="ascii").strip()
+    secret = read_keys(cluster.home.secret_file)[0]
     with ExitStack() as stack:
         inspections = [
             stack.enter_context(inspection_of(cluster.pid(f"broker-{number}"), secret))

@@ -42,6 +42,20 @@ def test_a_wrong_secret_is_said_with_the_address(tmp_path: Path) -> None:
     with_broker(tmp_path, story)
 
 
+def test_a_client_that_is_given_a_function_shows_the_secret_of_that_moment(tmp_path: Path) -> None:
+    secrets = iter(["wrong", SECRET])
+
+    def story(running: RunningBroker) -> None:
+        port = running.ready.inspection_port
+        with Inspection(running.host, port, lambda: next(secrets)) as inspection:
+            with pytest.raises(InspectionFailed, match="401"):
+                inspection.metrics()
+
+            assert "samsa_partitions" in inspection.metrics()
+
+    with_broker(tmp_path, story)
+
+
 def test_a_broker_that_is_not_there_is_named() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

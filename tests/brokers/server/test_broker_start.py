@@ -60,24 +60,6 @@ def test_a_taken_port_costs_no_recovery(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_secret_that_cannot_be_read_costs_no_recovery(tmp_path: Path) -> None:
-    async def story() -> None:
-        twin, before = await closed_cleanly(tmp_path)
-        config = BrokerConfig(
-            agent_socket="",
-            log_dir=str(tmp_path / "data"),
-            bind=HOST,
-            secret_file=str(tmp_path / "nothing"),
-        )
-
-        with pytest.raises(StartFailed, match="cannot be read"):
-            await start_in_vain(tmp_path, twin, config)
-
-        assert mark(tmp_path) == before
-
-    asyncio.run(story())
-
-
 def test_a_cluster_that_refuses_the_broker_costs_no_recovery(tmp_path: Path) -> None:
     async def story() -> None:
         _twin, before = await closed_cleanly(tmp_path)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from brokers.cluster.proposals import DeleteTopic
+from brokers.key_files import write_keys
 from brokers.server import inspection_port
 from brokers.server.inspection_port import MAX_CONNECTIONS, InspectionPort
-from tests.fakes.broker import SECRET, RunningBroker, running_broker
+from tests.fakes.broker import METRICS_SECRET, SECRET, RunningBroker, running_broker
 from tests.fakes.listener import HOST, WAIT_SECONDS, ByteClient
 
 KNOWN = f"Authorization: Bearer {SECRET}\r\n"
@@ -81,6 +82,33 @@ def test_without_the_secret_only_the_health_is_told(tmp_path: Path, headers: str
             assert await got(running, "/health", headers) == (200, '{"serving": true}\n')
             running.context.is_serving = False
             assert (await got(running, "/health", headers))[0] == 503
+
+    asyncio.run(story())
+
+
+def test_a_key_for_metrics_opens_metrics_only(tmp_path: Path) -> None:
+    key = f"Authorization: Bearer {METRICS_SECRET}\r\n"
+
+    async def story() -> None:
+        async with running_broker(tmp_path) as running:
+            assert (await got(running, "/metrics", key))[0] == 200
+            for page in ("/feed?since=0", "/inspect/times?at=a:0:0"):
+                assert await got(running, page, key) == (403, "this key opens /metrics only\n")
+
+    asyncio.run(story())
+
+
+def test_a_broker_without_keys_serves_and_says_which_file_it_lacks(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_broker(tmp_path, has_keys=False, topics={"orders": 1}) as running:
+            assert (await got(running, "/health"))[0] == 200
+            assert (await got(running, "/metrics"))[0] == 503
+
+            (told,) = [line for line in running.lines if line["event"] == "inspection.no_key"]
+            assert told["file"] == running.broker.config.secret_file
+
+            write_keys(Path(running.broker.config.secret_file), (SECRET,))
+            assert (await got(running, "/metrics"))[0] == 200
 
     asyncio.run(story())
 
