@@ -1,4 +1,4 @@
-"""The ASGI application that the web server loads: the sign of life, and Django for all else."""
+"""The ASGI application that the web server loads: the door, and Django behind it."""
 
 import os
 import warnings
@@ -6,7 +6,8 @@ import warnings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
-from gateway.health import with_health
+from gateway import home
+from gateway.health import Application, Door
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -14,6 +15,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 # few kilobytes each, so that is no harm, and nothing to warn of in the log of every start.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
-application = with_health(get_asgi_application())
-# Django would read the addresses at the first request: a mistake in them must end the start.
-assert get_resolver().url_patterns, "the console has pages"
+
+def load() -> Application:
+    """Read the settings and make Django ready."""
+    application: Application = get_asgi_application()
+    # Django would read the addresses at the first request: a mistake in them must end the start.
+    assert get_resolver().url_patterns, "the console has pages"
+    return application
+
+
+application = Door(load=load, missing=home.missing)

@@ -1,53 +1,79 @@
-"""The sign of life that the supervisor waits for, answered before Django.
+"""The door of the web server: the sign of life that the supervisor waits for, then Django.
 
-It says that this process takes requests, and nothing of the database, so that the supervisor does
-not restart a web server for what another process lacks. Answered outside of Django because it must
-not depend on a setting of Django's: with the names in `SAMSA_ALLOWED_HOSTS`, Django would refuse
-the supervisor, which asks by address.
+The sign says that this process takes requests, and nothing of the database, so that the supervisor
+does not restart a web server for what another process lacks. It is given outside of Django because
+it must not depend on a setting of Django's: by the names of the console, Django would refuse the
+supervisor, which asks by address.
+
+Django is loaded once the agent has written the files of the home that its settings are made from.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from gateway.middleware import HEADERS, UNLESS_SAID
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
+log: Final = logging.getLogger(__name__)
 PATH: Final = "/health"
 OK: Final = b'{"status": "ok"}'
+WAITING: Final = b'{"status": "waiting for the agent"}'
 METHODS: Final = frozenset({"GET", "HEAD"})
 
 
-def with_health(application: Application) -> Application:
-    """Return an ASGI application that answers PATH itself and passes on all else."""
+class Door:
+    """An ASGI application. Belongs to one event loop."""
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH:
-            await _answer(scope["method"], send)
+    def __init__(
+        self, *, load: Callable[[], Application], missing: Callable[[], Sequence[Path]]
+    ) -> None:
+        self._load = load
+        self._missing = missing
+        self._application: Application | None = None
+        if absent := missing():
+            log.warning(
+                "waits for %s, which the agent writes once the database answers",
+                ", ".join(map(str, absent)),
+            )
         else:
-            await application(scope, receive, send)
+            # Before the socket is served, so that a mistake in the settings ends the process.
+            self._application = load()
 
-    return serve
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._application is None and not self._missing():
+            # Holds the loop for half a second, once, and nobody else is served yet.
+            self._application = self._load()
+        is_loaded = self._application is not None
+        is_health = scope["type"] == "http" and scope["path"] == PATH
+        if is_health and scope["method"] not in METHODS:
+            await _answer(scope["method"], 405, b"", send)
+        elif is_health or self._application is None:
+            status, body = (200, OK) if is_loaded else (503, WAITING)
+            await _answer(scope["method"], status, body, send)
+        else:
+            await self._application(scope, receive, send)
 
 
-async def _answer(method: str, send: Send) -> None:
-    is_served = method in METHODS
+async def _answer(method: str, status: int, body: bytes, send: Send) -> None:
     headers = {
         **HEADERS,
         **UNLESS_SAID,
         "Content-Type": "application/json",
-        "Content-Length": str(len(OK) if is_served else 0),
-        **({} if is_served else {"Allow": "GET, HEAD"}),
+        "Content-Length": str(len(body)),
+        **({"Allow": "GET, HEAD"} if status == 405 else {}),
     }
     await send(
         {
             "type": "http.response.start",
-            "status": 200 if is_served else 405,
+            "status": status,
             "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         }
     )
-    await send({"type": "http.response.body", "body": OK if method == "GET" else b""})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})

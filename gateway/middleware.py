@@ -1,4 +1,4 @@
-"""Headers that every answer carries, whoever made it.
+"""What holds for every request: headers of its answer, and whose request it is.
 
 A page may load what lies on this host and nothing else, and runs no script that stands in its own
 text; so whatever a record or a topic's name brings into a page stays text.
@@ -7,7 +7,10 @@ text; so whatever a record or a topic's name brings into a page stays text.
 from collections.abc import Callable
 from typing import Final
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+
+from gateway.addresses import client_address
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -43,3 +46,22 @@ class SecurityHeaders:
         for name, value in UNLESS_SAID.items():
             response.setdefault(name, value)
         return response
+
+
+class ClientAddress:
+    """Puts the client's address in the place of a trusted proxy's, for all that ask for it."""
+
+    async_capable = False
+    sync_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if settings.TRUSTED_PROXIES:
+            request.META["REMOTE_ADDR"] = client_address(
+                request.META.get("REMOTE_ADDR") or "",
+                request.META.get("HTTP_X_FORWARDED_FOR", ""),
+                settings.TRUSTED_PROXIES,
+            )
+        return self._get_response(request)

@@ -1,40 +1,67 @@
 """Everything Django is told, read from the environment once.
 
-The only reader of the environment on Django's side: other modules ask `django.conf.settings`. One
-variable, SAMSA_HOME, names the folder that holds all that a run writes; the rest have defaults
-that suit a single machine.
+With `home`, the only reader of the environment on Django's side: other modules ask
+`django.conf.settings`. One variable, SAMSA_HOME, names the folder that holds all that a run writes;
+the rest have defaults that suit a single machine.
 """
 
+import re
+import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.secret_files import random_text, read_or_make
+from brokers.key_files import KeyFile
+from gateway import home
+from gateway.addresses import NotAnAddress, networks
+from gateway.session_keys import FormerKeys, SessionKey
 
 env = environ.Env()
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
-SAMSA_HOME: Final = Path(env.str("SAMSA_HOME", default=".samsa")).absolute()
+SAMSA_HOME: Final = home.SAMSA_HOME
 # The socket on which this host's agent speaks with its brokers.
 SAMSA_AGENT_SOCKET: Final = Path(
     env.str("SAMSA_AGENT_SOCKET", default=str(SAMSA_HOME / "run" / "agent.sock"))
 )
 # A pipe that waits for one line when a process serves; none where nobody waits.
 SAMSA_READY_FD: Final = env.int("SAMSA_READY_FD", default=-1)
-SAMSA_SECRETS: Final = SAMSA_HOME / "secrets"
+SAMSA_SECRETS: Final = home.SAMSA_SECRETS
 
-# Tools that only look at the code name no home, and must not make one.
-SECRET_KEY = (
-    read_or_make(SAMSA_SECRETS / "secret-key")
-    if env.str("SAMSA_HOME", default="")
-    else random_text()
-)
+_SESSION_FILE: Final = KeyFile(home.SESSION_KEYS, monotonic=time.monotonic)
+SECRET_KEY = SessionKey(_SESSION_FILE) if home.IS_NAMED else secrets.token_urlsafe(50)
+SECRET_KEY_FALLBACKS = FormerKeys(_SESSION_FILE) if home.IS_NAMED else []
 DEBUG = False
-# The console is reached by whatever name its host has; a reverse proxy narrows this down.
-ALLOWED_HOSTS = env.list("SAMSA_ALLOWED_HOSTS", default=["*"])
+
+
+def host_patterns(*hosts: str) -> list[str]:
+    """Return hosts as Django compares them: an IPv6 address in brackets, as browsers send it."""
+    named = [host for host in hosts if host not in EVERYWHERE]
+    return [f"[{host}]" if ":" in host and host[0] != "[" else host for host in named]
+
+
+# To bind to, not to go to.
+EVERYWHERE: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - the rule is about binding to it
+# A page of another site can have its own name lead to this machine, and read what answers to that
+# name; so the console answers to names that only this machine, or its operator, has given it.
+LOOPBACK_NAMES: Final = (".localhost", "127.0.0.1", "[::1]")
+ALLOWED_HOSTS = [
+    *LOOPBACK_NAMES,
+    *host_patterns(env.str("SAMSA_BIND", default=""), env.str("SAMSA_ADVERTISE", default="")),
+    *host_patterns(*env.list("SAMSA_ALLOWED_HOSTS", default=[])),
+]
 CSRF_TRUSTED_ORIGINS = env.list("SAMSA_TRUSTED_ORIGINS", default=[])
+try:
+    # Whose X-Forwarded-For is believed; nobody's unless an operator says so.
+    TRUSTED_PROXIES = networks(env.list("SAMSA_TRUSTED_PROXIES", default=[]))
+except NotAnAddress as error:
+    raise ImproperlyConfigured(
+        f"SAMSA_TRUSTED_PROXIES has {error}; give addresses or networks, as 10.0.0.7,10.1.0.0/16"
+    ) from None
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -49,6 +76,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # First, so that no answer goes without its headers, static files and errors included.
     "gateway.middleware.SecurityHeaders",
+    "gateway.middleware.ClientAddress",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -156,9 +184,31 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login"
+# The one switch for browsers that come by https, here or to a proxy in front.
+IS_HTTPS: Final = env.bool("SAMSA_HTTPS", default=False)
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = IS_HTTPS
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = IS_HTTPS
+
+
+def cookie_name(kind: str) -> str:
+    """Return a cookie's name with a part of the cluster's id, where that is known.
+
+    Browsers keep cookies by host and not by port: two consoles of one machine would take each
+    other's. Web servers of one cluster share the name, as they share the sessions. The prefix has
+    the browser refuse a cookie of this name from a sister domain, or over http.
+    """
+    cluster = ""
+    with suppress(OSError, UnicodeDecodeError):
+        cluster = home.CLUSTER_ID.read_text(encoding="ascii").strip()
+    mark = f"-{cluster[:8]}" if re.fullmatch(r"[\w-]{8,64}", cluster, re.ASCII) else ""
+    return f"{'__Host-' if IS_HTTPS else ''}{kind}{mark}"
+
+
+SESSION_COOKIE_NAME = cookie_name("sessionid")
+CSRF_COOKIE_NAME = cookie_name("csrftoken")
 CSRF_FAILURE_VIEW = "console.pages.errors.csrf_failed"
 X_FRAME_OPTIONS = "DENY"
 

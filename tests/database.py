@@ -15,8 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from brokers.key_files import write_keys
 from tests.postgres import PostgresServer
 
+SESSION_KEY = f"1.{'5e' * 32}"
+CLUSTER_ID = "cluster-of-the-tests-0"
 FILES = {"default": "web.db", "cluster": "cluster.db"}
 
 
@@ -25,7 +28,12 @@ def project_home() -> Path:
     """Set up Django, once per process, with a home that the process owns; return it."""
     home = Path(tempfile.mkdtemp(prefix="samsa-django-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
+    # What an agent would have written.
+    write_keys(home / "secrets" / "session", (SESSION_KEY,))
+    (home / "cluster-id").write_text(f"{CLUSTER_ID}\n", encoding="ascii")
     os.environ["SAMSA_HOME"] = str(home)
+    # The name by which Django's test client asks.
+    os.environ["SAMSA_ALLOWED_HOSTS"] = "testserver"
     os.environ["DJANGO_SETTINGS_MODULE"] = "gateway.settings"
     os.environ.pop("DATABASE_URL", None)
     # Imported late: Django reads its settings when it is first asked for one.

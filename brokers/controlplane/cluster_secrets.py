@@ -21,12 +21,11 @@ KNOWN: Final = frozenset(purpose.value for purpose in Purpose)
 
 def keys(*, cluster_id: str, now_ms: int) -> Mapping[Purpose, tuple[str, ...]]:
     """Return the valid keys of each purpose, the one to use first."""
-    rows = models.ClusterSecret.objects.filter(cluster__cluster_id=cluster_id)
+    # A newer release may know purposes that this one does not.
+    rows = models.ClusterSecret.objects.filter(cluster__cluster_id=cluster_id, purpose__in=KNOWN)
     found: dict[Purpose, list[tuple[int, int, bytes]]] = {purpose: [] for purpose in Purpose}
-    for purpose, *rest in rows.values_list("purpose", "key_id", "created_at_ms", "value"):
-        # A newer release may know purposes that this one does not.
-        if purpose in KNOWN:
-            found[Purpose(purpose)].append((rest[0], rest[1], bytes(rest[2])))
+    for row in rows:
+        found[Purpose(row.purpose)].append((row.key_id, row.created_at_ms, bytes(row.value)))
     return {
         purpose: tuple(
             derived(secret=secret, purpose=purpose, cluster_id=cluster_id, key_id=key_id)

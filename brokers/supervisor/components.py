@@ -156,7 +156,12 @@ def web(options: Options, shared: Mapping[str, str], *, descriptor: int, port: i
         name="web",
         kind=Kind.WEB,
         command=command,
-        environment=dict(shared),
+        # Names by which browsers may come.
+        environment={
+            **shared,
+            "SAMSA_BIND": options.bind,
+            "SAMSA_ADVERTISE": options.advertised_host,
+        },
         gate=Gate.HTTP,
         limits=LIMITS[Kind.WEB],
         host=options.bind,

@@ -6,6 +6,7 @@ Django names the arguments that it gives them, and none of it is for a visitor t
 import sys
 from typing import Final
 
+from django.core.exceptions import DisallowedHost
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -27,9 +28,20 @@ WORDS: Final = {
         "Brokers go on serving meanwhile. See whether the database runs, then try again.",
     ),
 }
+# A name in DNS is no longer.
+MAX_SHOWN_HOST: Final = 253
 
 
-def bad_request(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that makes no sense; one by a name that is not the console's says so."""
+    if isinstance(exception, DisallowedHost):
+        named = request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]
+        return error_page(
+            400,
+            title=f"This console does not answer to the name {named}",
+            next_step="Use the address that `./samsa status` shows, or start the home with the name"
+            " in SAMSA_ALLOWED_HOSTS.",
+        )
     return error_page(400)
 
 
@@ -51,8 +63,12 @@ def failed(_request: HttpRequest) -> HttpResponse:
     return error_page(503 if is_database else 500)
 
 
-def error_page(status: int) -> HttpResponse:
-    title, next_step = WORDS[status]
-    context = {"status": status, "title": title, "next_step": next_step}
+def error_page(status: int, *, title: str = "", next_step: str = "") -> HttpResponse:
+    usual_title, usual_step = WORDS[status]
+    context = {
+        "status": status,
+        "title": title or usual_title,
+        "next_step": next_step or usual_step,
+    }
     # Without the request: asking who is logged in might be what failed.
     return HttpResponse(render_to_string("console/error.html", context), status=status)

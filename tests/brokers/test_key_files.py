@@ -51,9 +51,14 @@ def test_a_file_is_looked_at_once_a_second_however_often_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_keys(tmp_path / "keys", ("1.a",))
-    looks = []
+    looks: list[Path] = []
     look = Path.stat
-    monkeypatch.setattr(Path, "stat", lambda self, **more: (looks.append(self), look(self))[1])
+
+    def counted(self: Path) -> os.stat_result:
+        looks.append(self)
+        return look(self)
+
+    monkeypatch.setattr(Path, "stat", counted)
     file, clock = key_file(tmp_path / "keys")
 
     for _ in range(1000):

@@ -1,33 +1,36 @@
 """The sign of life."""
 
 import asyncio
-from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connections
 from django.test.utils import override_settings
 
 from gateway.asgi import application
+from gateway.health import Application, Door, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS
 from tests.database import pointed_at
 
 
 def ask(
-    path: str, *, method: str = "GET", host: str = "127.0.0.1:8000"
+    path: str,
+    *,
+    method: str = "GET",
+    host: str = "127.0.0.1:8000",
+    application: Application = application,
 ) -> tuple[int, dict[str, str], bytes]:
-    """Ask the whole application, as the web server does: status, headers, body."""
-    told: list[MutableMapping[str, Any]] = []
+    """Ask an application, as the web server does: status, headers, body."""
+    told: list[Message] = []
     body = [{"type": "http.request", "body": b"", "more_body": False}]
 
-    async def receive() -> MutableMapping[str, Any]:
+    async def receive() -> Message:
         if not body:
             # Nothing else comes: the client waits for its answer.
             await asyncio.Event().wait()
         return body.pop()
 
-    async def send(message: MutableMapping[str, Any]) -> None:
+    async def send(message: Message) -> None:
         told.append(message)
 
     scope = {
@@ -78,3 +81,34 @@ def test_it_can_only_be_read(method: str, status: int) -> None:
 
 def test_all_else_goes_to_django() -> None:
     assert ask("/no/such/page", host="localhost")[0] == 404
+
+
+def test_the_console_waits_for_the_agents_files_and_serves_when_they_are_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    loads = []
+
+    async def page(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    def load() -> Application:
+        loads.append(file.exists())
+        return page
+
+    file = tmp_path / "session"
+    door = Door(load=load, missing=lambda: [] if file.exists() else [file])
+
+    before = [ask(path, application=door)[0] for path in ("/health", "/login")]
+    file.touch()
+    after = [ask(path, application=door)[0] for path in ("/health", "/login")]
+
+    assert (before, after, loads) == ([503, 503], [200, 204], [True])
+    assert f"waits for {file}, which the agent writes" in caplog.text
+
+
+def test_a_mistake_in_the_settings_ends_the_start() -> None:
+    def load() -> Application:
+        raise ValueError("a setting is wrong")
+
+    with pytest.raises(ValueError, match="a setting is wrong"):
+        Door(load=load, missing=list)

@@ -4,9 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.test.utils import override_settings
 
-from gateway.middleware import HEADERS, POLICY
+from gateway.addresses import networks
+from gateway.middleware import HEADERS, POLICY, ClientAddress
 
 CONSOLE = Path(__file__).parents[2] / "console"
 TEMPLATES = sorted(CONSOLE.glob("templates/console/*.html"))
@@ -21,6 +24,25 @@ def test_every_answer_has_them(client: Client, path: str) -> None:
 
     assert {name: answer[name] for name in HEADERS} == HEADERS
     answer.close()
+
+
+def test_the_address_behind_a_trusted_proxy_is_the_clients() -> None:
+    rf = RequestFactory()
+    seen: list[str] = []
+
+    def view(request: HttpRequest) -> HttpResponse:
+        seen.append(request.META["REMOTE_ADDR"])
+        return HttpResponse()
+
+    through = rf.get("/", REMOTE_ADDR="10.0.0.7", headers={"x-forwarded-for": "198.51.100.9"})
+    around = rf.get("/", REMOTE_ADDR="192.0.2.1", headers={"x-forwarded-for": "198.51.100.9"})
+
+    ClientAddress(view)(around)
+    with override_settings(TRUSTED_PROXIES=networks(["10.0.0.7"])):
+        ClientAddress(view)(through)
+        ClientAddress(view)(around)
+
+    assert seen == ["192.0.2.1", "198.51.100.9", "192.0.2.1"]
 
 
 def test_the_policy_allows_nothing_that_stands_in_a_page() -> None:

@@ -2,23 +2,25 @@
 
 import json
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gateway.secret_files import read_or_make
-
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json
 from gateway import settings
+of_no_home = settings.SECRET_KEY if isinstance(settings.SECRET_KEY, str) else None
 print(json.dumps({
     "databases": settings.DATABASES,
     "is_one": settings.IS_ONE_DATABASE,
-    "key": settings.SECRET_KEY,
+    "key": of_no_home,
+    "hosts": settings.ALLOWED_HOSTS,
+    "cookies": [settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME],
+    "secure": [settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE],
+    "proxies": settings.TRUSTED_PROXIES,
     "debug": settings.DEBUG,
     "hasher": settings.PASSWORD_HASHERS[0],
 }, default=str))
@@ -115,15 +117,62 @@ def test_a_database_url_that_is_none_is_told_in_one_sentence(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_home_keeps_its_secret_key_to_itself(tmp_path: Path) -> None:
-    first = settings_with(SAMSA_HOME=str(tmp_path))
-    again = settings_with(SAMSA_HOME=str(tmp_path))
-    other = settings_with(SAMSA_HOME=str(tmp_path / "other"))
+def test_settings_of_a_home_make_no_key(tmp_path: Path) -> None:
+    said = settings_with(SAMSA_HOME=str(tmp_path / "home"))
 
-    key = tmp_path / "secrets" / "secret-key"
-    assert first["key"] == again["key"] != other["key"]
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    # Looked up in the agent's file when it is used.
+    assert said["key"] is None
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_console_answers_to_loopback_and_to_the_names_it_was_given(tmp_path: Path) -> None:
+    plain = settings_with(SAMSA_HOME=str(tmp_path))
+    named = settings_with(
+        SAMSA_HOME=str(tmp_path),
+        SAMSA_BIND="::",
+        SAMSA_ADVERTISE="2001:db8::7",
+        SAMSA_ALLOWED_HOSTS="console.example,10.0.0.7",
+    )
+
+    assert plain["hosts"] == [".localhost", "127.0.0.1", "[::1]"]
+    assert named["hosts"] == [*plain["hosts"], "[2001:db8::7]", "console.example", "10.0.0.7"]
+
+
+def test_cookies_bear_a_part_of_the_clusters_id(tmp_path: Path) -> None:
+    before = settings_with(SAMSA_HOME=str(tmp_path))["cookies"]
+    (tmp_path / "cluster-id").write_text("qpcakQqtTm-l3D8NBNcDBA\n", encoding="ascii")
+    after = settings_with(SAMSA_HOME=str(tmp_path))["cookies"]
+    (tmp_path / "cluster-id").write_text("no; cookie=1 of ours", encoding="ascii")
+
+    assert before == ["sessionid", "csrftoken"]
+    assert after == ["sessionid-qpcakQqt", "csrftoken-qpcakQqt"]
+    assert settings_with(SAMSA_HOME=str(tmp_path))["cookies"] == before
+
+
+def test_one_switch_keeps_cookies_to_https(tmp_path: Path) -> None:
+    off = settings_with(SAMSA_HOME=str(tmp_path))
+    on = settings_with(SAMSA_HOME=str(tmp_path), SAMSA_HTTPS="true")
+
+    assert (off["secure"], on["secure"]) == ([False, False], [True, True])
+    assert on["cookies"] == ["__Host-sessionid", "__Host-csrftoken"]
+
+
+def test_a_proxy_that_is_no_address_is_refused_by_its_name(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "showmigrations"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "SAMSA_HOME": str(tmp_path),
+            "SAMSA_TRUSTED_PROXIES": "10.0.0.7,proxy.example",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "SAMSA_TRUSTED_PROXIES has 'proxy.example'; give addresses" in done.stderr
 
 
 def test_without_a_home_nothing_is_written(tmp_path: Path) -> None:
@@ -140,22 +189,3 @@ def test_what_protects_users_is_on(tmp_path: Path) -> None:
 
     assert said["debug"] is False
     assert "argon2" in str(said["hasher"]).lower()
-
-
-def test_two_processes_that_make_a_secret_agree(tmp_path: Path) -> None:
-    file = tmp_path / "secrets" / "key"
-    program = (
-        "import sys; from pathlib import Path; from gateway.secret_files import read_or_make;"
-        "print(read_or_make(Path(sys.argv[1])))"
-    )
-    makers = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(file)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(4)
-    ]
-
-    said = {maker.communicate()[0].strip() for maker in makers}
-
-    assert said == {read_or_make(file)}
-    assert [path.name for path in file.parent.iterdir()] == ["key"]

@@ -99,7 +99,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Its answers come as futures.
     "gateway.kafka": ("", "confluent_kafka concurrent"),
     "gateway": (
-        CONNECTORS_DOORS + "gateway.kafka console.monitoring.selectors",
+        CONNECTORS_DOORS + "gateway.kafka console.monitoring.selectors brokers.key_files",
         "web",
     ),
     "connectors.sdk": ("", ""),

@@ -21,10 +21,23 @@ def test_a_page_that_does_not_exist_says_so_in_the_look(client: Client) -> None:
 
 
 def test_a_host_name_with_nonsense_in_it_is_a_bad_request(client: Client) -> None:
-    answer = client.get("/login", headers={"host": "a b"})
+    answer = client.get("/login", headers={"host": "a b<i>"})
 
     assert answer.status_code == 400
-    assert "makes no sense" in answer.content.decode()
+    assert "does not answer to the name a b&lt;i&gt;" in answer.content.decode()
+
+
+def test_a_name_that_is_not_the_consoles_is_refused_with_what_to_do(client: Client) -> None:
+    answer = client.get("/login", headers={"host": "evil.example"})
+
+    assert answer.status_code == 400
+    assert "does not answer to the name evil.example" in answer.content.decode()
+    assert "SAMSA_ALLOWED_HOSTS" in answer.content.decode()
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "[::1]:8000"])
+def test_the_names_of_this_machine_are_the_consoles(client: Client, host: str) -> None:
+    assert client.get("/login", headers={"host": host}).status_code == 200
 
 
 def test_what_nobody_expected_is_a_page_without_details(

@@ -1,0 +1,60 @@
+"""Who a request comes from, behind proxies that are trusted and none that are not."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+Network = IPv4Network | IPv6Network
+# More proxies in a row than anybody has; what a header has beyond them is not looked at.
+MAX_HOPS: Final = 16
+
+
+class NotAnAddress(ValueError):
+    """A text that names no address and no network; the message is the text, quoted."""
+
+
+def networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Read addresses and networks as an operator writes them."""
+    found = []
+    for text in texts:
+        try:
+            found.append(ip_network(text.strip(), strict=False))
+        except ValueError:
+            raise NotAnAddress(repr(text)) from None
+    return tuple(found)
+
+
+def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """Return the address of the client, from the peer's and its X-Forwarded-For.
+
+    Each proxy adds on the right the address that it was spoken to by. So the list is read from
+    there, and only as far as those who wrote it are trusted: what comes further left, the client
+    may have made up.
+    """
+    client = peer
+    hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded else []
+    while hops and _is_within(client, trusted):
+        hop = _address(hops.pop())
+        if hop is None:
+            # The proxy that wrote it is the last one that is known to be there.
+            break
+        client = str(hop)
+    return client
+
+
+def _is_within(text: str, trusted: Sequence[Network]) -> bool:
+    address = _address(text)
+    return address is not None and any(
+        address.version == network.version and address in network for network in trusted
+    )
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address as others compare it, without its zone and out of an IPv6 wrapping."""
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        return address.ipv4_mapped or IPv6Address(address.packed)
+    return address

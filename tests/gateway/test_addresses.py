@@ -1,0 +1,57 @@
+"""The client's address behind proxies: only what trusted ones say counts."""
+
+import pytest
+
+from gateway.addresses import MAX_HOPS, NotAnAddress, client_address, networks
+
+TRUSTED = networks(["10.0.0.0/8", "2001:db8:1::/48"])
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        # Nobody in between.
+        ("192.0.2.1", "", "192.0.2.1"),
+        # A client that is no proxy of ours says what it likes.
+        ("192.0.2.1", "198.51.100.9", "192.0.2.1"),
+        ("10.0.0.7", "198.51.100.9", "198.51.100.9"),
+        ("10.0.0.7", "198.51.100.9, 10.0.0.8", "198.51.100.9"),
+        # What the client itself sent stands on the left.
+        ("10.0.0.7", "127.0.0.1, 198.51.100.9", "198.51.100.9"),
+        ("10.0.0.7", "203.0.113.5, 198.51.100.9, 10.0.0.8", "198.51.100.9"),
+        # All of them are ours: the one that is furthest away.
+        ("10.0.0.7", "10.0.0.9, 10.0.0.8", "10.0.0.9"),
+        # Nonsense ends the list.
+        ("10.0.0.7", "198.51.100.9, nonsense", "10.0.0.7"),
+        ("10.0.0.7", "198.51.100.9, , 10.0.0.8", "10.0.0.8"),
+        ("10.0.0.7", ",,,,", "10.0.0.7"),
+        # An IPv4 client of an IPv6 socket is the same client.
+        ("::ffff:10.0.0.7", "::ffff:198.51.100.9", "198.51.100.9"),
+        ("2001:db8:1::5", "2001:db8:2::9", "2001:db8:2::9"),
+        # A unix socket has no address.
+        ("", "198.51.100.9", ""),
+    ],
+)
+def test_the_list_is_read_from_the_right_as_far_as_it_is_trusted(
+    peer: str, forwarded: str, client: str
+) -> None:
+    assert client_address(peer, forwarded, TRUSTED) == client
+
+
+def test_a_list_without_end_is_not_read_to_its_end() -> None:
+    forwarded = ",".join(["198.51.100.9", *["10.0.0.8"] * 50_000])
+
+    assert client_address("10.0.0.7", forwarded, TRUSTED) == "10.0.0.8"
+    assert client_address("10.0.0.7", ",".join(forwarded.split(",")[:MAX_HOPS]), TRUSTED) == (
+        "198.51.100.9"
+    )
+
+
+def test_networks_are_read_as_an_operator_writes_them() -> None:
+    assert [str(network) for network in networks([" 10.0.0.7 ", "10.1.2.3/16", "::1"])] == [
+        "10.0.0.7/32",
+        "10.1.0.0/16",
+        "::1/128",
+    ]
+    with pytest.raises(NotAnAddress, match=r"'proxy\.example'"):
+        networks(["10.0.0.7", "proxy.example"])
