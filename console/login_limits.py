@@ -1,8 +1,10 @@
-"""How often a login may fail, for one address and for one account.
+"""How often a login may fail: from one address for one account, and from one address at all.
 
-Counts live in the web database, so that every web process sees the same ones. The table is bounded:
-whoever tries with a million made-up names only pushes out other made-up names, and its own address
-is counted all the same.
+Nobody can use up the attempts of somebody else's account, because no limit is on the account alone:
+whoever guesses from many addresses gets few attempts at each, and `password_hasher` bounds what all
+of them get together. Counts live in the web database, so that every web process sees the same ones.
+The table is bounded: a client that tries a million made-up names only pushes out other made-up
+names, and its own address is counted all the same.
 """
 
 import time
@@ -13,16 +15,16 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from django.db import transaction
+from django.db.models import F
 from django.utils.crypto import salted_hmac
 
 from console.models import FailedLogin
 
 WINDOW: Final = timedelta(minutes=15)
 # A person who has forgotten a password tries a handful of times.
-MAX_PER_ADDRESS: Final = 10
-# Higher, because anybody can use up the attempts of somebody else's account; at this rate a
-# password of even eight random letters outlasts the universe.
-MAX_PER_ACCOUNT: Final = 50
+MAX_PER_PAIR: Final = 10
+# Many people may share one address, of an office or of a proxy that is not named as trusted.
+MAX_PER_ADDRESS: Final = 100
 # Rows in the table: a few megabytes.
 MAX_SOURCES: Final = 10_000
 # Whoever has an IPv6 address has all that share its first half.
@@ -38,9 +40,12 @@ class Sources:
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Return each source, as a digest, with its limit."""
+        network = network_of(self.address)
+        account = self.account.strip().lower()
         return (
-            (digest("address", network_of(self.address)), MAX_PER_ADDRESS),
-            (digest("account", self.account.strip().lower()), MAX_PER_ACCOUNT),
+            (digest("address", network), MAX_PER_ADDRESS),
+            # No address has a line feed, so no pair reads as another one.
+            (digest("pair", f"{network}\n{account}"), MAX_PER_PAIR),
         )
 
 
@@ -57,10 +62,23 @@ def attempt(sources: Sources, *, now: Callable[[], float] = time.time) -> int:
     return wait_s
 
 
-def forget(sources: Sources) -> None:
-    """Forget the failures of whoever has logged in."""
+def take_back(sources: Sources) -> None:
+    """Take back the count of an attempt whose password was not looked at."""
     digests = [source for source, _ in sources.limits()]
-    FailedLogin.objects.filter(source__in=digests).delete()
+    FailedLogin.objects.filter(source__in=digests, failures__gt=0).update(
+        failures=F("failures") - 1
+    )
+
+
+def forget(sources: Sources) -> None:
+    """Forget the failures of an account that has logged in, at its address.
+
+    Of the address only this attempt is taken back: an account of one's own must not buy more
+    attempts at others.
+    """
+    take_back(sources)
+    _, (pair, _) = sources.limits()
+    FailedLogin.objects.filter(source=pair).delete()
 
 
 def network_of(address: str) -> str:

@@ -1,4 +1,6 @@
-"""The login, bounded per address and per account."""
+"""The login, bounded by address and account, and by the passwords that are checked at once."""
+
+from typing import Final
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -6,6 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console import login_limits
+from console.password_hasher import TooBusy
+
+# What a browser is told to wait when too many passwords are being checked.
+BUSY_SECONDS: Final = 5
 
 
 class Login(LoginView):
@@ -15,19 +21,29 @@ class Login(LoginView):
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         # Counted before the password is looked at: guesses sent at once must not all pass, and
         # checking a password is work on purpose.
-        wait_s = login_limits.attempt(_sources(request))
+        sources = _sources(request)
+        wait_s = login_limits.attempt(sources)
         if wait_s:
-            context = {"minutes": -(-wait_s // 60)}
-            response = render(request, "console/login_limited.html", context, status=429)
-            response["Retry-After"] = str(wait_s)
-            return response
-        answer: HttpResponse = super().post(request, *args, **kwargs)
+            return _limited(request, wait_s, is_busy=False)
+        try:
+            answer: HttpResponse = super().post(request, *args, **kwargs)
+        except TooBusy:
+            # Not a failure of whoever tried.
+            login_limits.take_back(sources)
+            return _limited(request, BUSY_SECONDS, is_busy=True)
         return answer
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         login_limits.forget(_sources(self.request))
         answer: HttpResponse = super().form_valid(form)
         return answer
+
+
+def _limited(request: HttpRequest, wait_s: int, *, is_busy: bool) -> HttpResponse:
+    context = {"minutes": -(-wait_s // 60), "seconds": wait_s, "is_busy": is_busy}
+    response = render(request, "console/login_limited.html", context, status=429)
+    response["Retry-After"] = str(wait_s)
+    return response
 
 
 def _sources(request: HttpRequest) -> login_limits.Sources:

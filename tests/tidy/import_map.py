@@ -113,6 +113,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "gateway.kafka brokers.inspection brokers.cluster.image",
         "django celery channels",
     ),
+    # Bounds what all threads of a web server do at once.
+    "console.password_hasher": ("", "django threading"),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),
     # Outside the product: a benchmark may measure any room of the broker process.
     "bench": (

@@ -1,10 +1,12 @@
 """Signing in and out."""
 
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.login_limits import MAX_PER_ADDRESS
+from console.login_limits import MAX_PER_PAIR
+from console.password_hasher import TooBusy
 from tests.console.conftest import PASSWORD
 
 pytestmark = pytest.mark.slow
@@ -55,7 +57,7 @@ def test_a_wrong_password_says_no_more_than_that(client: Client, account: User) 
 
 
 def test_guessing_ends_with_a_wait_that_is_named(client: Client, account: User) -> None:
-    codes = [sign_in(client, "wrong") for _ in range(MAX_PER_ADDRESS)]
+    codes = [sign_in(client, "wrong") for _ in range(MAX_PER_PAIR)]
     limited = client.post("/login", {"username": "alice", "password": PASSWORD})
 
     assert set(codes) == {200}
@@ -64,18 +66,43 @@ def test_guessing_ends_with_a_wait_that_is_named(client: Client, account: User) 
     assert "Try again in 15 minutes" in limited.content.decode()
 
 
+def test_an_attacker_does_not_keep_the_admin_out(client: Client, account: User) -> None:
+    for number in range(3 * MAX_PER_PAIR):
+        client.post("/login", {"username": f"made-up-{number}", "password": "wrong"})
+
+    assert sign_in(client, PASSWORD) == 302
+
+
+def test_a_login_beyond_the_queue_is_told_to_come_later_and_does_not_count(
+    client: Client, account: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bool:
+        raise TooBusy("22 passwords are being checked already")
+
+    with monkeypatch.context() as busy:
+        busy.setattr(MD5PasswordHasher, "verify", refuse)
+        answers = [
+            client.post("/login", {"username": "alice", "password": PASSWORD})
+            for _ in range(MAX_PER_PAIR + 1)
+        ]
+
+    assert {(answer.status_code, answer["Retry-After"]) for answer in answers} == {(429, "5")}
+    assert "Try again in 5 seconds" in answers[0].content.decode()
+    assert sign_in(client, PASSWORD) == 302
+
+
 def test_somebody_who_is_signed_in_stays_so(client: Client, account: User) -> None:
     other = Client()
     sign_in(client, PASSWORD)
 
-    for _ in range(MAX_PER_ADDRESS + 1):
+    for _ in range(MAX_PER_PAIR + 1):
         sign_in(other, "wrong")
 
     assert client.get("/").status_code == 200
 
 
 def test_success_forgives_the_attempts_before_it(client: Client, account: User) -> None:
-    for _ in range(MAX_PER_ADDRESS - 1):
+    for _ in range(MAX_PER_PAIR - 1):
         sign_in(client, "wrong")
     sign_in(client, PASSWORD)
 
