@@ -75,6 +75,15 @@ def cluster(*, cluster_id: str) -> ClusterSummary | None:
     return None if row is None else _summary(row)
 
 
+def founder(*, cluster_id: str) -> tuple[str, str]:
+    """Return the agent that was the first of a cluster, and made its tables and its user: id, host.
+
+    Both are empty where no agent has started yet.
+    """
+    row = models.Agent.objects.filter(cluster__cluster_id=cluster_id).order_by("pk").first()
+    return ("", "") if row is None else (row.agent_id, row.host)
+
+
 def brokers(*, cluster_id: str) -> list[Broker]:
     rows = models.Broker.objects.filter(cluster__cluster_id=cluster_id).order_by("broker_id")
     return [values.broker(row) for row in rows]

@@ -19,7 +19,7 @@ from brokers.supervisor.front import Front, Journal
 from brokers.supervisor.home import Home
 from brokers.supervisor.inherited import inherited
 from brokers.supervisor.options import Options, check, endpoint, is_loopback
-from brokers.supervisor.output import LogFile
+from brokers.supervisor.output import LogFile, printable
 from brokers.supervisor.ownership import owned
 from brokers.supervisor.watcher import News, State, Watcher
 
@@ -252,10 +252,26 @@ class Supervisor:
         lines = [f"Kafka     {reach.bootstrap}"]
         if has_console and reach.console is not None:
             lines.append(f"Console   {reach.console}")
-            lines.append(f"Login     admin, with the password in {self._home.password_file}")
+            lines.append(f"Login     {self._login()}")
         down = f"./samsa down --home {shlex.quote(str(self._home.folder))}"
         stop = down if self._options.is_detached else "Ctrl-C"
         return [*lines, f"Stop      {stop}"]
+
+    def _login(self) -> str:
+        """Say who can sign in, and never name a file of passwords that is not there."""
+        file = self._home.password_file
+        if file.exists():
+            return f"admin, with the password in {file}"
+        founded_on = self._of(Kind.AGENT)[0].said.get("founded_on")
+        if isinstance(founded_on, str) and founded_on:
+            return (
+                f"admin, made on {printable(founded_on)} when the cluster began: that home has the"
+                f" password in secrets/{file.name}"
+            )
+        return (
+            f"a user of this console; `./samsa manage --home {shlex.quote(str(self._home.folder))}"
+            f" changepassword admin` sets a new password"
+        )
 
     # --- stop ----------------------------------------------------------------------------------
 

@@ -72,6 +72,8 @@ class Watcher:
         self.broker_id: int | None = None
         self.port = component.port
         self.last_lines: list[str] = []
+        # What the process told when it was ready.
+        self.said: Mapping[str, Any] = {}
         self._inspection_port = 0
         self._clock = clock
         self._environment = environment
@@ -199,6 +201,7 @@ class Watcher:
         if self._stopping.is_set():
             return
         self._ready_at = self._clock.monotonic()
+        self.said = said
         if self.component.kind is Kind.BROKER:
             # The ports are its own from now on, whoever chose them: clients know them.
             self.broker_id = number(said, "id", self.broker_id)

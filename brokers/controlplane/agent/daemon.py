@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from brokers.clock import Clock, SystemClock
-from brokers.controlplane import services
+from brokers.controlplane import selectors, services
 from brokers.controlplane.agent import home, keys
 from brokers.controlplane.agent.processes import watch_process
 from brokers.controlplane.agent.server import AgentServer
@@ -55,7 +55,7 @@ async def _serve(agent_id: str, clock: Clock) -> None:
 
 
 async def _be_agent(agent_id: str, clock: Clock) -> None:
-    cluster_id = await _ready_database(agent_id, clock)
+    cluster_id, founded_on = await _ready_database(agent_id, clock)
     store = OrmStore(cluster_id=cluster_id, clock=clock, feed=make_feed())
     membership = Membership(store, agent_id=agent_id, clock=clock, watch=watch_process)
     server = AgentServer(membership, path=settings.SAMSA_AGENT_SOCKET)
@@ -67,7 +67,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
         membership.expect_former(former)
         await server.start()
         log.info("agent.started", cluster=cluster_id, version=store.image.version)
-        say_ready()
+        say_ready(founded_on)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(store.run())
             tasks.create_task(membership.run())
@@ -79,8 +79,8 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
         await store.close()
 
 
-async def _ready_database(agent_id: str, clock: Clock) -> str:
-    """Return the cluster's id once the database answers and has its tables."""
+async def _ready_database(agent_id: str, clock: Clock) -> tuple[str, str]:
+    """Return what `_begin` does once the database answers and has its tables."""
     pause = FIRST_PAUSE_S
     while True:
         try:
@@ -95,7 +95,8 @@ async def _ready_database(agent_id: str, clock: Clock) -> str:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
 
-def _begin(agent_id: str, now_ms: int) -> str:
+def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:
+    """Return the cluster's id, and the host that founded it; empty where that is this home."""
     try:
         ensure_tables()
         cluster = services.ensure_cluster(name=FIRST_CLUSTER, now_ms=now_ms)
@@ -107,10 +108,11 @@ def _begin(agent_id: str, now_ms: int) -> str:
             now_ms=now_ms,
         )
         keys.write_key_files(cluster.cluster_id, now_ms)
+        founder_id, founder_host = selectors.founder(cluster_id=cluster.cluster_id)
     finally:
         # This thread's; the store has its own.
         connections.close_all()
-    return cluster.cluster_id
+    return cluster.cluster_id, "" if founder_id == agent_id else founder_host
 
 
 async def _watch_sessions(membership: Membership, clock: Clock) -> None:
@@ -124,8 +126,8 @@ async def _watch_sessions(membership: Membership, clock: Clock) -> None:
         membership.end_expired()
 
 
-def say_ready() -> None:
-    """Tell whoever started this process, where somebody waits."""
+def say_ready(founded_on: str) -> None:
+    """Tell the process that started this one, where one waits, also who has the first password."""
     if settings.SAMSA_READY_FD >= 0:
         with os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
-            pipe.write(json.dumps({"ready": True}) + "\n")
+            pipe.write(json.dumps({"ready": True, "founded_on": founded_on}) + "\n")

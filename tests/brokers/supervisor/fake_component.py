@@ -51,7 +51,8 @@ def main() -> None:
         serve_health()
     if "silent" not in MODES:
         port = int(os.environ.get("SAMSA_PORT", "0")) or 20_000 + os.getpid() % 10_000
-        say(id=7, host="127.0.0.1", port=port, inspection_port=0)
+        founded_on = "host-a" if "joined" in MODES else ""
+        say(id=7, host="127.0.0.1", port=port, inspection_port=0, founded_on=founded_on)
     if "stubborn" in MODES:
         signal.sigwait({signal.SIGUSR1})
     signal.sigwait(STOPS)

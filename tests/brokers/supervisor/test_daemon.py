@@ -39,6 +39,28 @@ def test_a_home_becomes_healthy_and_tells_where_it_is(tmp_path: Path) -> None:
     within(scenario)
 
 
+@pytest.mark.parametrize(
+    ("agent", "has_file", "told"),
+    [
+        ("", True, "admin, with the password in {home}/secrets/admin-password"),
+        ("joined", False, "admin, made on host-a when the cluster began"),
+        ("", False, "changepassword admin` sets a new password"),
+    ],
+)
+def test_the_login_names_no_file_that_is_not_there(
+    tmp_path: Path, agent: str, told: str, *, has_file: bool
+) -> None:
+    if has_file:
+        Path(tmp_path, "secrets").mkdir()
+        Path(tmp_path, "secrets", "admin-password").touch()
+
+    async def scenario() -> None:
+        async with running(tmp_path, {"agent": agent}, web_port=0, stop_seconds=0.5) as house:
+            await house.audience.hears("Login  ", told.format(home=tmp_path))
+
+    within(scenario)
+
+
 def test_a_stop_leaves_no_process(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path, {"broker-1": "offspring"}, web_port=0) as house:
