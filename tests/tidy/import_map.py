@@ -110,7 +110,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS
-        + "gateway.kafka brokers.inspection brokers.cluster.image",
+        + "gateway.kafka brokers.inspection brokers.cluster.image console.password_hasher",
         "django celery channels",
     ),
     # Bounds what all threads of a web server do at once.

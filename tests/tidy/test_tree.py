@@ -14,7 +14,10 @@ FROM_TABLES = {f"brokers.protocol.messages.{api.module}" for api in API_TABLE}
 FROM_TABLES |= {f"bench.{suite}" for suite in SUITES}
 # Found by frameworks: an app's module by Django, the application by the web server, a command by
 # its name on the command line.
-FROM_TABLES |= {"console.apps", "gateway.asgi", "brokers.controlplane.management.commands.agent"}
+FROM_TABLES |= {"console.apps", "gateway.asgi"}
+FROM_TABLES |= {
+    f"brokers.controlplane.management.commands.{name}" for name in ("agent", "rotate_secret")
+}
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
