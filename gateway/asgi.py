@@ -1,5 +1,6 @@
 """The ASGI application that the web server loads: the door, and Django behind it."""
 
+import logging
 import os
 import warnings
 
@@ -14,6 +15,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 # Static files leave by WhiteNoise as ordinary iterators, which Django collects first. They are a
 # few kilobytes each, so that is no harm, and nothing to warn of in the log of every start.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """Keep the sentence of a record, and none of the thirty lines below it."""
+    record.exc_info = None
+    return True
+
+
+# Anybody can ask by a wrong name, as often as they like.
+logging.getLogger("django.security.DisallowedHost").addFilter(without_traceback)
 
 
 def load() -> Application:

@@ -83,6 +83,14 @@ def test_all_else_goes_to_django() -> None:
     assert ask("/no/such/page", host="localhost")[0] == 404
 
 
+def test_a_wrong_name_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    assert ask("/login", host="evil.example")[0] == 400
+
+    (record,) = [entry for entry in caplog.records if entry.name.startswith("django.security")]
+    assert "evil.example" in record.getMessage()
+    assert record.exc_info is None
+
+
 def test_the_console_waits_for_the_agents_files_and_serves_when_they_are_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

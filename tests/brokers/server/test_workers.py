@@ -1,5 +1,6 @@
 """A process that works for a broker: its answer, its complaints, and that none is left behind."""
 
+import ast
 import asyncio
 import os
 import sys
@@ -43,6 +44,19 @@ def test_what_is_no_job_comes_back_as_the_words_of_the_process() -> None:
         asyncio.run(clean(b"no json"))
 
     assert not one.value.is_refused
+
+
+def test_a_process_inherits_nothing_of_the_brokers_environment(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://samsa:sekret@db.test/samsa")
+    monkeypatch.setenv("SAMSA_SECRET_FILE", "/a/file")
+    module.write_text("import os; print(sorted(os.environ))\n", encoding="ascii")
+
+    names = asyncio.run(run("work", b"", seconds=SECONDS)).decode()
+
+    # What Python sets by itself where there is no locale.
+    assert set(ast.literal_eval(names)) <= {"LC_CTYPE"}
 
 
 def test_a_process_knows_for_whom_it_works_and_gets_all_of_a_long_job(module: Path) -> None:

@@ -109,6 +109,21 @@ def test_the_inspection_secret_of_an_earlier_release_opens_until_a_rotation(
     assert "ab" * 32 not in rotated
 
 
+def test_the_log_names_files_and_numbers_and_no_key(
+    tmp_path: Path, cluster_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with home(tmp_path / "one") as secrets:
+        secrets.mkdir()
+        (secrets / "inspection").write_text(f"{'ab' * 32}\n", encoding="ascii")
+    made = look(tmp_path / "one", cluster_id)
+
+    said = "".join(capsys.readouterr())
+
+    assert '"key_ids": ["1", "of an earlier release"]' in said
+    digits = [key.rpartition(".")[2] for keys in made.values() for key in keys]
+    assert [key for key in digits if key in said] == []
+
+
 def test_a_home_says_which_cluster_it_belongs_to(tmp_path: Path, cluster_id: str) -> None:
     look(tmp_path / "one", cluster_id)
 
