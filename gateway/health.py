@@ -37,6 +37,8 @@ class Door:
         self._load = load
         self._missing = missing
         self._application: Application | None = None
+        # A mistake in the settings is told once; the supervisor then ends what does not serve.
+        self._has_failed = False
         if absent := missing():
             log.warning(
                 "waits for %s, which the agent writes once the database answers",
@@ -47,9 +49,11 @@ class Door:
             self._application = load()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._application is None and not self._missing():
+        if self._application is None and not self._has_failed and not self._missing():
+            self._has_failed = True
             # Holds the loop for half a second, once, and nobody else is served yet.
             self._application = self._load()
+            self._has_failed = False
         is_loaded = self._application is not None
         is_health = scope["type"] == "http" and scope["path"] == PATH
         if is_health and scope["method"] not in METHODS:

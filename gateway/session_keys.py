@@ -32,15 +32,19 @@ class SessionKey(UserString):
         return keys[0]
 
 
-class FormerKeys(list[str]):
-    """Keys that are valid beside the one in use, for SECRET_KEY_FALLBACKS, which must be a list."""
+class ValidKeys(list[str]):
+    """All valid keys, for SECRET_KEY_FALLBACKS, which must be a list.
+
+    The one in use is among them: a rotation may come between two questions of Django's, and what
+    another web server signs at that moment must be valid here.
+    """
 
     def __init__(self, file: KeyFile) -> None:
         super().__init__()
         self._file = file
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._file.keys()[1:])
+        return iter(self._file.keys())
 
     def __len__(self) -> int:
-        return len(self._file.keys()[1:])
+        return len(self._file.keys())

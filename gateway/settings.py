@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from brokers.key_files import KeyFile
 from gateway import home
 from gateway.addresses import NotAnAddress, networks
-from gateway.session_keys import FormerKeys, SessionKey
+from gateway.session_keys import SessionKey, ValidKeys
 
 env = environ.Env()
 
@@ -34,7 +34,7 @@ SAMSA_SECRETS: Final = home.SAMSA_SECRETS
 
 _SESSION_FILE: Final = KeyFile(home.SESSION_KEYS, monotonic=time.monotonic)
 SECRET_KEY = SessionKey(_SESSION_FILE) if home.IS_NAMED else secrets.token_urlsafe(50)
-SECRET_KEY_FALLBACKS = FormerKeys(_SESSION_FILE) if home.IS_NAMED else []
+SECRET_KEY_FALLBACKS = ValidKeys(_SESSION_FILE) if home.IS_NAMED else []
 DEBUG = False
 
 

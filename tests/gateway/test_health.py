@@ -120,3 +120,18 @@ def test_a_mistake_in_the_settings_ends_the_start() -> None:
 
     with pytest.raises(ValueError, match="a setting is wrong"):
         Door(load=load, missing=list)
+
+
+def test_a_mistake_that_shows_late_is_told_once_and_leaves_the_console_unhealthy(
+    tmp_path: Path,
+) -> None:
+    def load() -> Application:
+        raise ValueError("a setting is wrong")
+
+    file = tmp_path / "session"
+    door = Door(load=load, missing=lambda: [] if file.exists() else [file])
+    file.touch()
+
+    with pytest.raises(ValueError, match="a setting is wrong"):
+        ask("/health", application=door)
+    assert [ask("/health", application=door)[0] for _ in range(3)] == [503] * 3

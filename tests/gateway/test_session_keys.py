@@ -12,7 +12,7 @@ from django.test.utils import override_settings
 
 from brokers.clock import ManualClock
 from brokers.key_files import LOOK_SECONDS, KeyFile, write_keys
-from gateway.session_keys import FormerKeys, SessionKey
+from gateway.session_keys import SessionKey, ValidKeys
 
 
 class Web:
@@ -23,7 +23,7 @@ class Web:
         self.clock = ManualClock()
         keys = KeyFile(file, monotonic=self.clock.monotonic)
         self.settings = override_settings(
-            SECRET_KEY=SessionKey(keys), SECRET_KEY_FALLBACKS=FormerKeys(keys)
+            SECRET_KEY=SessionKey(keys), SECRET_KEY_FALLBACKS=ValidKeys(keys)
         )
 
     def rotate(self, *keys: str) -> None:
@@ -101,6 +101,6 @@ def test_settings_hold_the_key_and_not_a_copy(web: Web) -> None:
 
     web.rotate("2.b", "1.a")
 
-    assert first == ("1.a", [])
-    assert (str(settings.SECRET_KEY), [*settings.SECRET_KEY_FALLBACKS]) == ("2.b", ["1.a"])
-    assert len(settings.SECRET_KEY_FALLBACKS) == 1
+    assert first == ("1.a", ["1.a"])
+    assert (str(settings.SECRET_KEY), [*settings.SECRET_KEY_FALLBACKS]) == ("2.b", ["2.b", "1.a"])
+    assert len(settings.SECRET_KEY_FALLBACKS) == 2
