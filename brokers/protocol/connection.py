@@ -134,7 +134,7 @@ class Connection:
         "_next_place",
         "_sent_place",
         "_splitter",
-        "is_choked",
+        "is_paused",
         "state",
     )
 
@@ -157,7 +157,8 @@ class Connection:
         self._answers: dict[int, tuple[int, list[Sized]]] = {}  # given before their turn, with size
         self._held_bytes = 0  # in these
         self._exchange_place: int | None = None  # of a request of the exchange not yet answered
-        self.is_choked = False  # for the owner, whose answers cannot leave
+        # For the owner, which may have a reason of its own to read no further now.
+        self.is_paused = False
 
     @property
     def waiting(self) -> int:
@@ -167,7 +168,7 @@ class Connection:
     @property
     def can_read(self) -> bool:
         """False while the peer has to wait for answers before more of it is read."""
-        if self.is_choked:
+        if self.is_paused:
             return False
         # Most often nothing waits at all, and this is asked after each request.
         if self._next_place == self._sent_place and self.state is State.ANONYMOUS:
@@ -182,6 +183,11 @@ class Connection:
     @property
     def is_inside_frame(self) -> bool:
         return self._splitter.is_inside_frame
+
+    @property
+    def has_held(self) -> bool:
+        """Whether bytes were received that only `resume` can use up, before any others."""
+        return self._splitter.has_held
 
     @property
     def may_shortcut(self) -> bool:

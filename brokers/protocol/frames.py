@@ -122,6 +122,11 @@ class FrameSplitter:
         # instead of found out, since it is asked before every read.
         self.is_inside_frame = False
 
+    @property
+    def has_held(self) -> bool:
+        """Whether received bytes wait for `resume`, which must come before the next `room`."""
+        return bool(self._held)
+
     def room(self, shared: memoryview) -> memoryview:
         """Where to put the next bytes."""
         assert not self._held, "frames that were held must be resumed before more is received"

@@ -3,14 +3,16 @@
 Owns the socket and nothing else of the broker. A read takes what has come, all requests in it are
 handled, and their answers leave in one send; answers that come later are collected until the end of
 the loop's turn, or of the flush that they have waited for. Reading stops while too much waits to be
-sent or to be answered, and goes on when half of it is gone.
+sent or to be answered, and goes on when half of it is gone; `Pause` names all reasons to stop.
 
 The closed flag is looked at first everywhere: the number of a closed descriptor soon belongs to
 somebody else, so nothing here ever speaks to the loop by number without knowing that it is its own.
 """
 
+import math
 import socket
 from collections.abc import Iterable, Sized
+from enum import Flag, auto
 from typing import TYPE_CHECKING, Final
 
 from brokers.protocol.connection import Connection, RawToken
@@ -22,6 +24,7 @@ from brokers.server.express.lanes import Answer
 from brokers.server.file_range import FileRange, release_all
 from brokers.server.output import FileShrank, Output
 from brokers.server.peers import Peer
+from brokers.server.readers import SLICE_SECONDS
 
 if TYPE_CHECKING:
     from brokers.server.listener import Listener
@@ -47,6 +50,18 @@ FAILED: Final = "handler failed"
 STOPPED: Final = "broker stopped"
 
 
+class Pause(Flag):
+    """Why the broker handles no further request of a connection for now."""
+
+    CHOKED = auto()  # its answers are not taken
+    SPENT = auto()  # it used up its slice of this turn: others come first
+    MUTED = auto()  # until a time
+    HELD = auto()  # one of its requests must end before the next one is handled
+
+
+NO_PAUSE: Final = Pause(0)
+
+
 class Client:
     """See the module."""
 
@@ -60,16 +75,19 @@ class Client:
         "_is_writing",
         "_listener",
         "_may_shortcut",
+        "_pauses",
         "_receive",
         "_send_bytes",
         "_sends_bulk",
         "_socket",
         "_watching",
+        "due_ms",
         "frame_mark",
         "frame_since",
         "is_closed",
         "last_active",
         "machine",
+        "muted_until",
         "output",
         "peer",
         "requests",
@@ -84,6 +102,8 @@ class Client:
         self.is_closed = False
         self.requests = 0
         self.last_active = 0.0  # monotonic seconds
+        self.muted_until = 0.0  # monotonic seconds
+        self.due_ms = 0  # for the deadlines, which end the mute
         # For the sweep, which looks for frames that take too long.
         self.frame_mark = -1
         self.frame_since = 0.0
@@ -96,6 +116,7 @@ class Client:
         self._in_turn = False
         # Said by the machine, and kept because only what it reads can change it.
         self._may_shortcut = machine.may_shortcut
+        self._pauses = NO_PAUSE
         self._sends_bulk = False  # its last request was a large one
         self._is_flushing = False  # a flush at the end of the turn is asked for
         self._is_reading = False
@@ -157,7 +178,7 @@ class Client:
         if not is_between:
             if len(room) > BULK_BYTES:
                 self._sends_bulk = True
-            self._serve(machine.received(count), now)
+            self._serve(machine.received(count), now, now + SLICE_SECONDS)
             return
         self._sends_bulk = False
         try:
@@ -166,10 +187,11 @@ class Client:
             self._refuse(error)
             return
         if request is not None:
-            self._serve((request,), now)
+            # Nothing of it is left for another turn, whatever it takes.
+            self._serve((request,), now, None)
         else:
             machine.room(room)
-            self._serve(machine.received(count), now)
+            self._serve(machine.received(count), now, now + SLICE_SECONDS)
 
     def _take(self, answer: Answer) -> None:
         """Sends the answer of a lane, or keeps its place until it is there."""
@@ -204,14 +226,19 @@ class Client:
         if self._is_writing and not self.is_closed:
             waiting = self.output.size
             if waiting > MAX_OUTPUT_BYTES or self._listener.is_crowded:
-                machine.is_choked = True
+                self._pause(Pause.CHOKED)
                 self._stop_reading()
 
-    def _serve(self, requests: Iterable[Request | RawToken], now: float) -> None:
-        """Handles requests, and sends at the end what they have been answered at once."""
+    def _serve(
+        self, requests: Iterable[Request | RawToken], now: float, until: float | None
+    ) -> None:
+        """Handles requests, and sends at the end what they have been answered at once.
+
+        No further one is handled in this turn of the loop once it is `until`.
+        """
         self._in_turn = True
-        listener, output, machine = self._listener, self.output, self.machine
-        dispatch = listener.dispatch
+        listener, output = self._listener, self.output
+        dispatch, clock = listener.dispatch, listener.now
         try:
             for request in requests:
                 assert isinstance(request, Request), "raw tokens come with authentication only"
@@ -220,7 +247,9 @@ class Client:
                 if self.is_closed:
                     return
                 if output.size > MAX_OUTPUT_BYTES or (self._is_writing and listener.is_crowded):
-                    machine.is_choked = True
+                    self._pause(Pause.CHOKED)
+                if until is not None and clock() >= until:
+                    self._pause(Pause.SPENT)
         except ProtocolError as error:
             self._refuse(error)
             return
@@ -230,12 +259,38 @@ class Client:
             return
         finally:
             self._in_turn = False
-            self._may_shortcut = machine.may_shortcut
+            self._may_shortcut = self.machine.may_shortcut
         self._flush()
-        if not machine.can_read:
-            self._stop_reading()
-            if not self._is_writing:
-                self._flush_soon()  # nothing else would look again when all was sent at once
+        if not self._is_reading or not self.machine.can_read:
+            self._rest()
+
+    def _rest(self) -> None:
+        """The end of a turn in which the connection was paused, or went on after a pause."""
+        machine = self.machine
+        if self.is_closed:
+            return
+        if not machine.has_held:
+            self._resume_from(Pause.SPENT)  # there is nothing to go on with
+            if machine.can_read:
+                self._start_reading()
+                return
+        self._stop_reading()
+        if self._pauses & Pause.SPENT:
+            self._listener.readers.go_on_later(self._take_slice)
+        elif not self._is_writing:
+            self._flush_soon()  # nothing else would look again when all was sent at once
+
+    def _take_slice(self) -> None:
+        """Handles what was received and had to wait, in the slice of another turn."""
+        if self.is_closed or self._is_stopping:
+            return
+        self._resume_from(Pause.SPENT)
+        self._weigh_output()
+        # Where it cannot, something else is to end that will let it go on.
+        if self.machine.can_read:
+            # What was received before may be all that the peer will ever send.
+            now = self._listener.now()
+            self._serve(self.machine.resume(), now, now + SLICE_SECONDS)
 
     def _gone(self, error: OSError) -> None:
         # A disk that cannot be read says so by the same call as a peer that is gone.
@@ -367,9 +422,11 @@ class Client:
             return False
         return True
 
-    # -- back-pressure ---------------------------------------------------------------------------
+    # -- pauses ----------------------------------------------------------------------------------
 
     def _start_reading(self) -> None:
+        if self._is_reading:
+            return
         try:
             self._listener.readers.add(self._socket, self._readable)
         except OSError as error:
@@ -382,21 +439,70 @@ class Client:
             self._is_reading = False
             self._listener.readers.remove(self._socket)
 
+    def _pause(self, reason: Pause) -> None:
+        self._pauses |= reason
+        self.machine.is_paused = True
+
+    def _resume_from(self, reason: Pause) -> None:
+        self._pauses &= ~reason
+        self.machine.is_paused = bool(self._pauses)
+
+    def mute(self, until: float) -> None:
+        """Handles no further request before `until`, in monotonic seconds; a longer mute stays."""
+        if self.is_closed or until <= max(self.muted_until, self._listener.now()):
+            return
+        self.muted_until = until
+        self._pause(Pause.MUTED)
+        if not self._in_turn:
+            self._stop_reading()
+        deadlines = self._listener.deadlines
+        deadlines.remove(self)
+        deadlines.add(self, math.ceil((until - self._listener.now()) * 1000))
+
+    def expire(self) -> None:
+        """For the deadlines: the mute is over."""
+        self._resume_from(Pause.MUTED)
+        self._go_on()
+
+    def hold(self) -> None:
+        """Handles no further request until `let_go`: one that is under way must end first."""
+        self._pause(Pause.HELD)
+        if not self._in_turn:
+            self._stop_reading()
+
+    def let_go(self) -> None:
+        if not self.is_closed:
+            self._resume_from(Pause.HELD)
+            if not self._in_turn:
+                self._go_on()
+
     def _go_on(self) -> None:
-        """Something was answered or sent: reads on, or ends where the broker stops."""
+        """Something may have ended a pause: reads on, or ends where the broker stops.
+
+        The one place that decides whether a connection that was paused may go on now.
+        """
         if self._is_stopping:
             if not self.is_busy:
                 self.close(STOPPED)
             return
         if self._is_reading or self.is_closed:
             return
-        bound = 0 if self._listener.is_crowded else RESUME_OUTPUT_BYTES
-        self.machine.is_choked = self.output.size > bound
-        if self.machine.can_read:
+        self._weigh_output()
+        if not self.machine.can_read:
+            return
+        if self.machine.has_held:
+            # In a slice of its own: many connections may be let go on in one turn.
+            self._pause(Pause.SPENT)
+            self._listener.readers.go_on_later(self._take_slice)
+        else:
             self._start_reading()
-            if not self.is_closed:
-                # What was received before may be all that the peer will ever send.
-                self._serve(self.machine.resume(), self._listener.now())
+
+    def _weigh_output(self) -> None:
+        bound = 0 if self._listener.is_crowded else RESUME_OUTPUT_BYTES
+        if self.output.size > bound:
+            self._pause(Pause.CHOKED)
+        else:
+            self._resume_from(Pause.CHOKED)
 
     def stop(self) -> None:
         """The broker stops: takes no further request, and ends once all are answered."""
@@ -438,6 +544,8 @@ class Client:
         self.machine.close()
         self.output.close()
         self._count_output()
+        if self._pauses & Pause.MUTED:
+            listener.deadlines.remove(self)
         release_all(self._held_ranges or ())
         watching, self._watching = self._watching, None
         listener.closed(self, reason, detail)

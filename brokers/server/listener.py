@@ -20,6 +20,7 @@ from brokers.clock import Clock
 from brokers.protocol.connection import Connection
 from brokers.protocol.errors import ProtocolError
 from brokers.protocol.frames import FrameBuffers
+from brokers.replication.deadlines import Deadlines
 from brokers.server.client import (
     FAILED,
     GONE,
@@ -102,7 +103,8 @@ class Listener:
         self.express = dispatch.express.serve if has_lanes else _no_lane
         self.clients: set[Client] = set()
         self.loop = asyncio.get_running_loop()
-        self.readers = Readers(self.loop)
+        self.readers = Readers(self.loop, clock)
+        self.deadlines = Deadlines(self.loop, clock)  # of clients that are muted
         self._limits = limits
         self._log = log
         self._buffers = FrameBuffers()

@@ -3,30 +3,47 @@
 The loop makes an object for each socket that is ready, puts it into a line and calls it from there,
 which costs a broker under load a twentieth of each request. Here all sockets that are ready are one
 event of the loop's, and their clients are called in a row.
+
+A turn of the loop is shared: sockets that are ready have one slice of it, and after them one client
+that used up its slice in an earlier turn has another. So neither keeps the other waiting for long,
+whatever their requests cost.
 """
 
 import asyncio
 import select
 import socket
+from collections import deque
 from collections.abc import Callable
 from typing import Final
+
+from brokers.clock import Clock
 
 # Called in one turn; the rest is still ready in the next one, after all else that waits.
 READY_PER_TURN: Final = 64
 # Where so many were ready at once, others are by now, and a turn of the loop between would be most
 # of what they cost.
 CROWD: Final = 2
+# What clients that are ready may take of a turn, all together, and what one may take that goes on
+# with what it sent before; and, of each, the one request that is under way. Two of them are half of
+# what an answer may be late, and some hundred requests of the usual kind, so that few are cut.
+SLICE_SECONDS: Final = 0.005
 
 
 class Readers:
     """Belongs to the event loop. What is called must not raise."""
 
-    __slots__ = ("_calls", "_loop", "_poll")
+    __slots__ = ("_calls", "_clock", "_later", "_loop", "_missed", "_poll")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
+        self._clock = clock.monotonic
         self._poll = select.epoll()
         self._calls: dict[int, Callable[[], None]] = {}
+        # Sockets that were ready when a slice ended: the next one begins with them, since the
+        # kernel would name the same first ones again.
+        self._missed: list[tuple[int, int]] = []
+        # At most one for each connection.
+        self._later: deque[Callable[[], None]] = deque()
         loop.add_reader(self._poll.fileno(), self._turn)
 
     def add(self, sock: socket.socket, call: Callable[[], None]) -> None:
@@ -44,6 +61,15 @@ class Readers:
         self._poll.unregister(fd)
         del self._calls[fd]
 
+    def go_on_later(self, call: Callable[[], None]) -> None:
+        """Calls once, in a later turn: behind the sockets that are ready, and whoever asked before.
+
+        What is called may find that its client is gone.
+        """
+        self._later.append(call)
+        if len(self._later) == 1:
+            self._loop.call_soon(self._shared_turn)
+
     def close(self) -> None:
         """Forgets all. Any further call does nothing."""
         if self._poll.closed:
@@ -51,16 +77,41 @@ class Readers:
         self._loop.remove_reader(self._poll.fileno())
         self._poll.close()
         self._calls.clear()
+        self._later.clear()
 
     def _turn(self) -> None:
-        calls, left = self._calls, READY_PER_TURN
+        # While somebody goes on later, those that are ready have had their slice in this turn.
+        if not self._later:
+            self._serve_ready()
+
+    def _shared_turn(self) -> None:
+        if self._poll.closed:
+            return
+        self._serve_ready()
+        self._later[0]()
+        # Closed meanwhile, it is empty.
+        if self._later:
+            self._later.popleft()
+        if self._later:
+            self._loop.call_soon(self._shared_turn)
+
+    def _serve_ready(self) -> None:
+        calls, clock, left = self._calls, self._clock, READY_PER_TURN
+        until = 0.0
         while left > 0:
-            ready = self._poll.poll(0, left)
-            for fd, _event in ready:
+            ready = self._missed or self._poll.poll(0, left)
+            self._missed = []
+            is_crowd = len(ready) >= CROWD
+            if is_crowd and not until:
+                until = clock() + SLICE_SECONDS
+            for number, (fd, _event) in enumerate(ready, 1):
                 # Who was called before may have ended it.
                 call = calls.get(fd)
                 if call is not None:
                     call()
-            if len(ready) < CROWD:
+                    if is_crowd and clock() >= until:
+                        self._missed = ready[number:]
+                        return
+            if not is_crowd:
                 return
             left -= len(ready)

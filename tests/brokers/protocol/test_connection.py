@@ -103,7 +103,7 @@ def test_the_short_way_lets_no_exchange_begin_where_nobody_is_asked() -> None:
 
 def test_no_more_requests_come_while_the_owner_cannot_send() -> None:
     peer = Peer()
-    peer.connection.is_choked = True
+    peer.connection.is_paused = True
 
     assert not peer.connection.can_read
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from brokers.clock import ManualClock, SystemClock
 from brokers.server import readers as readers_module
 from brokers.server.readers import Readers
 from tests.fakes.listener import until
@@ -27,7 +28,7 @@ def test_a_socket_is_called_while_there_is_something_to_read(pairs: list[Pair]) 
     taken: list[bytes] = []
 
     async def story() -> None:
-        readers = Readers(asyncio.get_running_loop())
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
         readers.add(left, lambda: taken.append(left.recv(1)))
         right.send(b"ab")
         await until(lambda: len(taken) == 2)
@@ -49,7 +50,7 @@ def test_who_was_taken_out_by_another_in_the_same_turn_is_not_called(pairs: list
     calls: list[int] = []
 
     async def story() -> None:
-        readers = Readers(asyncio.get_running_loop())
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
 
         def first(number: int) -> None:
             calls.append(number)
@@ -74,7 +75,7 @@ def test_more_than_one_turn_takes_are_all_called(pairs: list[Pair]) -> None:
     called: set[int] = set()
 
     async def story() -> None:
-        readers = Readers(asyncio.get_running_loop())
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
         for number, (left, right) in enumerate(pairs):
             # They stay ready: who is called again must not keep others from their turn.
             readers.add(left, lambda number=number: called.add(number))  # type: ignore[misc]
@@ -92,7 +93,7 @@ def test_a_peer_that_leaves_is_told(pairs: list[Pair]) -> None:
     seen: list[bytes] = []
 
     async def story() -> None:
-        readers = Readers(asyncio.get_running_loop())
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
 
         def call() -> None:
             seen.append(left.recv(1))
@@ -105,5 +106,65 @@ def test_a_peer_that_leaves_is_told(pairs: list[Pair]) -> None:
         assert seen == [b""]
         readers.close()
         readers.close()
+
+    asyncio.run(story())
+
+
+def test_what_a_spent_slice_left_is_called_first_in_the_next_turn(pairs: list[Pair]) -> None:
+    clock = ManualClock()
+    calls: list[int] = []
+
+    def costly(number: int) -> None:
+        calls.append(number)
+        clock.advance(int(readers_module.SLICE_SECONDS * 1000))
+
+    async def story() -> None:
+        readers = Readers(asyncio.get_running_loop(), clock)
+        for number, (left, right) in enumerate(pairs[:4]):
+            # They stay ready, so the kernel names the same ones first each time.
+            readers.add(left, lambda number=number: costly(number))  # type: ignore[misc]
+            right.send(b"x")
+
+        await until(lambda: len(calls) >= 8)
+
+        assert sorted(calls[:4]) == sorted(calls[4:8]) == [0, 1, 2, 3]
+        readers.close()
+
+    asyncio.run(story())
+
+
+def test_who_goes_on_later_does_so_one_in_a_turn_and_behind_those_that_are_ready(
+    pairs: list[Pair],
+) -> None:
+    left, right = pairs[0]
+    calls: list[str] = []
+
+    async def story() -> None:
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
+        readers.add(left, lambda: calls.append("ready"))
+        right.send(b"x")
+        for name in ("first", "second"):
+            readers.go_on_later(lambda name=name: calls.append(name))  # type: ignore[misc]
+
+        await until(lambda: "second" in calls)
+
+        assert calls[:4] == ["ready", "first", "ready", "second"]
+        readers.close()
+
+    asyncio.run(story())
+
+
+def test_who_waits_to_go_on_is_forgotten_when_all_is_closed() -> None:
+    calls: list[str] = []
+
+    async def story() -> None:
+        readers = Readers(asyncio.get_running_loop(), SystemClock())
+        readers.go_on_later(lambda: calls.append("late"))
+        readers.close()
+
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+        assert calls == []
 
     asyncio.run(story())
