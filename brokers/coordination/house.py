@@ -13,9 +13,9 @@ from brokers.clock import Clock
 from brokers.coordination.answers import Answers
 from brokers.coordination.jobs import Jobs
 from brokers.coordination.rounds import MAX_ROUND_BYTES
-from brokers.coordination.turns import Turns
 from brokers.replication.deadlines import Deadlines
 from brokers.replication.replicas import Trouble
+from brokers.replication.turns import Turns
 
 # One shard at its place.
 H = TypeVar("H")

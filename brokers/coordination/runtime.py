@@ -24,11 +24,11 @@ from brokers.coordination.loading import Loaded, Loading
 from brokers.coordination.rounds import not_coordinator
 from brokers.coordination.shard import Operation, S, Shard, TimerKey
 from brokers.coordination.timers import Timers
-from brokers.coordination.turns import Turns
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas, Trouble
 from brokers.replication.slices import Slices
+from brokers.replication.turns import Turns
 
 __all__ = ["Limits", "Runtime", "ShardState"]
 
@@ -95,7 +95,7 @@ class Runtime(Generic[S]):
             deadlines=replicas.deadlines,
             answers=Answers(loop, clock, on_trouble),
             jobs=Jobs(loop, clock, on_trouble),
-            turns=Turns(loop, clock, on_trouble),
+            turns=Turns(loop, clock, on_trouble, event="coordinator.turn_failed"),
             limits=limits or Limits(),
             on_trouble=on_trouble,
             on_end=self._begin_again,

@@ -32,6 +32,7 @@ from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import TopicSettings, topic_settings
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
+from brokers.replication.turns import Turns
 from brokers.replication.waits import WaitRoom
 from brokers.storage import names
 from brokers.storage.errors import LogBusy, LogDirFailed, StorageCorrupt, StorageError
@@ -69,6 +70,8 @@ class Replicas:
         self.flusher = flusher
         self.room = room or WaitRoom()
         self.deadlines = Deadlines(loop, clock)
+        # Work for requests that takes longer than one may hold the loop.
+        self.turns = Turns(loop, clock, self.report, event="request.turn_failed")
         # Partitions that are still in use and must go, or that could not be made: tried again.
         self.postponed: dict[Key, None] = {}
         self._loop = loop

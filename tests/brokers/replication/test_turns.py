@@ -1,10 +1,12 @@
-"""All shards together have one slice of a turn of the loop, whatever each of them has to do."""
+"""All long work together has one slice of a turn of the loop, whatever there is to do."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+
+import pytest
 
 from brokers.clock import ManualClock
-from brokers.coordination.turns import Turns
+from brokers.replication.turns import Turns
 
 SHARDS, STEPS = 50, 20
 # A step takes a millisecond here, and a slice is two; one more for how seconds are rounded.
@@ -39,7 +41,8 @@ def in_turns(test: Callable[[Turns, ManualClock, list[Exception]], Awaitable[Non
     async def run() -> None:
         clock, told = ManualClock(), list[Exception]()
         loop = asyncio.get_running_loop()
-        await test(Turns(loop, clock, lambda _event, error: told.append(error)), clock, told)
+        turns = Turns(loop, clock, lambda _event, error: told.append(error), event="failed")
+        await test(turns, clock, told)
 
     asyncio.run(run())
 
@@ -95,5 +98,46 @@ def test_a_bug_of_one_is_reported_and_stops_nobody() -> None:
 
         assert [type(error) for error in told] == [AttributeError]
         assert done == [sound, sound]
+
+    in_turns(test)
+
+
+def test_the_result_of_steps_is_awaited_and_so_is_what_they_raise() -> None:
+    def steps(clock: ManualClock, *, fails: bool) -> Generator[None, None, str]:
+        for _ in range(2 * STEPS_OF_A_SLICE):
+            clock.advance(STEP_MS)
+            yield
+        if fails:
+            raise ValueError("found nothing")
+        return "found"
+
+    async def test(turns: Turns, clock: ManualClock, told: list[Exception]) -> None:
+        assert await turns.result_of(steps(clock, fails=False)) == "found"
+        with pytest.raises(ValueError, match="found nothing"):
+            await turns.result_of(steps(clock, fails=True))
+        assert told == []
+
+    in_turns(test)
+
+
+def test_steps_that_nobody_waits_for_any_more_are_dropped() -> None:
+    ended: list[str] = []
+
+    def steps(clock: ManualClock) -> Generator[None, None, None]:
+        try:
+            while True:
+                clock.advance(STEP_MS)
+                yield
+        finally:
+            ended.append("closed")
+
+    async def test(turns: Turns, clock: ManualClock, told: list[Exception]) -> None:
+        waiting = asyncio.create_task(turns.result_of(steps(clock)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await over(turns)
+
+        assert (ended, told) == (["closed"], [])
 
     in_turns(test)
