@@ -16,7 +16,7 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE, Batch
-from brokers.protocol.records.validation import Origin
+from brokers.protocol.records.validation import Origin, ProduceRules
 from brokers.replication.flusher import CROWD_SECONDS, Flusher
 from brokers.replication.log_settings import NEVER, TopicSettings
 from brokers.replication.waits import AppendWaiter, WaitRoom, Watcher
@@ -170,16 +170,19 @@ class Partition:
 
     # -- records in ------------------------------------------------------------------------------
 
-    def append(self, records: memoryview, now_ms: int) -> Appended:
+    def append(
+        self, records: memoryview, now_ms: int, inspected: ProduceRules | None = None
+    ) -> Appended:
         """Appends the one batch of a producer; KafkaError says why it was refused.
 
+        NeedsInspection: its records must be `inspected` by the log's rules first; see there.
         The buffer is patched on the way and belongs to the log for good: what was refused must not
         be sent on from it.
         """
         if not self.is_leading:
             raise self._not_leading()
         try:
-            appended = self._log_append(records, self.leader_epoch, now_ms)
+            appended = self._log_append(records, self.leader_epoch, now_ms, inspected)
         except StorageError as error:
             raise self.refused(error) from error
         self.appended_bytes += len(records)

@@ -51,6 +51,7 @@ class WaitRoom:
         "append_bytes",
         "appends",
         "fetches",
+        "kept_bytes",
         "max_append_bytes",
         "max_appends",
         "max_fetches",
@@ -74,6 +75,7 @@ class WaitRoom:
             0  # batches in the partitions' lists, those of clients that are gone included
         )
         self.append_bytes = 0
+        self.kept_bytes = 0  # copies of records that are not appended yet
         self.fetches = 0
         self.watched = 0
 

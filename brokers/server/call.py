@@ -31,6 +31,12 @@ class Channel(Protocol):
 
     def unwatch(self, call: Closing) -> None: ...
 
+    def hold(self) -> None:
+        """No later request may be handled until `let_go`."""
+        ...
+
+    def let_go(self) -> None: ...
+
     def answered(self, call: "Call", message: Message) -> None: ...
 
     def answered_encoded(self, call: "Call", buffers: list[Sized]) -> None: ...
@@ -63,6 +69,19 @@ class Call:
     def is_open(self) -> bool:
         """Whether anybody is still there to be answered."""
         return not self._channel.is_closed
+
+    @property
+    def connection(self) -> object:
+        """Stands for the connection where calls of one are counted."""
+        return self._channel
+
+    def hold(self) -> None:
+        """Lets later requests of the connection wait, until `let_go`."""
+        self._channel.hold()
+
+    def let_go(self) -> None:
+        """Lets the connection go on; once for each `hold`, also where it is gone."""
+        self._channel.let_go()
 
     def answer(self, message: Message) -> None:
         """Sends the answer, when the turn of this request comes."""

@@ -465,7 +465,8 @@ class Client:
         self._go_on()
 
     def hold(self) -> None:
-        """Handles no further request until `let_go`: one that is under way must end first."""
+        """For a request that must end before the next one is handled, which is one at a time."""
+        assert not self._pauses & Pause.HELD, "two requests hold the connection"
         self._pause(Pause.HELD)
         if not self._in_turn:
             self._stop_reading()

@@ -11,7 +11,12 @@ from typing import ClassVar, Final
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import CONTROL_FLAG, Batch, TimestampType
 from brokers.protocol.records.control import read_end_txn
-from brokers.protocol.records.validation import Origin, check_produced, check_replicated
+from brokers.protocol.records.validation import (
+    Origin,
+    ProduceRules,
+    check_produced,
+    check_replicated,
+)
 from brokers.storage import room_ahead
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.log_folder import LogFolder
@@ -107,16 +112,17 @@ class Appends:
         records: memoryview,
         leader_epoch: int,
         now_ms: int,
+        inspected: ProduceRules | None = None,
         *,
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> Appended:
         """Appends the one batch that a producer or coordinator sent, as the partition's leader.
 
-        The batch gets its place in the caller's buffer; KafkaError says why it was refused. This is
-        the hottest path of the broker, so it is one piece, and what is rare stands further below.
+        The batch gets its place in the caller's buffer; KafkaError says why it was refused, and
+        NeedsInspection that its records were not `inspected`. The hottest path of the broker.
         """
-        batch = check_produced(records, self._rules, now_ms, origin)
+        batch = check_produced(records, self._rules, now_ms, origin, inspected)
         producer_id = batch.producer_id
         if producer_id >= 0:
             earlier = self._check_producer(batch, origin, transaction_version)

@@ -254,11 +254,14 @@ def _first_in(
 ) -> FoundRecord | None:
     """The first record of a batch that is neither older than `timestamp` nor below the offset."""
     try:
-        for offset, at, _has_key in outlines(
+        for row in outlines(
             batch,
             max_bytes=config.rules.max_decompressed_bytes,
             max_parts=MAX_SEARCHED_PARTS,
         ):
+            if row is None:
+                continue
+            offset, at, _has_key = row
             if at >= timestamp and offset >= start_offset:
                 return _found(batch, offset, at)
     except KafkaError as error:

@@ -73,6 +73,12 @@ class Line:
     def watch(self, call: Closing) -> None:
         """Nobody hangs up on this line."""
 
+    def hold(self) -> None:
+        """There is no later request."""
+
+    def let_go(self) -> None:
+        """There is no later request."""
+
     def unwatch(self, call: Closing) -> None:
         """Nobody hangs up on this line."""
 

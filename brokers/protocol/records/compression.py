@@ -9,7 +9,7 @@ them, and what the codec itself keeps.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from enum import IntEnum
 from struct import Struct
 from typing import Final, Protocol
@@ -150,6 +150,17 @@ class _Output:
     def joined(self) -> bytes:
         return b"".join(self._pieces)
 
+    def joining(self) -> Generator[None, None, bytes | bytearray]:
+        """The same in steps; the pieces are given up on the way."""
+        if len(self._pieces) == 1 and isinstance(self._pieces[0], bytes):
+            return self._pieces[0]
+        whole = bytearray()
+        self._pieces.reverse()
+        while self._pieces:
+            whole += self._pieces.pop()
+            yield
+        return whole
+
 
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
     """Pack the records of a batch; `level` is that of the topic's `compression.<codec>.level`."""
@@ -158,11 +169,28 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
 
 def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
     """Unpack the records of a batch to at most `max_bytes`."""
+    output = _Output(packed_bytes=len(data), max_bytes=max_bytes)
     try:
-        output = _Output(packed_bytes=len(data), max_bytes=max_bytes)
-        return _DECOMPRESS[codec](memoryview(data), output)
+        for _step in _DECOMPRESS[codec](memoryview(data), output):
+            pass
     except _BROKEN as error:
         raise _corrupt(codec, str(error)) from error
+    return output.joined()
+
+
+def decompressing(
+    codec: Compression, data: Buffer, *, max_bytes: int
+) -> Generator[None, None, bytes | bytearray]:
+    """`decompress` in steps of OUTPUT_STEP at most, or of one block of snappy; returns the same.
+
+    The data must stay what it is until the last step.
+    """
+    output = _Output(packed_bytes=len(data), max_bytes=max_bytes)
+    try:
+        yield from _DECOMPRESS[codec](memoryview(data), output)
+    except _BROKEN as error:
+        raise _corrupt(codec, str(error)) from error
+    return (yield from output.joining())
 
 
 def _compress_none(data: Buffer, level: int | None) -> bytes:
@@ -202,25 +230,28 @@ def _compress_zstd(data: Buffer, level: int | None) -> bytes:
     return zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level).compress(data)
 
 
-def _decompress_none(data: memoryview, output: _Output) -> bytes:
+def _decompress_none(data: memoryview, output: _Output) -> Iterator[None]:
     output.reserve(len(data))
-    return bytes(data)
+    for position in range(0, len(data), OUTPUT_STEP):
+        if position:
+            yield
+        output.add(bytes(data[position : position + OUTPUT_STEP]))
 
 
-def _decompress_gzip(data: memoryview, output: _Output) -> bytes:
+def _decompress_gzip(data: memoryview, output: _Output) -> Iterator[None]:
     def open_frame() -> _Frame:
         return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
 
     return _inflate(Compression.GZIP, open_frame, data, output)
 
 
-def _decompress_lz4(data: memoryview, output: _Output) -> bytes:
+def _decompress_lz4(data: memoryview, output: _Output) -> Iterator[None]:
     return _inflate(Compression.LZ4, lz4.frame.LZ4FrameDecompressor, data, output)
 
 
 def _inflate(
     codec: Compression, open_frame: Callable[[], _Frame], data: memoryview, output: _Output
-) -> bytes:
+) -> Iterator[None]:
     """Run decompressors of the standard library's kind over all frames of a body."""
     position, end = 0, len(data)
     for _ in range(MAX_FRAMES):
@@ -236,16 +267,17 @@ def _inflate(
             if is_stuck and (is_hungry or not frame.needs_input):
                 raise _corrupt(codec, f"cut after {end} bytes")
             output.add(piece)
+            yield
         position -= len(frame.unused_data or b"")
         if position == end:
-            return output.joined()
+            return
     raise _corrupt(codec, f"more than {MAX_FRAMES} frames")
 
 
-def _decompress_snappy(data: memoryview, output: _Output) -> bytes:
+def _decompress_snappy(data: memoryview, output: _Output) -> Iterator[None]:
     if not _is_xerial(data, 0):
         _add_snappy_block(data, output)
-        return output.joined()
+        return
     position, end = 0, len(data)
     while position < end:
         output.count_block()
@@ -262,9 +294,9 @@ def _decompress_snappy(data: memoryview, output: _Output) -> bytes:
         if not _add_snappy_block(data[start : start + size], output):
             raise _corrupt(Compression.SNAPPY, "a block that unpacks to nothing")
         position = start + size
+        yield
     if position > end:
         raise _corrupt(Compression.SNAPPY, f"cut after {end} bytes")
-    return output.joined()
 
 
 def _is_xerial(data: memoryview, position: int) -> bool:
@@ -283,7 +315,7 @@ def _add_snappy_block(block: memoryview, output: _Output) -> int:
     return size
 
 
-def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
+def _decompress_zstd(data: memoryview, output: _Output) -> Iterator[None]:
     # The library bounds what it is given, not what it returns. So the body is cut at the borders
     # of blocks, whose output the format does bound, and fed as many as make one step.
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW)
@@ -293,10 +325,11 @@ def _decompress_zstd(data: memoryview, output: _Output) -> bytes:
         for stop in _zstd_steps(data, position, output):
             output.add(frame.decompress(data[position:stop]))
             position = stop
+            yield
         if not frame.eof:
             raise _corrupt(Compression.ZSTD, f"frame does not end at byte {position} of {end}")
         if position == end:
-            return output.joined()
+            return
     raise _corrupt(Compression.ZSTD, f"more than {MAX_FRAMES} frames")
 
 
@@ -339,7 +372,8 @@ _COMPRESS: Mapping[Compression, Callable[[Buffer, int | None], bytes]] = {
     Compression.ZSTD: _compress_zstd,
 }
 
-_DECOMPRESS: Mapping[Compression, Callable[[memoryview, _Output], bytes]] = {
+# Each adds to the output, and pauses between two pieces.
+_DECOMPRESS: Mapping[Compression, Callable[[memoryview, _Output], Iterator[None]]] = {
     Compression.NONE: _decompress_none,
     Compression.GZIP: _decompress_gzip,
     Compression.SNAPPY: _decompress_snappy,

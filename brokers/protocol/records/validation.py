@@ -13,7 +13,7 @@ the CRC.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import (
@@ -44,11 +44,14 @@ DEFAULT_TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000
 # what one produced batch may cost a broker that must look inside.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 64 * 2**20
 
-# Records and headers that are looked at in one batch: five times the records that librdkafka puts
-# into one, and as many of 20 bytes as make 1 MB. The slowest that can be written take 5 µs each, so
-# a broker's only thread is held for a quarter of a second; without a limit, a few KiB of zstd that
-# say 64 MiB of headers would hold it for half a minute.
-MAX_INSPECTED_PARTS: Final = 50_000
+# Records and headers that are looked at in one batch: more than three times the smallest records
+# that fit into 1 MB. They take half a second to five of one broker's time, in slices of a few
+# milliseconds; without a limit, a few KiB of zstd that say 64 MiB of headers would take minutes.
+MAX_INSPECTED_PARTS: Final = 500_000
+# What is looked at on the spot: half a millisecond, or 2.5 ms of the slowest that can be written.
+# A lane and the regular way behind it may both begin with the same batch.
+MAX_PARTS_AT_ONCE: Final = 500
+MAX_BYTES_AT_ONCE: Final = 2**20
 
 # What a producer may say about its batch; the broker stamps times and the cleaner sets horizons.
 _PRODUCER_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
@@ -76,6 +79,24 @@ class Origin(Enum):
 
 
 CLIENT: Final = Origin.CLIENT
+
+
+class NeedsInspection(Exception):
+    """The batch may be sound, and to look into it takes too long for one turn of an event loop.
+
+    Whoever appends calls `inspecting` with the topic's rules, and appends again once it has ended.
+    """
+
+
+class Wanted(NamedTuple):
+    """What a topic's rules ask of single records: a key, and a time in a window."""
+
+    are_keys_required: bool = False
+    oldest_ms: int = -NO_LIMIT
+    newest_ms: int = NO_LIMIT
+
+
+ANY_RECORD: Final = Wanted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +128,16 @@ class ProduceRules:
 
 
 def check_produced(
-    buffer: memoryview, rules: ProduceRules, now_ms: int, origin: Origin = CLIENT
+    buffer: memoryview,
+    rules: ProduceRules,
+    now_ms: int,
+    origin: Origin = CLIENT,
+    inspected: ProduceRules | None = None,
 ) -> Batch:
-    """Accept the records of one partition of a produce request: exactly one sound v2 batch."""
+    """Accept the records of one partition of a produce request: exactly one sound v2 batch.
+
+    `inspected` are the rules by which its single records were found sound before.
+    """
     size = len(buffer)
     if size < HEADER_SIZE:
         raise _invalid(f"{size} bytes hold no record batch, a header has {HEADER_SIZE}")
@@ -165,9 +193,23 @@ def check_produced(
         _check_producer(batch)
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
         raise _bad_timestamp(newest, rules, now_ms)
-    if rules.looks_inside and origin is CLIENT and not attributes & CONTROL_FLAG:
+    # Of a client, since it may not write control batches, whose records are not a topic's.
+    if rules.looks_inside and origin is CLIENT and inspected is not rules:
         _check_inside(batch, rules, now_ms)
     return batch
+
+
+def inspecting(records: memoryview, rules: ProduceRules, now_ms: int) -> Iterator[None]:
+    """Look at all records of a batch for which `check_produced` asked that, in short steps.
+
+    The records must stay what they are until the end.
+    """
+    yield from _checking(
+        Batch(records),
+        max_bytes=rules.max_decompressed_bytes,
+        max_parts=MAX_INSPECTED_PARTS,
+        wanted=_wanted(rules, now_ms),
+    )
 
 
 def check_replicated(buffer: memoryview, *, expected_offset: int) -> list[Batch]:
@@ -202,22 +244,22 @@ def check_records(
     batch: Batch,
     *,
     max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    are_keys_required: bool = False,
-    oldest_ms: int = -NO_LIMIT,
-    newest_ms: int = NO_LIMIT,
+    max_parts: int = MAX_INSPECTED_PARTS,
+    wanted: Wanted = ANY_RECORD,
 ) -> None:
-    """Open a produced batch: each record well formed, offset deltas 0, 1, 2, …, times in a window.
+    """Open a produced batch: each record well formed, offset deltas 0, 1, 2, …, and as wanted.
 
     The reader refuses lying lengths, counts and offsets. Under a right CRC they are what the
     producer wrote, so they are invalid rather than corrupt: sent again, they would lie again.
     """
+    for _pause in _checking(batch, max_bytes=max_bytes, max_parts=max_parts, wanted=wanted):
+        pass
+
+
+def _checking(batch: Batch, *, max_bytes: int, max_parts: int, wanted: Wanted) -> Iterator[None]:
     try:
-        _check_each(
-            outlines(batch, max_bytes=max_bytes, max_parts=MAX_INSPECTED_PARTS),
-            expected_offset=batch.base_offset,
-            are_keys_required=are_keys_required,
-            oldest_ms=oldest_ms,
-            newest_ms=newest_ms,
+        yield from _check_each(
+            outlines(batch, max_bytes=max_bytes, max_parts=max_parts), batch.base_offset, wanted
         )
     except KafkaError as error:
         if error.code is ErrorCode.CORRUPT_MESSAGE:
@@ -226,14 +268,14 @@ def check_records(
 
 
 def _check_each(
-    rows: Iterator[Outline],
-    *,
-    expected_offset: int,
-    are_keys_required: bool,
-    oldest_ms: int,
-    newest_ms: int,
-) -> None:
-    for offset, timestamp, has_key in rows:
+    rows: Iterator[Outline | None], expected_offset: int, wanted: Wanted
+) -> Iterator[None]:
+    are_keys_required, oldest_ms, newest_ms = wanted
+    for row in rows:
+        if row is None:
+            yield
+            continue
+        offset, timestamp, has_key = row
         if offset != expected_offset:
             raise _invalid(f"record has offset {offset}, expected {expected_offset}")
         if are_keys_required and not has_key:
@@ -304,13 +346,25 @@ def _check_producer(batch: Batch) -> None:
 
 
 def _check_inside(batch: Batch, rules: ProduceRules, now_ms: int) -> None:
+    try:
+        check_records(
+            batch,
+            max_bytes=min(rules.max_decompressed_bytes, MAX_BYTES_AT_ONCE),
+            max_parts=MAX_PARTS_AT_ONCE,
+            wanted=_wanted(rules, now_ms),
+        )
+    except KafkaError as error:
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
+            raise
+        raise NeedsInspection from error
+
+
+def _wanted(rules: ProduceRules, now_ms: int) -> Wanted:
     keeps_producer_time = rules.timestamp_type is TimestampType.CREATE_TIME
-    check_records(
-        batch,
-        max_bytes=rules.max_decompressed_bytes,
-        are_keys_required=rules.are_keys_required,
-        oldest_ms=now_ms - rules.timestamp_before_max_ms if keeps_producer_time else -NO_LIMIT,
-        newest_ms=now_ms + rules.newest_after_ms,
+    return Wanted(
+        rules.are_keys_required,
+        now_ms - rules.timestamp_before_max_ms if keeps_producer_time else -NO_LIMIT,
+        now_ms + rules.newest_after_ms,
     )
 
 

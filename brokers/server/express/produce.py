@@ -20,6 +20,7 @@ from brokers.protocol.messages.produce import (
 )
 from brokers.protocol.primitives import read_uvarint
 from brokers.protocol.records.batch import HEADER_SIZE
+from brokers.protocol.records.validation import NeedsInspection
 from brokers.server.context import Context
 from brokers.server.express.late import LateAnswer
 from brokers.server.express.templates import (
@@ -187,9 +188,8 @@ class ProduceLane:
             return None
         try:
             appended = partition.append(records, self._now_ms())
-        except KafkaError as error:
-            self.observe(self._clock() - now)
-            return self.refused(template, correlation, error)
+        except (KafkaError, NeedsInspection) as error:
+            return self._not_appended(template, correlation, error, now)
         seconds = self._clock() - now
         if seconds > STALL_SECONDS:
             note_stall(context, seconds)
@@ -212,6 +212,14 @@ class ProduceLane:
     def waited(self, began: float) -> None:
         """Takes note of the time of an answer that came late."""
         self.observe(self._clock() - began)
+
+    def _not_appended(
+        self, template: Template, correlation: int, error: KafkaError | NeedsInspection, now: float
+    ) -> bytes | None:
+        if isinstance(error, NeedsInspection):
+            return None
+        self.observe(self._clock() - now)
+        return self.refused(template, correlation, error)
 
     def refused(self, template: Template, correlation: int, error: KafkaError) -> bytes:
         """The frame that says why a batch was not taken, or is not safe."""

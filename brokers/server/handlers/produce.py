@@ -1,13 +1,15 @@
 """Produce: appends the batches of a request, and answers once they are as safe as was asked for.
 
 Serves versions 3 to 11 and announces 0 to 11, since librdkafka compresses only where it sees 0.
-Nothing here looks at records. An answer that must wait for the high watermark leaves one object
-with the partitions it waits for; no task and no timer of its own.
+Nothing here looks at records; where a topic's rules ask for more looking than one turn of the event
+loop allows, the request goes on in later ones. An answer that must wait for the high watermark
+leaves one object with the partitions it waits for; no task and no timer of its own.
 
 Transactions are not served yet. What needs them is refused with the one code that the Java client
 and librdkafka both take as the end of the producer, and never as a reason to try again.
 """
 
+from collections.abc import Generator
 from typing import Final
 
 from brokers.cluster.topic_names import INTERNAL_TOPICS
@@ -15,6 +17,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -28,12 +31,16 @@ from brokers.protocol.records.batch import (
     TRANSACTIONAL_FLAG,
 )
 from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.validation import NeedsInspection, inspecting
 from brokers.replication.partition import Partition
 from brokers.replication.waits import WaitRoom
 from brokers.server.call import Call
 from brokers.server.context import Context
+from brokers.server.long_produce import MAX_KEPT_BYTES, LongProduce, Steps
 from brokers.server.metrics import STALL_SECONDS
+from brokers.server.readers import SLICE_SECONDS
 from brokers.server.served_api import Served
+from brokers.storage.log import Appended
 
 SERVED = Served(key=0, versions=(3, 11), advertised=(0, 11))
 
@@ -87,10 +94,12 @@ class PendingProduce:
         self._context.replicas.room.append_bytes += self._size
         self._context.replicas.deadlines.add(self, max(timeout_ms, LEAST_WAIT_MS))
         self._call.when_closed(self._end)
+        if not self._open:
+            self._finish()  # all of it was reached while the request went on in later turns
 
     def reached(self, slot: int) -> None:
         del self._open[slot]
-        # Without an answer the handler has failed after all, and the connection is gone.
+        # Without an answer it was not begun, or the handler has failed after all.
         if not self._open and not self._is_over and self._response is not None:
             self._finish()
 
@@ -119,12 +128,24 @@ class PendingProduce:
 
 
 def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResponse | None:
-    """Appends everything in the order of the request; each partition succeeds or fails alone.
+    """Appends everything in the order of the request; each partition succeeds or fails alone."""
+    steps = _appending(context, call, request)
+    try:
+        next(steps)
+    except StopIteration as end:
+        answer: ProduceResponse | None = end.value
+        return answer
+    LongProduce(context, call, steps).begin(request)
+    return None
+
+
+def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
+    """The work of `handle`, which pauses only where records must be looked into at length.
 
     The hottest path of the broker, so what is rare stands further below.
     """
-    acks, version, clock = request.acks, call.version, context.clock
-    now_ms, began = clock.now_ms(), clock.monotonic()
+    acks, version, clock = request.acks, call.version, context.clock.monotonic
+    now_ms, began, spent = context.clock.now_ms(), clock(), 0.0
     leader, room = context.replicas.leader, context.replicas.room
     refused = _refusal(context, request)
     first_error: KafkaError | None = None
@@ -135,6 +156,10 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
         wrong = _internal(name) if name in INTERNAL_TOPICS and refused is None else refused
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
+            if spent >= SLICE_SECONDS and room.kept_bytes <= MAX_KEPT_BYTES:
+                note_stall(context, spent)
+                yield
+                began = clock()
             try:
                 if wrong is not None:
                     raise wrong
@@ -148,7 +173,13 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
                     records = _checked(records, version)
                 if acks != NO_ACKS and partition.is_synced and room.is_full_of_appends:
                     raise _too_slow(room)
-                appended = partition.append(records, now_ms)
+                try:
+                    appended = partition.append(records, now_ms)
+                except NeedsInspection:
+                    try:
+                        appended = yield from _append_inspected(room, partition, data, now_ms)
+                    finally:
+                        began = clock()
             except KafkaError as error:
                 first_error = first_error or error
                 answer = _refuse(PartitionProduceResponse(index=data.index), error, version)
@@ -165,10 +196,10 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
                         pending = PendingProduce(context, call)
                     pending.add(partition, appended.last_offset + 1, answer)
             answers.append(answer)
+            data.records = None  # not kept where the rest of the request is
+            spent = clock() - began
         topics.append(TopicProduceResponse(name=name, partition_responses=answers))
-    seconds = clock.monotonic() - began
-    if seconds > STALL_SECONDS:
-        note_stall(context, seconds)
+    note_stall(context, spent)
     if acks == NO_ACKS:
         _end_silently(call, first_error)
         return None
@@ -179,6 +210,27 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
     if first_error is not None:
         _add_leaders(context, version, response)
     return response
+
+
+def _append_inspected(
+    room: WaitRoom, partition: Partition, data: PartitionProduceData, now_ms: int
+) -> Generator[None, None, Appended]:
+    if room.kept_bytes > MAX_KEPT_BYTES:
+        raise KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"{room.kept_bytes} bytes of batches wait to be inspected, and the limit is "
+            f"{MAX_KEPT_BYTES}; send the batch again later",
+        )
+    yield  # behind this the records are a copy, which stays
+    records = data.records
+    assert records is not None, "no records were refused"
+    while True:
+        rules = partition.log.config.rules
+        yield from inspecting(records, rules, now_ms)
+        try:
+            return partition.append(records, now_ms, rules)
+        except NeedsInspection:
+            continue  # the topic has other rules since it began
 
 
 def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
@@ -236,9 +288,10 @@ def timed_out() -> KafkaError:
 
 
 def note_stall(context: Context, seconds: float) -> None:
-    """Counts an append that kept the loop for longer than STALL_SECONDS."""
-    context.metrics.append_stalls += 1
-    context.metrics.append_stall_seconds += seconds
+    """Counts appends that kept the loop for longer than STALL_SECONDS."""
+    if seconds > STALL_SECONDS:
+        context.metrics.append_stalls += 1
+        context.metrics.append_stall_seconds += seconds
 
 
 def refused_answer(

@@ -115,6 +115,7 @@ class Line:
     def __init__(self) -> None:
         self.peer = Peer(address="127.0.0.1")
         self.is_closed = False
+        self.is_held = False
         self.answers: list[Any] = []
         self.silent = 0  # calls that ended without an answer
         self.reasons: list[str] = []
@@ -122,6 +123,12 @@ class Line:
 
     def watch(self, call: Closing) -> None:
         self.watching.add(call)
+
+    def hold(self) -> None:
+        self.is_held = True
+
+    def let_go(self) -> None:
+        self.is_held = False
 
     def unwatch(self, call: Closing) -> None:
         self.watching.discard(call)

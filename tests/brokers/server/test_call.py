@@ -21,6 +21,12 @@ class Channel:
     def watch(self, call: Closing) -> None:
         self.watched.add(call)
 
+    def hold(self) -> None:
+        """There is no later request."""
+
+    def let_go(self) -> None:
+        """There is no later request."""
+
     def unwatch(self, call: Closing) -> None:
         self.watched.discard(call)
 

@@ -163,6 +163,37 @@ def silent_answers(seen: list[int], act: Callable[[Call], None] = lambda _call: 
     return handler(1, answer)
 
 
+def test_a_request_that_must_end_first_holds_the_ones_behind_it() -> None:
+    seen: list[int] = []
+    calls: list[Call] = []
+
+    def answer(context: Context, call: Call, request: FetchRequest) -> FetchResponse | None:
+        seen.append(call.request.correlation_id)
+        if seen == [1]:
+            call.hold()
+            calls.append(call)
+            return None
+        return FetchResponse()
+
+    async def story() -> None:
+        async with running_listener([handler(1, answer)]) as running:
+            client, other = await running.connect(), await running.connect()
+            client.writer.write(pipelined(range(1, 4)))
+            await until(lambda: calls)
+            other.writer.write(pipelined(range(7, 8)))
+            assert await numbers_of(other, 1) == [7]
+            assert seen == [1, 7]
+
+            calls[0].answer(FetchResponse())
+            calls[0].let_go()
+
+            assert await numbers_of(client, 3) == [1, 2, 3]
+            await client.close()
+            await other.close()
+
+    asyncio.run(story())
+
+
 def test_a_muted_connection_is_served_again_when_its_time_is_over() -> None:
     clock = ManualClock()
     seen: list[int] = []

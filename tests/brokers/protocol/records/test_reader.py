@@ -13,12 +13,13 @@ from brokers.protocol.records.batch import (
     read_batch,
 )
 from brokers.protocol.records.builder import BatchBuilder, varint
-from brokers.protocol.records.compression import Compression
-from brokers.protocol.records.reader import Record, outlines, records, stamp_from
+from brokers.protocol.records.compression import OUTPUT_STEP, Compression
+from brokers.protocol.records.reader import PACE, Outline, Record, outlines, records, stamp_from
 from tests.brokers.protocol.records.samples import (
     CAPTURED,
     NOW_MS,
     SAMPLES,
+    Sample,
     batch_of,
     build,
     captured,
@@ -36,7 +37,13 @@ def read(batch: Batch, max_bytes: int = MIB) -> list[Record]:
 
 
 def outline(batch: Batch, max_bytes: int = MIB) -> list[tuple[int, int, bool]]:
-    return list(outlines(batch, max_bytes=max_bytes, max_parts=1000))
+    return rows(batch, max_bytes=max_bytes, max_parts=1000)
+
+
+def rows(batch: Batch, *, max_bytes: int = MIB, max_parts: int) -> list[Outline]:
+    """Outlines without their pauses."""
+    paced = outlines(batch, max_bytes=max_bytes, max_parts=max_parts)
+    return [row for row in paced if row is not None]
 
 
 READINGS = pytest.mark.parametrize("reading", [read, outline])
@@ -215,11 +222,11 @@ def test_outlines_stop_at_the_limit_of_records_and_headers() -> None:
     batch = read_batch(memoryview(build()))
     parts = sum(1 + len(headers) for _, _, headers, _ in SAMPLES)
 
-    assert len(list(outlines(batch, max_bytes=MIB, max_parts=parts))) == len(SAMPLES)
+    assert len(rows(batch, max_parts=parts)) == len(SAMPLES)
 
     for limit in (parts - 1, len(SAMPLES), len(SAMPLES) - 1):
         with pytest.raises(KafkaError, match=f"limit of {limit}") as caught:
-            list(outlines(batch, max_bytes=MIB, max_parts=limit))
+            rows(batch, max_parts=limit)
         assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -227,7 +234,37 @@ def test_outlines_count_records_before_they_unpack_them() -> None:
     batch = batch_of(b"no frame", attributes=Compression.ZSTD, record_count=9)
 
     with pytest.raises(KafkaError, match="limit of 8"):
-        list(outlines(batch, max_bytes=MIB, max_parts=8))
+        rows(batch, max_parts=8)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [(b"k", b"", (), NOW_MS)] * 10 * PACE,
+        [(b"k", b"", ((b"", None),) * 10 * PACE, NOW_MS)],
+        [(b"k", b"", ((b"", None),) * (PACE // 2), NOW_MS)] * 20,
+    ],
+    ids=["records", "headers of one record", "headers of many"],
+)
+def test_outlines_pause_after_so_many_records_and_headers(samples: list[Sample]) -> None:
+    batch = read_batch(memoryview(build(samples)))
+
+    paced = list(outlines(batch, max_bytes=MIB, max_parts=100 * PACE))
+
+    assert paced.count(None) >= 9
+    assert [row for row in paced if row is not None] == outline_by_reading(batch)
+
+
+def test_outlines_pause_while_they_unpack() -> None:
+    data = build([(b"k", bytes(8 * OUTPUT_STEP), (), NOW_MS)], compression=Compression.ZSTD)
+
+    paced = outlines(read_batch(memoryview(data)), max_bytes=9 * OUTPUT_STEP, max_parts=10)
+
+    assert [next(paced) for _ in range(8)] == [None] * 8
+
+
+def outline_by_reading(batch: Batch) -> list[Outline]:
+    return [(row.offset, row.timestamp, row.key is not None) for row in read(batch)]
 
 
 def test_an_unknown_codec_is_refused_before_anything_is_read() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.records import validation
 from brokers.protocol.records.batch import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -16,14 +17,16 @@ from brokers.protocol.records.batch import (
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.control import EndTxnMarker, build_end_txn
-from brokers.protocol.records.reader import MIN_RECORD_SIZE
+from brokers.protocol.records.reader import MIN_RECORD_SIZE, PACE
 from brokers.protocol.records.validation import (
-    MAX_INSPECTED_PARTS,
+    MAX_PARTS_AT_ONCE,
+    NeedsInspection,
     Origin,
     ProduceRules,
     check_produced,
     check_records,
     check_replicated,
+    inspecting,
 )
 from tests.brokers.protocol.records.samples import (
     CAPTURED,
@@ -48,8 +51,21 @@ def refusal(
     data: bytes | bytearray, rules: ProduceRules = RULES, origin: Origin = Origin.CLIENT
 ) -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
-        check_produced(memoryview(data), rules, NOW_MS, origin)
+        check_at_length(data, rules, origin)
     return caught.value.code
+
+
+def check_at_length(
+    data: bytes | bytearray, rules: ProduceRules, origin: Origin = Origin.CLIENT
+) -> int:
+    """As a broker does, which inspects in steps what takes long; returns how many steps it took."""
+    records, steps = memoryview(data), 0
+    try:
+        check_produced(records, rules, NOW_MS, origin)
+    except NeedsInspection:
+        steps = sum(1 for _ in inspecting(records, rules, NOW_MS))
+        check_produced(records, rules, NOW_MS, origin, rules)
+    return steps
 
 
 def times(*timestamps: int) -> list[Sample]:
@@ -302,19 +318,48 @@ def test_unsound_records_under_a_right_crc_are_invalid(data: bytearray) -> None:
     assert refusal(data, KEYS_REQUIRED) is ErrorCode.INVALID_RECORD
 
 
-@pytest.mark.slow
-def test_a_batch_of_too_many_records_is_not_looked_into() -> None:
-    most = [(b"", None, (), NOW_MS)] * MAX_INSPECTED_PARTS
-    batch, too_large = build(most), build([*most, most[0]])
+KEYED: Sample = (b"", None, (), NOW_MS)
 
-    check_produced(memoryview(batch), KEYS_REQUIRED, NOW_MS)
+
+@pytest.mark.slow
+def test_many_records_are_inspected_in_steps_and_taken() -> None:
+    data = build([(b"", None, (), NOW_MS)] * 60_000)
+
+    with pytest.raises(NeedsInspection):
+        check_produced(memoryview(data), KEYS_REQUIRED, NOW_MS)
+
+    assert check_at_length(data, KEYS_REQUIRED) >= 60_000 // PACE
+
+
+def test_records_that_were_inspected_by_other_rules_are_inspected_again() -> None:
+    data = build([(b"", None, (), NOW_MS)] * (MAX_PARTS_AT_ONCE + 1))
+
+    with pytest.raises(NeedsInspection):
+        check_produced(memoryview(data), KEYS_REQUIRED, NOW_MS, Origin.CLIENT, RULES)
+
+
+def test_a_record_without_a_key_is_found_however_many_there_are() -> None:
+    rows = [KEYED] * 2 * MAX_PARTS_AT_ONCE
+
+    assert refusal(build([*rows, (None, b"", (), NOW_MS)]), KEYS_REQUIRED) is (
+        ErrorCode.INVALID_RECORD
+    )
+
+
+def test_a_batch_of_too_many_records_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "MAX_INSPECTED_PARTS", 2 * MAX_PARTS_AT_ONCE)
+    most = [KEYED] * 2 * MAX_PARTS_AT_ONCE
+    too_large = build([*most, most[0]])
+
+    check_at_length(build(most), KEYS_REQUIRED)
     check_produced(memoryview(too_large), RULES, NOW_MS)
 
     assert refusal(too_large, KEYS_REQUIRED) is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_headers_count_as_much_as_records() -> None:
-    headers = ((b"", None),) * MAX_INSPECTED_PARTS
+def test_headers_count_as_much_as_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "MAX_INSPECTED_PARTS", 1_000)
+    headers = ((b"", None),) * 1_000
     data = build([(b"", None, headers, NOW_MS)], compression=Compression.ZSTD)
 
     assert refusal(data, KEYS_REQUIRED) is ErrorCode.MESSAGE_TOO_LARGE

@@ -1,0 +1,70 @@
+"""A produce request whose records take long to look into: goes on in small steps, in later turns.
+
+Knows neither partitions nor rules: it drives the handler, which pauses wherever the next step would
+hold the event loop for too long. Meanwhile its connection handles nothing else, so that no later
+batch of the same producer overtakes.
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+from brokers.protocol.messages.produce import ProduceRequest, ProduceResponse
+from brokers.server.call import Call
+from brokers.server.context import Context
+
+# Copies of records that wait to be looked into, of all connections together. A hundred batches of
+# the default size; one request alone may have more, since a frame may.
+MAX_KEPT_BYTES: Final = 128 * 2**20
+
+# A handler that pauses between steps; it returns what it would have returned at once.
+Steps = Generator[None, None, ProduceResponse | None]
+
+
+class LongProduce:
+    """See the module and `Turning`. `begin` comes before control returns to the event loop."""
+
+    __slots__ = ("_call", "_context", "_kept", "_steps", "has_turn_coming")
+
+    def __init__(self, context: Context, call: Call, steps: Steps) -> None:
+        self.has_turn_coming = False
+        self._context = context
+        self._call = call
+        self._steps = steps
+        self._kept = 0
+
+    def begin(self, request: ProduceRequest) -> None:
+        """Keeps the records, which lie where the next connection receives, and takes turns."""
+        room = self._context.replicas.room
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                if data.records is not None:
+                    self._kept += len(data.records)
+                    # A batch gets its offset where it lies, so it must be writable.
+                    data.records = memoryview(bytearray(data.records))
+        room.kept_bytes += self._kept
+        self._call.hold()
+        self._context.replicas.turns.come(self)
+
+    def take_turn(self) -> bool:
+        call = self._call
+        if not call.is_open:
+            self._end()
+            return False
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self._end()
+            if end.value is not None:
+                call.answer(end.value)
+            call.let_go()
+        except BaseException:  # whatever it is, the connection does not outlive it
+            self._end()
+            call.fail()
+            raise
+        else:
+            return True
+        return False
+
+    def _end(self) -> None:
+        self._steps.close()
+        self._context.replicas.room.kept_bytes -= self._kept
