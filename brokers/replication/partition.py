@@ -24,6 +24,7 @@ from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.log import Appended, LogSlice, PartitionLog
 from brokers.storage.reads import FoundRecord
+from brokers.storage.time_search import Search
 from brokers.storage.txn_index import AbortedTxn
 
 NO_EPOCH: Final = -1
@@ -301,13 +302,26 @@ class Partition:
         except StorageError as error:
             raise self.refused(error) from error
 
-    def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
-        """The first record that is not older and may be read; None if there is none."""
-        try:
-            found = self.log.offset_for_timestamp(timestamp)
-        except StorageError as error:
-            raise self.refused(error) from error
-        return found if found is not None and found.offset < self.high_watermark else None
+    def search_timestamp(self, timestamp: int) -> Search:
+        """Finds, in steps, the first record that is not older and may be read; None without one."""
+        return self._searching(self.log.search_timestamp(timestamp))
+
+    def search_max_timestamp(self) -> Search:
+        """Finds, in steps, the first record with the greatest timestamp, if it may be read."""
+        return self._searching(self.log.search_max_timestamp())
+
+    def _searching(self, steps: Search) -> Search:
+        # A log that is not led any more may be closed, and its files be gone.
+        while self.is_leading:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: FoundRecord | None = end.value
+                return found if found is not None and found.offset < self.high_watermark else None
+            except StorageError as error:
+                raise self.refused(error) from error
+            yield
+        raise self._not_leading()
 
     def timestamp_at(self, offset: int) -> int | None:
         """When the first record at or behind `offset` was written; None where nothing is behind.
@@ -319,14 +333,6 @@ class Partition:
         except StorageError as error:
             raise self.refused(error) from error
         return None if found is None else found.timestamp
-
-    def offset_of_max_timestamp(self) -> FoundRecord | None:
-        """The first record with the greatest timestamp, if it may be read."""
-        try:
-            found = self.log.offset_of_max_timestamp()
-        except StorageError as error:
-            raise self.refused(error) from error
-        return found if found is not None and found.offset < self.high_watermark else None
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """The greatest epoch of the log up to `epoch` and where it ends; (-1, -1) if not known."""

@@ -13,7 +13,7 @@ here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run`
 from contextlib import suppress
 
 from brokers.protocol.errors import KafkaError
-from brokers.storage import reads, retention
+from brokers.storage import reads, retention, time_search
 from brokers.storage.appends import Appended, Appends
 from brokers.storage.cleaning import Cleaned, Result
 from brokers.storage.compaction import Cleaning, Extent, cleanable, learn_age, must_close
@@ -33,6 +33,7 @@ from brokers.storage.producer_state import ProducerStates
 from brokers.storage.reads import FoundRecord, LogSlice
 from brokers.storage.recovery import Damage, Recovered, recover
 from brokers.storage.segments import Segments
+from brokers.storage.time_search import Search
 from brokers.storage.txn_index import AbortedTxn
 
 __all__ = ["Appended", "Damage", "LogSlice", "PartitionLog"]
@@ -207,15 +208,24 @@ class PartitionLog:
                 config=self._folder.config,
             )
 
-    def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
-        """The first record that is not older than `timestamp`; None when all are older."""
-        with self._folder.on_disk("read"):
-            return reads.find_timestamp(self.segments, timestamp, self.start_offset, self.config)
+    def search_timestamp(self, timestamp: int) -> Search:
+        """Finds the first record that is not older than `timestamp`; None when all are older.
 
-    def offset_of_max_timestamp(self) -> FoundRecord | None:
-        """The first record with the greatest timestamp; None when no record carries one."""
+        In steps of a few milliseconds at most; the log must not be closed between two of them.
+        """
+        while True:
+            with self._folder.on_disk("read"):
+                found = yield from time_search.find_timestamp(
+                    self.segments, timestamp, self.start_offset, self.config
+                )
+            # The log's start may have passed it meanwhile.
+            if found is None or found.offset >= self.start_offset:
+                return found
+
+    def search_max_timestamp(self) -> Search:
+        """The same for the first record with the greatest timestamp; None when none has any."""
         with self._folder.on_disk("read"):
-            return reads.find_max_timestamp(self.segments, self.config)
+            return (yield from time_search.find_max_timestamp(self.segments, self.config))
 
     def first_record(self, offset: int, *, max_offset: int) -> FoundRecord | None:
         """The first record at or behind `offset` and below `max_offset`, None without one.

@@ -1,6 +1,6 @@
-"""Where in which file a reader finds what it asks for: the plans of reads by offset and by time.
+"""Where in which file a reader finds what it asks for: the plans of reads by offset.
 
-Reads headers, and records only where a time must be found to the record; sends nothing. A plan ends
+Reads headers, and records only where somebody asks for their time; sends nothing. A plan ends
 at a batch boundary and pins its file, so that the bytes can be sent later, straight from the file,
 however long that takes.
 """
@@ -11,7 +11,7 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE, Batch
-from brokers.protocol.records.reader import outlines, stamp_from
+from brokers.protocol.records.reader import stamp_from
 from brokers.storage.dense_tail import DenseTail
 from brokers.storage.files import Files
 from brokers.storage.handles import LogFile
@@ -19,7 +19,6 @@ from brokers.storage.headers import Header
 from brokers.storage.log_config import LogConfig
 from brokers.storage.segment import Segment
 from brokers.storage.segments import Segments
-from brokers.storage.time_index import NO_TIMESTAMP
 from brokers.storage.txn_index import AbortedTxn
 
 
@@ -54,9 +53,6 @@ class LogSlice:
 # What a slice of nothing points to; it never opens, and counting its pins harms nobody.
 _NOWHERE: Final = LogFile("")
 
-# Records and headers that a search by time looks at in one batch, about a microsecond each. Batches
-# of more are found as a whole.
-MAX_SEARCHED_PARTS: Final = 200_000
 # A look for the time of one record opens no more than this: less than 10 ms of work.
 MAX_TIMED_RECORDS: Final = 10_000
 MAX_TIMED_BYTES: Final = 2 * 1024 * 1024
@@ -181,33 +177,6 @@ def _first(
     return empty
 
 
-def find_timestamp(
-    segments: Segments, timestamp: int, start_offset: int, config: LogConfig
-) -> FoundRecord | None:
-    """The first record at or behind `start_offset` that is not older than `timestamp`."""
-    for segment in segments:
-        if segment.largest_timestamp(config) < timestamp:
-            continue
-        for header in segment.headers_from_time(timestamp, start_offset, config):
-            if header.max_timestamp < timestamp:
-                continue
-            found = _first_in(_read_batch(segment, header), timestamp, start_offset, config)
-            if found is not None:
-                return found
-    return None
-
-
-def find_max_timestamp(segments: Segments, config: LogConfig) -> FoundRecord | None:
-    """The first record that carries the greatest timestamp of the log; None without timestamps."""
-    latest = max(segments, key=lambda segment: segment.largest_timestamp(config))
-    if latest.max_timestamp == NO_TIMESTAMP:
-        return None
-    header = latest.find(latest.max_timestamp_offset, config)
-    assert header is not None, f"{latest.file.path} lacks offset {latest.max_timestamp_offset}"
-    batch = _read_batch(latest, header)
-    return _first_in(batch, header.max_timestamp, header.base_offset, config)
-
-
 def first_from(
     segments: Segments, offset: int, max_offset: int, config: LogConfig
 ) -> FoundRecord | None:
@@ -243,33 +212,18 @@ def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedT
     return aborted
 
 
-def _read_batch(segment: Segment, header: Header, size: int | None = None) -> Batch:
+def read_batch(segment: Segment, header: Header, size: int | None = None) -> Batch:
     """A whole batch, or as much of its beginning."""
     fd, length = segment.handles.open(segment.file), size or header.size
     return Batch(memoryview(read_fully(segment.handles.files, fd, length, header.position)))
 
 
-def _first_in(
-    batch: Batch, timestamp: int, start_offset: int, config: LogConfig
-) -> FoundRecord | None:
-    """The first record of a batch that is neither older than `timestamp` nor below the offset."""
-    try:
-        for row in outlines(
-            batch,
-            max_bytes=config.rules.max_decompressed_bytes,
-            max_parts=MAX_SEARCHED_PARTS,
-        ):
-            if row is None:
-                continue
-            offset, at, _has_key = row
-            if at >= timestamp and offset >= start_offset:
-                return _found(batch, offset, at)
-    except KafkaError as error:
-        if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
-            raise
-        # Where it begins is early, never late: a reader from there skips nothing it asked for.
-        return _found(batch, max(batch.base_offset, start_offset), batch.max_timestamp)
-    return None
+def found_in(batch: Batch, offset: int, timestamp: int | None) -> FoundRecord:
+    """A record of a batch; without a time of its own it has the earliest that is known there."""
+    if timestamp is None:
+        is_first_known = not batch.uses_log_append_time and batch.delete_horizon is None
+        timestamp = batch.base_timestamp if is_first_known else batch.max_timestamp
+    return FoundRecord(offset=offset, timestamp=timestamp, leader_epoch=batch.leader_epoch)
 
 
 def _first_timed(
@@ -278,20 +232,12 @@ def _first_timed(
     """The first record of a batch from an offset on; where it may not be opened, about that."""
     near = max(header.base_offset, offset)
     if is_last or header.size > MAX_TIMED_BYTES:
-        return _found(_read_batch(segment, header, HEADER_SIZE), near, None)
-    batch = _read_batch(segment, header)
+        return found_in(read_batch(segment, header, HEADER_SIZE), near, None)
+    batch = read_batch(segment, header)
     try:
         stamp = stamp_from(batch, offset, max_bytes=MAX_TIMED_BYTES, max_records=MAX_TIMED_RECORDS)
     except KafkaError as error:
         if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
             raise
-        return _found(batch, near, None)
-    return None if stamp is None else _found(batch, *stamp)
-
-
-def _found(batch: Batch, offset: int, timestamp: int | None) -> FoundRecord:
-    """A record of a batch; without a time of its own it has the earliest that is known there."""
-    if timestamp is None:
-        is_first_known = not batch.uses_log_append_time and batch.delete_horizon is None
-        timestamp = batch.base_timestamp if is_first_known else batch.max_timestamp
-    return FoundRecord(offset=offset, timestamp=timestamp, leader_epoch=batch.leader_epoch)
+        return found_in(batch, near, None)
+    return None if stamp is None else found_in(batch, *stamp)

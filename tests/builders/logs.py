@@ -1,7 +1,8 @@
 """Batches to append and logs to append them to; what a test leaves open has a default."""
 
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from brokers.protocol.records.batch import batches
 from brokers.protocol.records.builder import BatchBuilder
@@ -12,6 +13,9 @@ from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
+from brokers.storage.reads import FoundRecord
+
+T = TypeVar("T")
 
 NOW_MS = 1_700_000_000_000
 ALL = 1 << 30
@@ -105,3 +109,21 @@ def files_of(log: PartitionLog, suffix: str = "") -> list[str]:
     """The names in the log's folder, short enough to compare: `42.log`."""
     names = sorted(path.name for path in Path(log.folder).iterdir() if path.name.endswith(suffix))
     return [name[:20].lstrip("0") + name[20:] if name[:20].isdigit() else name for name in names]
+
+
+def finished(steps: Generator[None, None, T]) -> T:
+    """What work in steps returns, all of them at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def at_time(log: PartitionLog, timestamp: int) -> FoundRecord | None:
+    return finished(log.search_timestamp(timestamp))
+
+
+def at_greatest_time(log: PartitionLog) -> FoundRecord | None:
+    return finished(log.search_max_timestamp())

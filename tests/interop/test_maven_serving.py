@@ -16,6 +16,7 @@ from brokers.storage import names
 from brokers.storage.checkpoints import OffsetCheckpoint
 from brokers.storage.files import LocalFiles
 from brokers.storage.partition_metadata import read_partition_metadata, write_partition_metadata
+from tests.builders.logs import at_time
 from tests.extras import requires
 from tests.interop.stories import (
     ABORTING,
@@ -134,7 +135,7 @@ def test_a_broker_finds_the_same_offset_for_a_time_as_we_do(served: Served, part
 
     assert served.offsets_by_time[partition] == expected
     log = open_log(served.folder(partition), is_clean=True)
-    found = [log.offset_for_timestamp(time) for time in TIMES]
+    found = [at_time(log, time) for time in TIMES]
     log.close()
     assert [-1 if record is None else record.offset for record in found] == expected
 

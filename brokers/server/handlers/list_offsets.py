@@ -1,7 +1,7 @@
 """ListOffsets: tells where a partition begins and ends, and where a time falls in it.
 
-Readers are told of nothing behind the high watermark. A search by time opens a batch or two, so
-the handler lets others run between partitions.
+Readers are told of nothing behind the high watermark. A search by time reads indexes and opens
+batches, so it goes on over many turns of the event loop, in the slice that all searches share.
 """
 
 from collections import Counter
@@ -42,27 +42,20 @@ def _earliest(partition: Partition) -> Found:
     return start, _NONE, _NONE if epoch is None else epoch
 
 
-def _newest(partition: Partition) -> Found:
-    found = partition.offset_of_max_timestamp()
-    return (
-        _nowhere(partition)
-        if found is None
-        else (found.offset, found.timestamp, found.leader_epoch)
-    )
-
-
 def _nowhere(_partition: Partition) -> Found:
     return _NONE, _NONE, _NONE
 
 
-# The places that stand for a timestamp: the first version that knows them, and how to find them.
+_NEWEST: Final = -3
+# The places that stand for a timestamp: the first version that knows them, and how to find them,
+# where that takes no search.
 # All of a log is local here, so its local part begins where it begins, and the two places of tiered
 # storage are nowhere, as Kafka says of a topic that has none.
-PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found]]]] = MappingProxyType(
+PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found] | None]]] = MappingProxyType(
     {
         -1: (1, _latest),
         -2: (1, _earliest),
-        -3: (7, _newest),
+        _NEWEST: (7, None),
         -4: (8, _earliest),
         -5: (9, _nowhere),
         -6: (11, _nowhere),
@@ -70,7 +63,9 @@ PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found]]]] = MappingP
 )
 
 
-async def handle(context: Context, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+async def handle(
+    context: Context, call: Call, request: ListOffsetsRequest
+) -> ListOffsetsResponse | None:
     named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     slices = Slices(context.clock)
     topics = []
@@ -79,7 +74,8 @@ async def handle(context: Context, call: Call, request: ListOffsetsRequest) -> L
         for wanted in topic.partitions:
             is_twice = named[topic.name, wanted.partition_index] > 1
             try:
-                answers.append(_find(context, call.version, topic.name, wanted, is_twice=is_twice))
+                found = await _find(context, call.version, topic.name, wanted, is_twice=is_twice)
+                answers.append(found)
             except KafkaError as error:
                 answers.append(
                     ListOffsetsPartitionResponse(
@@ -87,18 +83,20 @@ async def handle(context: Context, call: Call, request: ListOffsetsRequest) -> L
                     )
                 )
             await slices.breathe()
+            if not call.is_open:
+                return None
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     return ListOffsetsResponse(topics=topics)
 
 
-def _find(
+async def _find(
     context: Context, version: int, topic: str, wanted: ListOffsetsPartition, *, is_twice: bool
 ) -> ListOffsetsPartitionResponse:
     index, timestamp = wanted.partition_index, wanted.timestamp
     if is_twice:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{index} is named twice")
     since, place = PLACES.get(timestamp, (0, None))
-    if timestamp < 0 and (place is None or version < since):
+    if timestamp < 0 and (timestamp not in PLACES or version < since):
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION, f"version {version} has no place {timestamp}"
         )
@@ -109,7 +107,11 @@ def _find(
     if place is not None:
         offset, found_at, epoch = place(partition)
     else:
-        record = partition.offset_for_timestamp(timestamp)
+        is_newest = timestamp == _NEWEST
+        search = (
+            partition.search_max_timestamp() if is_newest else partition.search_timestamp(timestamp)
+        )
+        record = await context.replicas.turns.result_of(search)
         offset, found_at, epoch = (
             (record.offset, record.timestamp, record.leader_epoch)
             if record is not None

@@ -140,10 +140,7 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
 
 
 def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
-    """The work of `handle`, which pauses only where records must be looked into at length.
-
-    The hottest path of the broker, so what is rare stands further below.
-    """
+    """Do the work of `handle`, with a pause wherever a turn gets too long: the hottest path."""
     acks, version, clock = request.acks, call.version, context.clock.monotonic
     now_ms, began, spent = context.clock.now_ms(), clock(), 0.0
     leader, room = context.replicas.leader, context.replicas.room

@@ -23,6 +23,7 @@ from brokers.storage.log_config import LogConfig
 from brokers.storage.producer_state import ProducerInfo
 from brokers.storage.reads import FoundRecord
 from brokers.storage.txn_index import AbortedTxn
+from tests.builders.logs import at_greatest_time, at_time
 from tests.fakes.faulty_files import FaultyFiles
 
 CONFIG = LogConfig(segment_bytes=2_000, index_interval_bytes=200)
@@ -110,8 +111,8 @@ def ask(log: PartitionLog, files: FaultyFiles) -> Answers:
     return Answers(
         content=content,
         ends=(log.start_offset, log.end_offset),
-        times=tuple(log.offset_for_timestamp(time) for time in times),
-        latest=log.offset_of_max_timestamp(),
+        times=tuple(at_time(log, time) for time in times),
+        latest=at_greatest_time(log),
         aborted=tuple(tuple(log.aborted_transactions(offset, offset + 7)) for offset in offsets),
         epochs=tuple(log.epochs.epoch_for_offset(offset) for offset in offsets),
         # When a producer was seen last is known less exactly after a replay: by its records' times.

@@ -13,7 +13,7 @@ from brokers.storage.log_config import LogConfig
 from brokers.storage.log_dir import LogDir
 from brokers.storage.producer_snapshots import ProducerSnapshots
 from brokers.storage.producer_state import ProducerStates
-from tests.builders.logs import NOW_MS, batch
+from tests.builders.logs import NOW_MS, at_greatest_time, at_time, batch
 from tests.fakes.crash_files import CrashDisk
 from tests.scale import count
 
@@ -45,10 +45,10 @@ def check(log: PartitionLog, producer: int) -> None:
         piece = log.read(offset, max_bytes=1)
         assert piece.length > 0
         piece.release()
-        found = log.offset_for_timestamp(NOW_MS + 10 * offset - 5)
+        found = at_time(log, NOW_MS + 10 * offset - 5)
         assert found is not None
         assert found.offset == offset
-    latest = log.offset_of_max_timestamp()
+    latest = at_greatest_time(log)
     assert latest is not None
     assert latest.offset == BATCHES - 1
     assert log.epochs.entries() == [(3, 0)]

@@ -30,6 +30,7 @@ from brokers.storage.log import Appended, PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import LogSlice
 from tests.brokers.storage.log_twin import Aborted, LogTwin, Stored, stored, stored_end, stored_in
+from tests.builders.logs import at_greatest_time, at_time
 from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
 
@@ -283,13 +284,13 @@ class Driver:
 
     def find_time(self) -> None:
         timestamp = self.now_ms - self.rng.choice([-1, 0, 50, 1_000, 10_000, 100_000])
-        found = self.log.offset_for_timestamp(timestamp)
+        found = at_time(self.log, timestamp)
         expected = self.twin.offset_for_timestamp(timestamp)
         actual = None if found is None else (found.offset, found.timestamp, found.leader_epoch)
         assert actual == expected
 
     def find_latest_time(self) -> None:
-        found = self.log.offset_of_max_timestamp()
+        found = at_greatest_time(self.log)
         first = self.twin.first_at(self.log.segments[0].base_offset)
         held = [time for batch in self.twin.batches[first:] for time in batch.times]
         latest = max((time for _, time in held), default=-1)

@@ -11,13 +11,25 @@ from brokers.protocol.records.batch import TimestampType
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.validation import ProduceRules
-from brokers.storage import reads
+from brokers.storage import reads, time_search
 from brokers.storage.errors import OffsetOutOfRange
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import FoundRecord
 from tests.builders.cleaning import clean_now, compacted, compacted_log, fill_keys
-from tests.builders.logs import NOW_MS, append, batch, content, fill, marker, open_log, read, spans
+from tests.builders.logs import (
+    NOW_MS,
+    append,
+    at_greatest_time,
+    at_time,
+    batch,
+    content,
+    fill,
+    marker,
+    open_log,
+    read,
+    spans,
+)
 from tests.scale import count
 
 CONFIG = LogConfig(segment_bytes=8_000, index_interval_bytes=500)
@@ -145,7 +157,7 @@ def test_the_first_record_that_is_not_older_is_found(tmp_path: Path, codec: Comp
     flat = [stamp for stamps in times for stamp in stamps]
 
     for wanted in range(52):
-        found = log.offset_for_timestamp(NOW_MS - 9_000 + wanted)
+        found = at_time(log, NOW_MS - 9_000 + wanted)
         expected = next((o for o, stamp in enumerate(flat) if stamp >= wanted), None)
         if expected is None:
             assert found is None
@@ -158,7 +170,7 @@ def test_a_record_below_the_log_start_is_not_found_by_its_time(tmp_path: Path) -
     log = timed(tmp_path / "t-0", [0, 10, 20], [30])
     log.advance_log_start(2)
 
-    found = log.offset_for_timestamp(NOW_MS - 9_000)
+    found = at_time(log, NOW_MS - 9_000)
 
     assert found is not None
     assert found.offset == 2
@@ -167,19 +179,19 @@ def test_a_record_below_the_log_start_is_not_found_by_its_time(tmp_path: Path) -
 def test_the_record_with_the_greatest_time_is_found(tmp_path: Path) -> None:
     log = timed(tmp_path / "t-0", [0, 10], [50, 90, 20], [90], [30])
 
-    found = log.offset_of_max_timestamp()
+    found = at_greatest_time(log)
 
     assert found == FoundRecord(offset=3, timestamp=NOW_MS - 9_000 + 90, leader_epoch=2)
 
 
 def test_a_log_without_timestamps_has_no_greatest_one(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
-    assert log.offset_of_max_timestamp() is None
+    assert at_greatest_time(log) is None
 
     fill(log, 3, timestamp=-1)
 
-    assert log.offset_of_max_timestamp() is None
-    assert log.offset_for_timestamp(0) is None
+    assert at_greatest_time(log) is None
+    assert at_time(log, 0) is None
 
 
 def test_where_the_broker_stamps_all_records_of_a_batch_have_its_time(tmp_path: Path) -> None:
@@ -187,7 +199,7 @@ def test_where_the_broker_stamps_all_records_of_a_batch_have_its_time(tmp_path: 
     log = open_log(tmp_path / "t-0", replace(CONFIG, rules=rules))
     fill(log, 3, records=4, timestamp=77)
 
-    found = log.offset_for_timestamp(NOW_MS)
+    found = at_time(log, NOW_MS)
 
     assert found is not None
     assert (found.offset, found.timestamp) == (0, NOW_MS)
@@ -217,9 +229,9 @@ def test_a_batch_with_too_many_records_to_look_at_is_found_as_a_whole(
 ) -> None:
     """One hostile batch must not hold whoever asks for an offset by its time."""
     log = timed(tmp_path / "t-0", [0, 10, 20], [30, 40, 35, 50])
-    monkeypatch.setattr(reads, "MAX_SEARCHED_PARTS", 3)
+    monkeypatch.setattr(time_search, "MAX_SEARCHED_PARTS", 3)
 
-    found = log.offset_for_timestamp(NOW_MS - 9_000 + 40)
+    found = at_time(log, NOW_MS - 9_000 + 40)
 
     assert found == FoundRecord(offset=3, timestamp=NOW_MS - 9_000 + 50, leader_epoch=2)
 

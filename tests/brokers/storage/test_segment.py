@@ -8,7 +8,7 @@ import pytest
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.segment import Segment
-from tests.builders.logs import NOW_MS, append, batch, fill, open_log
+from tests.builders.logs import NOW_MS, append, at_time, batch, fill, open_log
 
 CONFIG = LogConfig(index_interval_bytes=300, segment_bytes=1 << 20)
 
@@ -119,9 +119,9 @@ def test_a_damaged_index_changes_no_answer(
         assert found.base_offset == offset - offset % 2
         found.release()
     for number in range(60):
-        at_time = log.offset_for_timestamp(NOW_MS + 10 * number)
-        assert at_time is not None
-        assert at_time.offset == 2 * number
+        found_at = at_time(log, NOW_MS + 10 * number)
+        assert found_at is not None
+        assert found_at.offset == 2 * number
     assert log.segments.active.largest_timestamp(CONFIG) == NOW_MS + 591
     log.close()
 

@@ -19,7 +19,7 @@ from tests.builders.cleaning import (
     plan,
     rows_of,
 )
-from tests.builders.logs import NOW_MS, content, files_of, read
+from tests.builders.logs import NOW_MS, at_time, content, files_of, read
 
 ROWS = [(b"k%d" % (number % 5), b"%d" % number + b"v" * 40) for number in range(40)]
 
@@ -65,7 +65,7 @@ def test_every_offset_can_still_be_asked_for(tmp_path: Path) -> None:
     for offset in range(log.end_offset):
         first = next(batches(memoryview(read(log, offset, max_bytes=1))))
         assert first.base_offset == next(b.base_offset for b in whole if b.last_offset >= offset)
-        assert log.offset_for_timestamp(NOW_MS) is not None
+        assert at_time(log, NOW_MS) is not None
 
 
 def test_a_reader_goes_on_with_the_files_that_it_holds(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from brokers.protocol.errors import ErrorCode
+from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -137,5 +137,22 @@ def test_a_broker_that_does_not_serve_yet_leads_nothing(tmp_path: Path) -> None:
             broker.context.is_serving = False
             answer = await ask(broker, request(-1), 1)
             assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    asyncio.run(run())
+
+
+def test_a_search_under_way_ends_with_the_leadership(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, image(topic(epoch=EPOCH), configs=LIVE)) as broker:
+            await fill(broker)
+            search = broker.leader().search_timestamp(NOW_MS + 200)
+            next(search)
+
+            await broker.apply(image(version=2, deleted=[1]))
+
+            with pytest.raises(KafkaError, match="does not lead") as caught:
+                next(search)
+            assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert broker.failures == []
 
     asyncio.run(run())
