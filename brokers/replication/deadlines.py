@@ -13,6 +13,9 @@ from brokers.clock import Clock
 
 # The finest slot. Below it a client could not tell a slot from the way through the kernel.
 MIN_SLOT_MS: Final = 4
+# What expiring may take of a turn of the loop, and the one wait that is under way: thousands may be
+# due at once, and the end of each may read and answer.
+SLICE_SECONDS: Final = 0.005
 # A slot is at most this share of the time to wait.
 _SLOT_SHARE: Final = 32
 
@@ -75,12 +78,15 @@ class Deadlines:
                 self._arm(self._due[0], now_ms)
 
     def _expire_until(self, now_ms: int) -> None:
+        until = self._clock.monotonic() + SLICE_SECONDS
         while self._due and (self._due[0] <= now_ms or not self._slots[self._due[0]]):
             slot = self._slots[self._due[0]]
             # One by one, since the end of a wait may end another.
             while slot:
                 waiter, _none = slot.popitem()
                 waiter.expire()
+                if slot and self._clock.monotonic() >= until:
+                    return  # the rest follows in the next turn
             del self._slots[heappop(self._due)]
 
     def _now_ms(self) -> int:

@@ -197,6 +197,7 @@ class Replicas:
     def end_fetches(self) -> None:
         """Answers every reader that waits with what is there, as if its time were over."""
         waiting = {watcher: None for p in self._led.values() for watcher in p.watchers}
+        waiting.update(self.room.unwatched)
         for watcher in waiting:
             watcher.expire()
 

@@ -15,8 +15,14 @@ from brokers.protocol.errors import KafkaError
 MAX_APPEND_WAITS: Final = 100_000
 # What answers that wait may hold in memory, as estimated by those who made them.
 MAX_APPEND_WAIT_BYTES: Final = 64 * 1024 * 1024
-# Fetches that may wait for data: every consumer of a broker has one for each connection.
+# Fetches that may watch for data: every consumer of a broker has one for each connection.
 MAX_FETCH_WAITS: Final = 20_000
+# Of one connection: clients have one, and a few more while sessions are replaced. Answers leave in
+# order, so more would gain nothing, and a thousand in each of twenty connections would take all.
+MAX_FETCH_WAITS_EACH: Final = 4
+# However long a reader wants to wait: twice what any client asks for by default, and a bound on
+# how long a place is taken by one that will never be told of anything.
+MAX_FETCH_WAIT_MS: Final = 60_000
 # Partitions that these watch in all; an entry is about 100 bytes.
 MAX_WATCHED: Final = 500_000
 
@@ -48,6 +54,7 @@ class WaitRoom:
     """The limits of all waits of one broker. Belongs to the event loop."""
 
     __slots__ = (
+        "_fetches_by",
         "append_bytes",
         "appends",
         "fetches",
@@ -56,6 +63,7 @@ class WaitRoom:
         "max_appends",
         "max_fetches",
         "max_watched",
+        "unwatched",
         "watched",
     )
 
@@ -78,20 +86,38 @@ class WaitRoom:
         self.kept_bytes = 0  # copies of records that are not appended yet
         self.fetches = 0
         self.watched = 0
+        # Fetches that found no room, and wait for nothing but their time. No more than one for each
+        # connection, which is held meanwhile.
+        self.unwatched: dict[Watcher, None] = {}
+        self._fetches_by: dict[object, int] = {}
 
     @property
     def is_full_of_appends(self) -> bool:
         """Whether no further append may wait."""
         return self.appends >= self.max_appends or self.append_bytes >= self.max_append_bytes
 
-    def admit_fetch(self, partitions: Sized) -> bool:
-        """Counts a fetch in that watches these partitions; False where it must not wait."""
-        if self.fetches >= self.max_fetches or self.watched + len(partitions) > self.max_watched:
+    def admit_fetch(self, partitions: Sized, connection: object = None) -> bool:
+        """Counts a fetch in that watches these partitions; False where it must not watch them.
+
+        None is the broker itself, which waits no more often than it has partitions to load.
+        """
+        here = self._fetches_by.get(connection, 0) if connection is not None else 0
+        if (
+            here >= MAX_FETCH_WAITS_EACH
+            or self.fetches >= self.max_fetches
+            or self.watched + len(partitions) > self.max_watched
+        ):
             return False
         self.fetches += 1
         self.watched += len(partitions)
+        if connection is not None:
+            self._fetches_by[connection] = here + 1
         return True
 
-    def dismiss_fetch(self, partitions: Sized) -> None:
+    def dismiss_fetch(self, partitions: Sized, connection: object = None) -> None:
         self.fetches -= 1
         self.watched -= len(partitions)
+        if connection is not None:
+            left = self._fetches_by.pop(connection) - 1
+            if left:
+                self._fetches_by[connection] = left

@@ -2,7 +2,9 @@
 
 An answer leaves when enough bytes are there, when something must be told at once, or when the time
 is over. Until then one object watches the partitions; it is told how many bytes were added and
-reads again only once those could be enough. While it waits it holds no file.
+reads again only once those could be enough. While it waits it holds no file. Where there is no room
+for it, it watches nothing and reads again when its time is over: an answer at once would have all
+consumers ask without a pause.
 
 There are no followers yet: a request in the name of a broker is refused.
 """
@@ -19,6 +21,7 @@ from brokers.protocol.messages.fetch import (
     PartitionData,
 )
 from brokers.replication.partition import Partition
+from brokers.replication.waits import MAX_FETCH_WAIT_MS
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.fetch_reads import FIRST_WITH_IDS, Reading, read, refusal
@@ -43,6 +46,7 @@ class PendingFetch:
         "_context",
         "_is_looking",
         "_is_over",
+        "_is_watching",
         "_missing",
         "_plan",
         "_request",
@@ -61,20 +65,24 @@ class PendingFetch:
         self._missing = 0  # bytes that must be added before another look is worth it
         self._is_looking = False  # a look is coming
         self._is_over = False
+        self._is_watching = False
         self.due_ms = 0
 
-    def begin(self, found: Reading, least: int) -> bool:
-        """Waits from now on; False where too many wait already."""
-        replicas, watched = self._context.replicas, found.watched
-        if not replicas.room.admit_fetch(watched):
-            return False
-        self._watched = watched
-        self._missing = least - found.size
-        for partition in watched:
-            partition.watchers[self] = None
-        replicas.deadlines.add(self, self._request.max_wait_ms)
-        self._call.when_closed(self._end)
-        return True
+    def begin(self, found: Reading, least: int) -> None:
+        """Waits from now on."""
+        replicas, call = self._context.replicas, self._call
+        self._is_watching = replicas.room.admit_fetch(found.watched, call.connection)
+        if self._is_watching:
+            self._watched = found.watched
+            self._missing = least - found.size
+            for partition in found.watched:
+                partition.watchers[self] = None
+        else:
+            replicas.room.unwatched[self] = None
+            # Or a thousand would wait on each connection, and those behind must wait anyway.
+            call.hold()
+        replicas.deadlines.add(self, min(self._request.max_wait_ms, MAX_FETCH_WAIT_MS))
+        call.when_closed(self._end)
 
     def grew(self, size: int) -> None:
         self._missing -= size
@@ -111,10 +119,15 @@ class PendingFetch:
         if self._is_over:
             return
         self._is_over = True
-        for partition in self._watched:
-            partition.watchers.pop(self, None)
-        self._context.replicas.deadlines.remove(self)
-        self._context.replicas.room.dismiss_fetch(self._watched)
+        replicas, call = self._context.replicas, self._call
+        replicas.deadlines.remove(self)
+        if self._is_watching:
+            for partition in self._watched:
+                partition.watchers.pop(self, None)
+            replicas.room.dismiss_fetch(self._watched, call.connection)
+        else:
+            del replicas.room.unwatched[self]
+            call.let_go()
 
 
 def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse | None:
@@ -132,14 +145,9 @@ def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse
         return _response(context, call, plan, found)
     found = _read(context, call, request, plan)
     least = min_bytes(request)
-    if (
-        found.size >= least
-        or found.is_hurried
-        or not found.watched
-        or request.max_wait_ms <= 0
-        or not PendingFetch(context, call, request, plan).begin(found, least)
-    ):
+    if found.size >= least or found.is_hurried or not found.watched or request.max_wait_ms <= 0:
         return _response(context, call, plan, found)
+    PendingFetch(context, call, request, plan).begin(found, least)
     found.release()
     return None
 

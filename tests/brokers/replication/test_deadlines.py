@@ -113,3 +113,30 @@ def test_many_waits_of_the_usual_length_take_few_slots() -> None:
         assert len(deadlines._slots) <= 70  # noqa: SLF001 - what it costs is the point
 
     asyncio.run(run())
+
+
+def test_waits_that_are_due_together_end_over_several_turns() -> None:
+    async def run() -> None:
+        clock, ended = ManualClock(), list[int]()
+
+        class Costly(Wait):
+            def expire(self) -> None:
+                clock.advance(1)
+                ended.append(1)
+
+        deadlines = Deadlines(asyncio.get_running_loop(), clock)
+        for _ in range(40):
+            deadlines.add(Costly(), 100)
+        clock.advance(200)
+
+        deadlines.expire_due()
+
+        assert len(ended) <= 6
+        async with asyncio.timeout(10):
+            while len(deadlines):
+                before = len(ended)
+                await asyncio.sleep(0)
+                assert len(ended) - before <= 6
+        assert len(ended) == 40
+
+    asyncio.run(run())

@@ -17,7 +17,11 @@ from brokers.protocol.messages.fetch import (
 from brokers.protocol.records.batch import Batch
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
-from brokers.replication.waits import WaitRoom
+from brokers.replication.waits import (
+    MAX_FETCH_WAIT_MS,
+    MAX_FETCH_WAITS_EACH,
+    WaitRoom,
+)
 from brokers.server.handlers import fetch
 from tests.brokers.replication.parts import (
     OTHER,
@@ -216,11 +220,70 @@ def test_a_client_that_goes_is_not_waited_for(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_where_too_many_wait_already_the_answer_is_empty_and_at_once(tmp_path: Path) -> None:
+def test_where_too_many_wait_already_the_answer_comes_when_the_time_is_over(
+    tmp_path: Path,
+) -> None:
     async def run() -> None:
-        async with rig(tmp_path, room=WaitRoom(max_fetches=1)) as broker:
-            first, second = (broker.ask(fetch, sessionless(), 12) for _ in range(2))
-            assert (len(first.answers), len(second.answers)) == (0, 1)
+        cluster = image(topic(), configs=LIVE)
+        async with rig(tmp_path, cluster, room=WaitRoom(max_fetches=1)) as broker:
+            first, second = (broker.ask(fetch, sessionless(max_wait_ms=500), 12) for _ in range(2))
+            assert [first.answers, second.answers] == [[], []]
+            assert (first.is_held, second.is_held) == (False, True)
+            fill(broker)
+            await until(lambda: bool(first.answers))
+            assert second.answers == [], "it watches nothing"
+
+            await broker.pass_time(600)
+
+            assert spans(bytes(found(second).records)) == [(0, 0)]
+            assert not second.is_held
+            assert len(broker.replicas.room.unwatched) == len(broker.replicas.deadlines) == 0
+
+    asyncio.run(run())
+
+
+def test_one_connection_waits_in_a_few_places_and_the_others_have_theirs(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, image(topic(), configs=LIVE)) as broker:
+            greedy = Line()
+            for _ in range(MAX_FETCH_WAITS_EACH + 1):
+                assert not greedy.is_held
+                broker.ask(fetch, sessionless(max_wait_ms=2**31 - 1), 12, greedy)
+            assert (greedy.is_held, broker.replicas.room.fetches) == (True, MAX_FETCH_WAITS_EACH)
+
+            modest = broker.ask(fetch, sessionless(max_wait_ms=500), 12)
+
+            assert (modest.answers, modest.is_held) == ([], False)
+            greedy.close()
+            assert broker.replicas.room.fetches == 1
+            assert broker.replicas.room.unwatched == {}
+
+    asyncio.run(run())
+
+
+def test_nobody_waits_for_longer_than_a_minute_and_its_slot(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path) as broker:
+            line = broker.ask(fetch, sessionless(max_wait_ms=2**31 - 1), 12)
+            await broker.pass_time(MAX_FETCH_WAIT_MS - 1)
+            assert line.answers == []
+
+            await broker.pass_time(2_000)
+
+            assert found(line).error_code == ErrorCode.NONE
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_stops_answers_those_who_found_no_room(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, room=WaitRoom(max_fetches=0)) as broker:
+            line = broker.ask(fetch, sessionless(max_wait_ms=60_000), 12)
+            assert line.answers == []
+
+            broker.replicas.end_fetches()
+
+            assert len(line.answers) == 1
 
     asyncio.run(run())
 
