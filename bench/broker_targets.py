@@ -54,9 +54,18 @@ class Target:
         # Below this level the library only tells of its own queues.
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 5})
 
-    def make_topic(self, name: str, partitions: int, *, durability: str | None = None) -> str:
+    def make_topic(
+        self,
+        name: str,
+        partitions: int,
+        *,
+        durability: str | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
         """Makes a topic; the durability only where the broker is ours."""
-        config = {"samsa.durability": durability} if durability and self.is_ours else {}
+        config = dict(config or {})
+        if durability and self.is_ours:
+            config["samsa.durability"] = durability
         admin = self._admin()
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
         admin.create_topics([new], operation_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)

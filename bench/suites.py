@@ -17,11 +17,12 @@ SUITES = {
     "log": "append, read, lookup and recovery of the log, next to bare system calls",
     "broker": "a whole broker over its socket, next to the kernel alone and, if given, a peer",
     "groups": "consumer groups: joins of hundreds, commits, heartbeats, ten thousand at rest",
+    "loop": "what one costly client does to the others of a broker",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
     "soak": "an hour of a cluster that nobody uses",
 }
 # Run only when they are named: they take long, and most of it is waiting.
-LONG = frozenset({"scale", "soak"})
+LONG = frozenset({"loop", "scale", "soak"})
 # Which options a suite takes; the rest of the command line is everybody's.
 OPTIONS = {"broker": "peer", "groups": "peer", "scale": "minutes", "soak": "minutes"}
 
