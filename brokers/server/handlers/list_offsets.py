@@ -1,11 +1,12 @@
 """ListOffsets: tells where a partition begins and ends, and where a time falls in it.
 
 Readers are told of nothing behind the high watermark. A search by time reads indexes and opens
-batches, so it goes on over many turns of the event loop, in the slice that all searches share.
+batches, and a request may name all partitions there are, so requests go on in small steps, in the
+slice of the event loop that all long work shares.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -18,7 +19,6 @@ from brokers.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
@@ -66,32 +66,37 @@ PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found] | None]]] = M
 async def handle(
     context: Context, call: Call, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | None:
+    return await context.replicas.turns.result_of(_answering(context, call, request))
+
+
+def _answering(
+    context: Context, call: Call, request: ListOffsetsRequest
+) -> Generator[None, None, ListOffsetsResponse | None]:
     named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
-    slices = Slices(context.clock)
     topics = []
     for topic in request.topics:
         answers = []
         for wanted in topic.partitions:
             is_twice = named[topic.name, wanted.partition_index] > 1
             try:
-                found = await _find(context, call.version, topic.name, wanted, is_twice=is_twice)
-                answers.append(found)
-            except KafkaError as error:
-                answers.append(
-                    ListOffsetsPartitionResponse(
-                        partition_index=wanted.partition_index, error_code=error.code
-                    )
+                found = yield from _finding(
+                    context, call.version, topic.name, wanted, is_twice=is_twice
                 )
-            await slices.breathe()
+            except KafkaError as error:
+                found = ListOffsetsPartitionResponse(
+                    partition_index=wanted.partition_index, error_code=error.code
+                )
+            answers.append(found)
+            yield
             if not call.is_open:
                 return None
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     return ListOffsetsResponse(topics=topics)
 
 
-async def _find(
+def _finding(
     context: Context, version: int, topic: str, wanted: ListOffsetsPartition, *, is_twice: bool
-) -> ListOffsetsPartitionResponse:
+) -> Generator[None, None, ListOffsetsPartitionResponse]:
     index, timestamp = wanted.partition_index, wanted.timestamp
     if is_twice:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{index} is named twice")
@@ -107,11 +112,11 @@ async def _find(
     if place is not None:
         offset, found_at, epoch = place(partition)
     else:
-        is_newest = timestamp == _NEWEST
-        search = (
-            partition.search_max_timestamp() if is_newest else partition.search_timestamp(timestamp)
+        record = yield from (
+            partition.search_max_timestamp()
+            if timestamp == _NEWEST
+            else partition.search_timestamp(timestamp)
         )
-        record = await context.replicas.turns.result_of(search)
         offset, found_at, epoch = (
             (record.offset, record.timestamp, record.leader_epoch)
             if record is not None

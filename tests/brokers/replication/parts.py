@@ -93,6 +93,14 @@ def image(
     )
 
 
+class TickingClock(ManualClock):
+    """A clock that moves by a millisecond whenever it is asked, so that all work takes time."""
+
+    def monotonic(self) -> float:
+        self.advance(1)
+        return super().monotonic()
+
+
 class GatedFiles(LocalFiles):
     """A disk that holds every sync until it is let go, and knows what was asked of it."""
 

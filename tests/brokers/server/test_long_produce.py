@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.produce import (
@@ -20,19 +19,11 @@ from brokers.protocol.records.reader import PACE
 from brokers.protocol.records.validation import MAX_PARTS_AT_ONCE
 from brokers.server.handlers import produce
 from brokers.server.long_produce import MAX_KEPT_BYTES
-from tests.brokers.replication.parts import Line, image, rig, topic, until
+from tests.brokers.replication.parts import Line, TickingClock, image, rig, topic, until
 from tests.builders.logs import NOW_MS, content
 
 HEADERS = 49_000
 COMPACTED = {"cleanup.policy": "compact", "samsa.durability": "replicated"}
-
-
-class TickingClock(ManualClock):
-    """A clock that moves by a millisecond whenever it is asked, so that all work takes time."""
-
-    def monotonic(self) -> float:
-        self.advance(1)
-        return super().monotonic()
 
 
 def costly(*, key: bytes | None = b"k", headers: int = HEADERS) -> bytes:
@@ -115,6 +106,7 @@ def test_what_is_appended_is_what_came_though_others_have_received_since(tmp_pat
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_more_records_than_one_turn_can_look_at_are_taken(tmp_path: Path) -> None:
     builder = BatchBuilder()
     for _ in range(51_000):

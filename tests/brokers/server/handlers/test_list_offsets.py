@@ -13,7 +13,17 @@ from brokers.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from brokers.server.handlers import list_offsets
-from tests.brokers.replication.parts import REPLICATED, GatedFiles, Rig, code_of, image, rig, topic
+from tests.brokers.replication.parts import (
+    REPLICATED,
+    GatedFiles,
+    Line,
+    Rig,
+    TickingClock,
+    code_of,
+    image,
+    rig,
+    topic,
+)
 from tests.builders.logs import NOW_MS, batch
 
 EPOCH = 3
@@ -154,5 +164,41 @@ def test_a_search_under_way_ends_with_the_leadership(tmp_path: Path) -> None:
                 next(search)
             assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
             assert broker.failures == []
+
+    asyncio.run(run())
+
+
+def test_a_client_that_goes_ends_its_search(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path) as broker:
+            line = Line()
+            call = broker.call(request(-1), 7, line)
+            asked = asyncio.create_task(list_offsets.handle(broker.context, call, request(-1)))
+            await asyncio.sleep(0)
+
+            line.close()
+
+            assert await asked is None
+            assert len(broker.replicas.turns) == 0
+
+    asyncio.run(run())
+
+
+def test_requests_for_many_partitions_share_one_slice_of_a_turn(tmp_path: Path) -> None:
+    count, requests = 100, 5
+
+    async def run() -> None:
+        clock = TickingClock(NOW_MS)
+        async with rig(tmp_path, image(topic(), configs=LIVE), clock=clock) as broker:
+            asked = [
+                asyncio.create_task(broker.ask_async(list_offsets, request(-1, times=count), 7))
+                for _ in range(requests)
+            ]
+            turns = 0
+            while not all(task.done() for task in asked):
+                await asyncio.sleep(0)
+                turns += 1
+
+            assert turns >= count * requests / 3
 
     asyncio.run(run())
