@@ -31,7 +31,7 @@ class Intervals:
 
     # How often the loop looks whether one is due.
     tick: float = 0.5
-    # Partitions in use that must go: a reader lets go within its answer, a flush within its sync.
+    # Partitions that must go while a flush of them runs, which ends with its sync.
     postponed: float = 0.5
     # Logs that a full disk refused at the start: each try may read as much as a recovery does.
     refused: float = 30.0

@@ -25,11 +25,6 @@ class Deletions:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    @property
-    def are_held(self) -> bool:
-        """Whether a reader or a flush still needs one of the files."""
-        return any(segment.file.pins > 0 for _due_ms, segment in self._waiting)
-
     def add(self, segments: Sequence[Segment], due_ms: int) -> list[str]:
         """Renames the files of segments, which go for good once it is `due_ms`; returns them.
 

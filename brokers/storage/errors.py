@@ -40,7 +40,7 @@ class StorageCorrupt(StorageError):
 class LogBusy(StorageError):
     """The log in `folder` was left as it was, because of `holder`, who still uses its files.
 
-    Whoever asked waits until readers have let go and the flush is taken back, and asks again.
+    The caller asks again once the flush is taken back, or, for a truncation, the readers are done.
     """
 
     def __init__(self, folder: str, holder: str) -> None:

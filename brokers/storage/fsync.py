@@ -244,7 +244,7 @@ class Flushes:
         assert ticket.is_done, "the ticket has not run"
         self.ticket = None
         for file in ticket.pinned:
-            file.pins -= 1
+            file.unpin()
         if ticket.refusal is not None:
             self._take_up_again(ticket)
             return

@@ -4,6 +4,9 @@ Knows nothing of offsets or batches. A log file is opened when it is first neede
 again at any time, unless someone still needs this very descriptor: a reader has pinned it, a flush
 is running on it, or it holds bytes not yet synced. The last matters most: the kernel reports a lost
 write only to descriptors that were open when it was lost.
+
+A log that is taken out of service does not wait for its readers. Its files are renamed or unlinked
+at once; a file that is still pinned is *doomed*, and its last reader closes the descriptor.
 One thread owns the handles and everything in them.
 """
 
@@ -37,7 +40,16 @@ class LogFile:
     Owners read `fd` and go through `Handles.open` when it is negative.
     """
 
-    __slots__ = ("fd", "is_dirty", "path", "pins", "room_end", "room_taken", "was_used")
+    __slots__ = (
+        "doomed_by",
+        "fd",
+        "is_dirty",
+        "path",
+        "pins",
+        "room_end",
+        "room_taken",
+        "was_used",
+    )
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,6 +58,13 @@ class LogFile:
         self.is_dirty = False  # holds bytes that no finished or running flush covers
         self.was_used = True
         self.room_end = self.room_taken = 0
+        self.doomed_by: Handles | None = None  # where the last reader returns the descriptor
+
+    def unpin(self) -> None:
+        """Drop one pin; the last pin of a doomed file closes it."""
+        self.pins -= 1
+        if self.doomed_by is not None and self.pins == 0:
+            self.doomed_by.close(self)
 
     @property
     def is_held(self) -> bool:
@@ -63,6 +82,7 @@ class Handles:
     """Opens log files lazily and closes the ones least in use."""
 
     __slots__ = (
+        "_doomed",
         "_held",
         "_look_again_in",
         "_max_open",
@@ -98,11 +118,20 @@ class Handles:
         # that one is opened, so they come back when a flush is over, or after as many openings as
         # there are of them: readers let go without a word.
         self._held: set[LogFile] = set()
+        # Pinned files of logs that are out of service. Each was open before its log was taken out,
+        # so dooming adds no descriptor. What bounds them is what bounds the pins: a connection
+        # stops being served once its unsent answers exceed its output limit.
+        self._doomed: set[LogFile] = set()
         self._look_again_in = 0
 
     @property
     def open_files(self) -> int:
-        return len(self._open) + len(self._held)
+        return len(self._open) + len(self._held) + len(self._doomed)
+
+    @property
+    def doomed_files(self) -> int:
+        """How many files of logs out of service are still open for a reader."""
+        return len(self._doomed)
 
     @property
     def is_over_budget(self) -> bool:
@@ -128,13 +157,19 @@ class Handles:
         return file.fd
 
     def close(self, file: LogFile) -> None:
-        """Closes a file for good; the caller has seen to its dirty bytes and its pins."""
-        assert file.pins == 0, f"{file.path} is closed under {file.pins} pins"
+        """Close a file for good, or doom it while it is pinned; its dirty bytes are given up."""
         self.ahead.forget(file)
-        if file.fd >= 0:
-            self._open.pop(file, None)
-            self._held.discard(file)
-            self._release(file)
+        if file.fd < 0:
+            return
+        self._open.pop(file, None)
+        self._held.discard(file)
+        if file.pins > 0:
+            file.doomed_by = self
+            self._doomed.add(file)
+            return
+        file.doomed_by = None
+        self._doomed.discard(file)
+        self._release(file)
 
     def let_go(self, file: LogFile) -> None:
         """Takes note that a flush needs a file no more, so that it may be closed again."""

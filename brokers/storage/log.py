@@ -482,7 +482,8 @@ class PartitionLog:
         """Flushes everything, leaves a snapshot of the producers, and closes the files.
 
         Raises OutOfSpace, TooManyOpenFiles or LogDirFailed if any of it failed; then the log dir is
-        not clean. LogBusy, and nothing is closed, while a reader or a flush holds a file.
+        not clean. LogBusy, and nothing is closed, while a flush is running. A reader keeps the
+        descriptor that it holds.
         """
         self._folder.refuse_in_use()
         try:
@@ -493,20 +494,21 @@ class PartitionLog:
         self._folder.refuse_failed()
 
     def refuse_in_use(self) -> None:
-        """Raises LogBusy while a reader or a flush holds a file of this log, also a deleted one."""
+        """Raise LogBusy while a flush or the swap of a cleaning is running."""
         self._folder.refuse_in_use()
 
     def abandon(self) -> None:
         """Closes the files as they are, with nothing flushed: the log is about to go.
 
-        LogBusy, and nothing is closed, while a reader or a flush holds a file.
+        LogBusy, and nothing is closed, while a flush is running. A reader keeps the descriptor that
+        it holds.
         """
         self._folder.refuse_in_use()
         self._forget()
         self._folder.release()
 
     def delete(self) -> None:
-        """Removes the log and its folder; LogBusy while somebody is reading or flushing it."""
+        """Remove the log and its folder; LogBusy while a flush is running."""
         self._folder.refuse_in_use()
         self._forget()
         self._folder.delete()

@@ -185,7 +185,8 @@ class LogDir:
         """Takes a partition out of service by renaming its folder; returns the new name.
 
         With `-delete` its files go when `purge` is called, with `-stray` they stay for an operator.
-        LogBusy, with nothing changed, while somebody reads or flushes it.
+        LogBusy, with nothing changed, while a flush is running. Readers keep what they hold, and
+        the partition's name is free when this returns.
         """
         partition = (topic, index)
         log = self.logs[partition]
@@ -318,8 +319,8 @@ class LogDir:
         """Closes every log, saves the checkpoints, and marks the dir as clean if it is; True then.
 
         It is not clean if a log failed, is damaged or waits to be recovered; one that waits to be
-        loaded, and was closed cleanly before, is as clean as it was. Nor is it if somebody still
-        reads or flushes a log; that one stays open, and only the others close.
+        loaded, and was closed cleanly before, is as clean as it was. Nor is it if a log
+        is still flushed; that one stays open, and only the others close.
         """
         was_clean = self.clean_broker_epoch is not None
         is_clean = (was_clean or not self._unloaded) and not self.failed

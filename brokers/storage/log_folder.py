@@ -274,7 +274,7 @@ class LogFolder:
                 self.flushes.rolled(active)
 
     def release(self) -> None:
-        """Closes every file and gives up memory."""
+        """Close every file, or doom it while a reader holds it, and give up memory."""
         self._deletions.release()
         self.flushes.release(self.handles.files)
         for segment in self.segments:
@@ -297,14 +297,14 @@ class LogFolder:
             raise self.refused(operation, error) from error
 
     def refuse_in_use(self) -> None:
-        """Raises LogBusy while anyone needs an open file of this log, also of a deleted one."""
+        """Raise LogBusy while a ticket is out that names files of this folder.
+
+        Readers do not count: they need a descriptor and no name, and it stays open for them.
+        """
         if self.flushes.ticket is not None:
             raise LogBusy(self.path, _FLUSH)
         if self.swaps.ticket is not None:
             raise LogBusy(self.path, _SWAP)
-        if self._deletions.are_held:
-            raise LogBusy(self.path, _READER)
-        self.refuse_pinned(self.segments)
 
     def refuse_pinned(self, segments: Iterable[Segment]) -> None:
         """Raises LogBusy while anyone needs the file of one of these segments as it is."""

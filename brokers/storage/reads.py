@@ -25,7 +25,8 @@ from brokers.storage.txn_index import AbortedTxn
 class LogSlice:
     """Whole batches in one file: `length` bytes at `position`, the first batch from `base_offset`.
 
-    The file stays open and in place until `release`, which must be called exactly once.
+    The file stays open and uncut until `release`, which must be called exactly once. Its name may
+    change or go meanwhile.
     """
 
     __slots__ = ("base_offset", "file", "length", "position")
@@ -42,8 +43,12 @@ class LogSlice:
         return self.file.fd
 
     def release(self) -> None:
-        """Lets the file be closed or deleted."""
-        self.file.pins -= 1
+        """Lets the file be closed or cut."""
+        file = self.file
+        file.pins -= 1
+        # `LogFile.unpin` without its call, which every fetch would pay for.
+        if file.doomed_by is not None and file.pins == 0:
+            file.doomed_by.close(file)
 
     def read(self, files: Files) -> bytes:
         """The batches themselves, for readers inside of the broker."""

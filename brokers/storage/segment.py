@@ -243,7 +243,7 @@ class Segment:
         return self.txn_index
 
     def release(self) -> None:
-        """Closes its files and gives up memory; nobody may hold them any more."""
+        """Closes its files and gives up memory; a reader keeps the descriptor that it holds."""
         self.offset_index.release()
         self.time_index.release()
         self.handles.close(self.file)

@@ -142,22 +142,23 @@ def test_a_folder_that_was_copied_here_is_taken_for_the_topic_of_its_name(tmp_pa
     asyncio.run(run())
 
 
-def test_a_partition_in_use_is_removed_when_it_is_let_go(tmp_path: Path) -> None:
+def test_a_partition_that_is_read_makes_room_at_once_for_the_next_of_its_name(
+    tmp_path: Path,
+) -> None:
     async def run() -> None:
         async with rig(tmp_path, image(topic(), configs=LIVE)) as broker:
             broker.leader().append(batch(), NOW_MS)
             held = broker.leader().read(0, 1000, min_one_batch=True)
-            await broker.apply(image(topic(id=2), configs=LIVE, version=2, deleted=[1]))
-            assert folders(tmp_path) == ["t-0"]
-            assert code_of(broker, "t") is ErrorCode.KAFKA_STORAGE_ERROR
-            broker.replicas.try_postponed()
-            assert folders(tmp_path) == ["t-0"]
 
-            held.release()
-            broker.replicas.try_postponed()
+            await broker.apply(image(topic(id=2), configs=LIVE, version=2, deleted=[1]))
+
             assert folders(tmp_path) == ["t-0", "t-0-delete"]
             assert broker.leader().topic_id == topic_id(2)
             assert not broker.replicas.postponed
+            handles = broker.replicas.log_dir.handles
+            assert len(held.read(handles.files)) == len(batch())
+            held.release()
+            assert handles.doomed_files == 0
 
     asyncio.run(run())
 

@@ -75,6 +75,25 @@ def test_a_file_that_is_held_is_never_closed_and_the_budget_gives_way(
     assert handles.is_over_budget
 
 
+def test_a_pinned_file_that_is_closed_keeps_its_descriptor_until_its_last_reader_lets_go(
+    tmp_path: Path,
+) -> None:
+    handles = Handles(LocalFiles(), max_open=2)
+    (file,) = opened(handles, tmp_path, 1)
+    fd, file.pins = file.fd, 2
+
+    handles.close(file)
+    for number in range(5):
+        handles.open(LogFile(str(tmp_path / f"later-{number}.log")), create=True)
+
+    assert (file.fd, handles.doomed_files) == (fd, 1)
+    assert handles.open_files == 2, "it counts against the budget"
+    file.unpin()
+    assert (file.fd, handles.doomed_files) == (fd, 1)
+    file.unpin()
+    assert (file.fd, handles.doomed_files) == (-1, 0)
+
+
 def test_a_closed_file_is_reopened_with_its_content(tmp_path: Path) -> None:
     handles = Handles(LocalFiles(), max_open=1)
     first, second = log_files(tmp_path, 2)

@@ -15,6 +15,7 @@ from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from tests.builders.logs import (
+    ALL,
     NOW_MS,
     append,
     batch,
@@ -253,32 +254,62 @@ def test_a_file_is_not_cut_under_a_reader(tmp_path: Path) -> None:
     found.release()
 
 
-@pytest.mark.parametrize("holder", ["reader", "reader of a deleted segment", "flush"])
 @pytest.mark.parametrize("how", ["close", "abandon", "delete"])
-def test_a_log_in_use_is_not_closed(tmp_path: Path, how: str, holder: str) -> None:
+def test_a_log_that_is_flushed_is_not_closed(tmp_path: Path, how: str) -> None:
     log, _ = full_log(tmp_path / "t-0")
-    found, ticket = None, None
-    if holder == "flush":
-        append(log, epoch=2)
-        ticket = log.begin_flush()
-    else:
-        found = log.read(0, max_bytes=1)
-    if holder == "reader of a deleted segment":
-        log.truncate_fully_and_start_at(20)
+    append(log, epoch=2)
+    ticket = log.begin_flush()
+    assert ticket is not None
     before = content(log)
 
-    with pytest.raises(LogBusy):
+    with pytest.raises(LogBusy, match="flush"):
         getattr(log, how)()
 
     assert content(log) == before
-    if ticket is not None:
-        ticket.run()
-        log.finish_flush(ticket)
-    if found is not None:
-        assert len(found.read(log.handles.files)) == found.length
-        found.release()
+    ticket.run()
+    log.finish_flush(ticket)
     getattr(log, how)()
     assert log.handles.open_files == 0
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["", "of a deleted segment"])
+@pytest.mark.parametrize("how", ["close", "abandon", "delete"])
+def test_a_log_is_taken_out_under_a_reader_whose_slice_stays_readable(
+    tmp_path: Path, how: str, is_deleted: bool
+) -> None:
+    log, _ = full_log(tmp_path / "t-0")
+    found, again = log.read(0, max_bytes=1), log.read(0, max_bytes=1)
+    data = found.read(log.handles.files)
+    if is_deleted:
+        log.truncate_fully_and_start_at(20)
+
+    getattr(log, how)()
+
+    assert (tmp_path / "t-0").exists() == (how != "delete")
+    assert (log.handles.open_files, log.handles.doomed_files) == (1, 1)
+    again.release()
+    assert found.read(log.handles.files) == data
+    assert log.handles.doomed_files == 1
+    found.release()
+    assert (log.handles.open_files, found.file.fd) == (0, -1)
+
+
+def test_a_log_that_is_made_again_is_not_mixed_up_with_the_one_that_is_still_read(
+    tmp_path: Path,
+) -> None:
+    old = open_log(tmp_path / "t-0")
+    fill(old, 3, size=200)
+    found = old.read(0, max_bytes=ALL)
+    before = found.read(old.handles.files)
+    old.delete()
+
+    new = open_log(tmp_path / "t-0", handles=old.handles)
+    fill(new, 3, size=90)
+
+    assert found.read(old.handles.files) == before
+    assert len(content(new)) == 3 * len(batch(size=90))
+    found.release()
+    assert len(content(new)) == 3 * len(batch(size=90))
 
 
 def test_a_full_disk_leaves_the_damage_where_it_is(tmp_path: Path) -> None:

@@ -453,19 +453,21 @@ class Driver:
         self.settle_producers()
 
     def recreate(self) -> None:
-        self.read_held_slices()
         self.finish_flush()
         self.log.delete()
         assert not os.path.exists(self.folder)
+        self.read_held_slices()
+        assert self.log.handles.open_files == 0
         self.forget()
         self.open(is_clean=False)
 
     # Ends and beginnings
 
     def close_and_open(self) -> None:
-        self.read_held_slices()
         self.finish_flush()
         self.log.close()
+        self.read_held_slices()
+        assert self.log.handles.open_files == 0
         assert self.log.flushed_offset == self.log.end_offset == self.twin.end
         self.safe = self.saved_point = self.log.recovery_point
         self.saved_start = self.log.start_offset
