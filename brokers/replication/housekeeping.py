@@ -7,6 +7,7 @@ loop.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +17,7 @@ from brokers.replication.log_settings import NEVER
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas
 from brokers.replication.slices import Slices
-from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageError
+from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageError, TooManyOpenFiles
 
 # A time by which every deleted file is due, for when its room is needed now.
 _ALL_DUE: Final = 2**63 - 1
@@ -35,6 +36,8 @@ class Intervals:
     postponed: float = 0.5
     # Logs that a full disk refused at the start: each try may read as much as a recovery does.
     refused: float = 30.0
+    # Indexes that turned out wrong, and news of damage: readers wait for the first.
+    rebuild: float = 0.5
     # Of logs that are not synced: what flush.ms asks for, and complete segments.
     flush: float = 1.0
     # Folders of deleted partitions, some at a time.
@@ -62,6 +65,7 @@ class Housekeeping:
         self._chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
             ("postponed", every.postponed, self.try_postponed),
             ("refused", every.refused, self.open_refused),
+            ("rebuild", every.rebuild, self.rebuild_indexes),
             ("flush", every.flush, self.ask_flushes),
             ("purge", every.purge, self.purge),
             ("unlink", every.unlink, self.unlink_deleted),
@@ -92,6 +96,16 @@ class Housekeeping:
         slices = Slices(self._clock)
         while self._replicas.open_refused():
             await slices.breathe()
+
+    async def rebuild_indexes(self) -> None:
+        """Rebuild wrong indexes, and report damage that readers have met."""
+        slices = Slices(self._clock)
+        # Appends report a full disk; here it only means another try.
+        with suppress(OutOfSpace, TooManyOpenFiles):
+            while self._log_dir.rebuild_indexes():
+                await slices.breathe()
+        for damage in self._log_dir.handles.take_damage():
+            self._replicas.report("log.damaged", damage)
 
     async def purge(self) -> None:
         """Unlinks the files of partitions that were removed."""

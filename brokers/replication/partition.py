@@ -22,6 +22,7 @@ from brokers.replication.log_settings import NEVER, TopicSettings
 from brokers.replication.waits import AppendWaiter, WaitRoom, Watcher
 from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError
 from brokers.storage.fsync import FlushTicket
+from brokers.storage.holes import RecordsDamaged
 from brokers.storage.log import Appended, LogSlice, PartitionLog
 from brokers.storage.reads import FoundRecord
 from brokers.storage.time_search import Search
@@ -400,6 +401,14 @@ class Partition:
         """What a client is told of an error of the disk; the end of the log dir is reported."""
         if isinstance(error, LogDirFailed):
             self._on_log_dir_failed(error)
+        if isinstance(error, RecordsDamaged):
+            # Clients take this one to their application, which may seek past it; they would repeat
+            # a storage error for ever.
+            return KafkaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"the records of {self.topic}-{self.index} {error.hole.offsets} are damaged on the "
+                f"disk, those behind are readable",
+            )
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the log of {self.topic}-{self.index} cannot be used: "

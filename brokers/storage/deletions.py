@@ -33,6 +33,7 @@ class Deletions:
         renamed: list[str] = []
         try:
             for segment in segments:
+                segment.drop_rebuild()
                 for path in segment.paths():
                     with suppress(FileNotFoundError):
                         self._handles.files.rename(path, path + DELETED)

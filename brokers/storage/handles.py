@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from brokers.storage.dense_tail import DEFAULT_TAIL_BYTES
 from brokers.storage.errors import TOO_MANY_OPEN_ERRNOS, LogDirFailed, TooManyOpenFiles
 from brokers.storage.files import Files
+from brokers.storage.holes import RecordsDamaged
 from brokers.storage.memory_budget import MemoryBudget
 from brokers.storage.room_ahead import RoomAhead
 
@@ -32,6 +33,9 @@ DEFAULT_INDEX_BYTES: Final = 16 * 1024 * 1024
 # Index entries on their way to a file: enough for 64 logs that are written fast. Writing more often
 # is all that a lack of it costs.
 DEFAULT_WAITING_BYTES: Final = 4 * 1024 * 1024
+# Damage that is not reported yet. The broker reports twice a second; for a disk that breaks faster
+# than this a longer list would say no more.
+MAX_DAMAGE_NOTED: Final = 256
 
 
 class LogFile:
@@ -78,10 +82,18 @@ class Owner(Protocol):
     def refuse_appends(self) -> None: ...
 
 
+class Rebuild(Protocol):
+    """Indexes of a segment that are being made again."""
+
+    def step(self) -> bool:
+        """Do a little; True once there is no more to do."""
+
+
 class Handles:
     """Opens log files lazily and closes the ones least in use."""
 
     __slots__ = (
+        "_damage",
         "_doomed",
         "_held",
         "_look_again_in",
@@ -92,6 +104,7 @@ class Handles:
         "files",
         "indexes",
         "owners",
+        "rebuilds",
         "tails",
         "waiting",
     )
@@ -111,6 +124,8 @@ class Handles:
         self.indexes = MemoryBudget(index_bytes)
         self.tails = MemoryBudget(tail_bytes)
         self.waiting = MemoryBudget(DEFAULT_WAITING_BYTES)
+        self.rebuilds: dict[Rebuild, None] = {}  # under way, oldest first
+        self._damage: list[RecordsDamaged] = []
         self._max_open = default_budget() if max_open is None else max_open
         # In the order of a clock's hand: whoever was used since it last passed gets another round.
         self._open: OrderedDict[LogFile, None] = OrderedDict()
@@ -170,6 +185,16 @@ class Handles:
         file.doomed_by = None
         self._doomed.discard(file)
         self._release(file)
+
+    def note_damage(self, damage: RecordsDamaged) -> None:
+        """Note damage that was met for the first time, for the next report."""
+        if len(self._damage) < MAX_DAMAGE_NOTED:
+            self._damage.append(damage)
+
+    def take_damage(self) -> list[RecordsDamaged]:
+        """Return what was noted since the last call."""
+        damage, self._damage = self._damage, []
+        return damage
 
     def let_go(self, file: LogFile) -> None:
         """Takes note that a flush needs a file no more, so that it may be closed again."""

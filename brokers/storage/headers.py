@@ -34,9 +34,21 @@ class Header(NamedTuple):
         return self.position + self.size
 
 
+class NoBatch(StorageCorrupt):
+    """No batch begins where one must; `last_offset` is that of the batch in front, if known."""
+
+    def __init__(self, path: str, position: int, reason: str, last_offset: int | None) -> None:
+        super().__init__(path, position, reason)
+        self.last_offset = last_offset
+
+
 def walk(files: Files, fd: int, path: str, position: int, stop: int) -> Iterator[Header]:
-    """The headers of the batches from `position` up to `stop`, where the last one ends."""
+    """The headers of the batches from `position` up to `stop`, where the last one ends.
+
+    NoBatch where there is none.
+    """
     block, start, size = b"", position, 0
+    last_offset: int | None = None
     while position < stop:
         at = position - start
         if at + HEADER_SIZE > len(block):
@@ -44,23 +56,27 @@ def walk(files: Files, fd: int, path: str, position: int, stop: int) -> Iterator
             wanted = _BLOCK_BYTES if size <= _BLOCK_BYTES // 2 else HEADER_SIZE
             block, start, at = files.pread(fd, min(wanted, stop - position), position), position, 0
             if len(block) < HEADER_SIZE:
-                raise StorageCorrupt(path, position, f"{len(block)} bytes hold no batch header")
+                reason = f"{len(block)} bytes hold no batch header"
+                raise NoBatch(path, position, reason, last_offset)
         base_offset, length, epoch, magic, delta, max_timestamp = _POINTS.unpack_from(block, at)
         size = length + LOG_OVERHEAD
         if magic != MAGIC or length < MIN_LENGTH or delta < 0 or position + size > stop:
             reason = f"no batch, with magic {magic}, length {length} and last offset delta {delta}"
-            raise StorageCorrupt(path, position, reason)
-        yield Header(position, size, base_offset, base_offset + delta, max_timestamp, epoch)
+            raise NoBatch(path, position, reason, last_offset)
+        last_offset = base_offset + delta
+        yield Header(position, size, base_offset, last_offset, max_timestamp, epoch)
         position += size
 
 
-def header_at(files: Files, fd: int, position: int) -> Header | None:
-    """What stands at `position` if a batch begins there; None where the file ends."""
+def header_at(files: Files, fd: int, position: int, stop: int) -> Header | None:
+    """What begins at `position` and ends at or before `stop`; None if that is no batch."""
     data = files.pread(fd, HEADER_SIZE, position)
     if len(data) < HEADER_SIZE:
         return None
-    base_offset, length, epoch, _, delta, max_timestamp = _POINTS.unpack_from(data)
+    base_offset, length, epoch, magic, delta, max_timestamp = _POINTS.unpack_from(data)
     size = length + LOG_OVERHEAD
+    if magic != MAGIC or length < MIN_LENGTH or delta < 0 or position + size > stop:
+        return None
     return Header(position, size, base_offset, base_offset + delta, max_timestamp, epoch)
 
 
@@ -72,15 +88,19 @@ def seek(
     stop: int,
     offset: int,
     first_ends_at: int | None,
+    limit: int | None = None,
 ) -> Header | None:
     """The first batch from `position` on that does not end below `offset`; None if there is none.
 
-    `first_ends_at` is what an index says of the batch at `position`, and must be true. This is
-    `walk` without a stop at every batch: cold readers pay for each one in between.
+    `first_ends_at` is what an index says of the batch at `position`, and must be true. Batches that
+    begin at or behind `limit` are not looked at. This is `walk` without a stop at every batch: cold
+    readers pay for each one in between.
     """
     unpack = _POINTS.unpack_from
     block, start, size = b"", position, 0
-    while position < stop:
+    if limit is None:
+        limit = stop
+    while position < limit:
         at = position - start
         if at + HEADER_SIZE > len(block):
             wanted = _BLOCK_BYTES if size <= _BLOCK_BYTES // 2 else HEADER_SIZE

@@ -275,6 +275,18 @@ class LogDir:
         for log in self.logs.values():
             log.delete_pending(now_ms)
 
+    def rebuild_indexes(self) -> bool:
+        """Take one step at indexes that turned out wrong; False once there are none.
+
+        A refusal, as of a full disk, leaves all as it is, and the step can be repeated.
+        """
+        rebuilds = self.handles.rebuilds
+        for rebuild in rebuilds:
+            with self._on_disk("index"):
+                rebuild.step()
+            break
+        return bool(rebuilds)
+
     def first_dirty(self, partition: Partition) -> int:
         """Where the next cleaning of a log begins, as the last one said, maybe in an earlier run.
 

@@ -208,7 +208,7 @@ class LogFolder:
             self.flushes.truncated(offset)
             self._went_out(removed)
             active.cut(position, offset)
-            end_offset = active.carry_on(self.config)
+            end_offset = active.carry_on(self.config, is_strict=False)
             self.handles.sync(self.handles.open(active.file), active.file.path)
             self.flushes.truncated(end_offset)
             self._rewind(end_offset)

@@ -78,6 +78,29 @@ class OffsetIndex:
         table = self._pending or self._loaded()
         return self._entry(table, len(table.offsets) - 1)
 
+    def entry(self, number: int) -> IndexEntry:
+        """The entry with this number, counted from 0; (base, 0) for a negative one."""
+        table = self._loaded()
+        written = len(table.offsets)
+        if self._pending is not None and number >= written:
+            return self._entry(self._pending, number - written)
+        return self._entry(table, number)
+
+    def number_of(self, offset: int) -> int:
+        """The number of the greatest entry at or below `offset`; -1 without any."""
+        relative = offset - self.base_offset
+        table, pending = self._loaded(), self._pending
+        if pending is not None and pending.offsets[0] <= relative:
+            return len(table.offsets) + bisect_right(pending.offsets, relative) - 1
+        return bisect_right(table.offsets, relative) - 1
+
+    def number_at(self, position: int) -> int:
+        """The number of the greatest entry at or in front of `position`; -1 without any."""
+        table, pending = self._loaded(), self._pending
+        if pending is not None and pending.positions[0] <= position:
+            return len(table.positions) + bisect_right(pending.positions, position) - 1
+        return bisect_right(table.positions, position) - 1
+
     def lookup(self, offset: int) -> IndexEntry:
         """The greatest entry at or below `offset`."""
         relative = offset - self.base_offset

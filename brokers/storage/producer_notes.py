@@ -100,24 +100,28 @@ class ProducerNotes:
     def _replay(
         self, segment: Segment, start_offset: int, end_offset: int, config: LogConfig
     ) -> None:
-        first = segment.find(max(start_offset, segment.base_offset), config)
-        if first is None:
-            return
-        scan = Scan(
-            segment.handles.files,
-            segment.handles.open(segment.file),
-            position=first.position,
-            stop=segment.size,
-            next_offset=first.base_offset,
-        )
-        for position, size, base_offset, _last, _epoch, timestamp, producer_id in scan:
-            if base_offset >= end_offset:
+        first = segment.find_sound(max(start_offset, segment.base_offset), config)
+        begin = segment.size if first is None else first.position
+        while begin < segment.size:
+            scan = Scan(
+                segment.handles.files,
+                segment.handles.open(segment.file),
+                position=begin,
+                stop=segment.size,
+                next_offset=segment.base_offset,
+            )
+            for position, size, base_offset, _last, _epoch, timestamp, producer_id in scan:
+                if base_offset >= end_offset:
+                    return
+                if producer_id >= 0 and base_offset >= start_offset:
+                    batch = scan.batch(position, size)
+                    aborted = _note(self.states, batch, base_offset, timestamp)
+                    if aborted is not None:
+                        self.states.complete(aborted)
+            if scan.flaw is None:
                 return
-            if producer_id >= 0 and base_offset >= start_offset:
-                batch = scan.batch(position, size)
-                aborted = _note(self.states, batch, base_offset, timestamp)
-                if aborted is not None:
-                    self.states.complete(aborted)
+            # What producers have said behind the damage counts as well.
+            begin = segment.pass_over(scan.position, scan.flaw)
 
 
 def _note(

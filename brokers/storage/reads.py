@@ -172,9 +172,12 @@ def _first(
             return empty
         if first.size > HEADER_SIZE or max_empty == 0:
             return index, first
+        reached = first.position
         for header in segments[index].headers(first.position):
-            if header.last_offset >= max_offset or passed == max_empty:
+            is_behind_damage = header.position > reached  # which a reader must hear of
+            if header.last_offset >= max_offset or passed == max_empty or is_behind_damage:
                 return empty
+            reached = header.end
             if header.size > HEADER_SIZE:
                 return index, header
             empty = empty or (index, header)

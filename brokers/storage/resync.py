@@ -4,6 +4,7 @@ Knows no cause and decides nothing. A batch is found again without trusting a si
 of it: by its magic, at the right distance from an offset that may come next, and by its CRC.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from brokers.protocol.records.batch import (
@@ -55,6 +56,16 @@ def has_lost_page(files: Files, fd: int, position: int, stop: int) -> bool:
 
 def has_sound_batch(files: Files, fd: int, position: int, stop: int, next_offset: int) -> bool:
     """Whether a batch that may follow on `next_offset` begins behind `position`."""
+    return next(sound_batches(files, fd, position, stop, next_offset), None) is not None
+
+
+def sound_batches(
+    files: Files, fd: int, position: int, stop: int, next_offset: int
+) -> Iterator[int]:
+    """Where batches that may follow on `next_offset` begin behind `position`.
+
+    A payload may hold whole batches, too: nested ones are found like those of the log.
+    """
     budget = MAX_CHECKED_BYTES
     stop = min(stop, position + SEARCH_BYTES)
     for start in range(position + 1, stop, _BLOCK_BYTES):
@@ -73,9 +84,8 @@ def has_sound_batch(files: Files, fd: int, position: int, stop: int, next_offset
             ):
                 budget -= size
                 if budget < 0:
-                    return False
+                    return
                 checked = start + at + CHECKED_POSITION
                 if crc32c(files.pread(fd, size - CHECKED_POSITION, checked)) == crc:
-                    return True
+                    yield start + at
             magic_at = block.find(_MAGIC_BYTE, magic_at + 1)
-    return False

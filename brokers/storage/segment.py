@@ -2,21 +2,34 @@
 
 Knows nothing of other segments, of the rules of appending, or of who reads. The file is the truth:
 whatever an index says is confirmed by a batch header before it is believed, and an index that turns
-out wrong is made anew from the headers.
+out wrong is made again from the headers, beside the old one.
+
+Where the file itself is damaged, the segment remembers the hole and serves what lies on both sides:
+`headers` and what builds on it pass over holes. A walk finds a hole only on its way from batch to
+batch; that an entry of an index names no batch proves nothing.
 """
 
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from struct import Struct
 from typing import Final
 
 from brokers.storage import names, offset_index, time_index
+from brokers.storage.detours import (
+    Walked,
+    find_around,
+    hole_at,
+    is_explained,
+    reach,
+    start_before,
+)
 from brokers.storage.errors import StorageCorrupt, is_refusal
 from brokers.storage.handles import Handles, LogFile
 from brokers.storage.headers import Header, header_at, seek, walk
+from brokers.storage.holes import Hole, RecordsDamaged, confirmed
+from brokers.storage.index_rebuild import MAX_REBUILDS, IndexRebuild, IndexUnfinished
 from brokers.storage.log_config import LogConfig
 from brokers.storage.offset_index import IndexEntry, OffsetIndex
 from brokers.storage.time_index import NO_TIMESTAMP, TimeEntry, TimeIndex
@@ -40,7 +53,7 @@ UNSEALED: Final = -1
 
 
 class IndexLies(StorageCorrupt):
-    """An index contradicts the log; it is rebuilt, and nobody outside of this module sees it."""
+    """An index contradicts the log, and no damage explains it; nobody outside sees this."""
 
 
 class Segment:
@@ -52,9 +65,11 @@ class Segment:
         "file",
         "first_timestamp",
         "handles",
+        "holes",
         "max_timestamp",
         "max_timestamp_offset",
         "offset_index",
+        "rebuild",
         "sealed_size",
         "size",
         "start",
@@ -85,20 +100,45 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, once someone had to know
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset  # the last offset of the batch that has it
+        self.holes: Sequence[Hole] = ()  # damage met so far, in the order of positions
+        self.rebuild: IndexRebuild | None = None  # the one under way
 
     def headers(self, position: int = 0) -> Iterator[Header]:
-        """The batches of the file from `position` on, which must be a batch's beginning."""
+        """The sound batches of the file from `position` on, which must be a batch's beginning."""
+        while position < self.size:
+            try:
+                yield from self.walk(position)
+            except StorageCorrupt as flaw:
+                position = hole_at(self, flaw).end
+            else:
+                return
+
+    def pass_over(self, position: int, reason: str) -> int:
+        """Return where sound batches go on behind a flaw that a scan has met."""
+        return hole_at(self, StorageCorrupt(self.file.path, position, reason)).end
+
+    def walk(self, position: int) -> Iterator[Header]:
+        """All batches from a batch's beginning on; StorageCorrupt at the first flaw."""
         fd = self.handles.open(self.file)
         return walk(self.handles.files, fd, self.file.path, position, self.size)
 
     def find(self, offset: int, config: LogConfig) -> Header | None:
-        """The first batch that does not end below `offset`; None if this segment has none."""
+        """The first batch that does not end below `offset`; None if this segment has none.
+
+        RecordsDamaged if the batch is in a hole, IndexUnfinished if it cannot be found yet.
+        """
         try:
-            return self._find(offset)
+            return self._find(offset, config)
         except StorageCorrupt:
-            # Either an index led astray, or the log is damaged and the rebuild says so.
-            self.rebuild_indexes(config)
-            return self._find(offset)
+            # Either an index led astray, or the log is damaged.
+            return find_around(self, offset, config)
+
+    def find_sound(self, offset: int, config: LogConfig) -> Header | None:
+        """Like `find`, but return the first batch behind the hole if the batch is in one."""
+        try:
+            return self.find(offset, config)
+        except RecordsDamaged as lost:
+            return next(self.headers(lost.hole.end), None)
 
     def headers_from_time(
         self, timestamp: int, start_offset: int, config: LogConfig
@@ -107,11 +147,11 @@ class Segment:
         self.settle()
         entry = self.time_index.lookup(timestamp)
         try:
-            self._confirm_time(entry)
-        except StorageCorrupt:
-            self.rebuild_indexes(config)
+            self._confirm_time(entry, config, is_strict=False)
+        except IndexLies:
+            self.rebuild_in_steps(config)
             entry = self.time_index.lookup(timestamp)
-        first = self.find(max(entry.offset, start_offset), config)
+        first = self.find_sound(max(entry.offset, start_offset), config)
         return iter(()) if first is None else self.headers(first.position)
 
     def end_of_read(
@@ -119,18 +159,39 @@ class Segment:
     ) -> int:
         """The last batch boundary up to position `limit` and offset `max_offset`, behind `first`.
 
-        It may lie somewhat short of both, at an index entry, since that needs no walk to find.
+        It may lie somewhat short of both, at an index entry, since that needs no walk to find; and
+        in front of the next hole, so that a reader hears of it as an error and not as bad bytes.
         """
-        try:
-            return self._end_of_read(first, limit, max_offset)
-        except StorageCorrupt:
-            self.rebuild_indexes(config)
-            return self._end_of_read(first, limit, max_offset)
+        for hole in self.holes:
+            if hole.start > first.position:
+                limit = min(limit, hole.start)
+                break
+        self.settle()
+        entry = None
+        if limit < self.size:
+            entry = self.offset_index.lookup_position(limit)
+        if max_offset is not None:
+            # A batch that ends at max_offset - 1 may be read, and so may all in front of it.
+            bound = self.offset_index.lookup(max_offset - 1)
+            if entry is None or bound.position < entry.position:
+                entry = bound
+        if entry is None:
+            return self.size
+        if entry.position > first.position:
+            fd = self.handles.open(self.file)
+            if confirmed(self.handles.files, fd, self.size, entry) is not None:
+                return entry.position
+        return self._end_by_walk(first, min(limit, first.end + reach(config)), max_offset)
 
     def largest_timestamp(self, config: LogConfig) -> int:
         """The greatest timestamp in the segment, -1 without any; read once for old segments."""
         if self.max_timestamp == NOT_READ:
-            self.carry_on(config)
+            try:
+                self._carry_on(config, is_strict=False)
+            except IndexLies:
+                self.rebuild_in_steps(config)
+            else:
+                self._write_entries()
         return self.max_timestamp
 
     def read_first_timestamp(self) -> int:
@@ -192,25 +253,72 @@ class Segment:
         self.time_index.extend((self.max_timestamp,), (self.max_timestamp_offset,))
         self.write_indexes()
 
-    def carry_on(self, config: LogConfig) -> int:
-        """Takes up a file where its indexes end and returns the offset that comes next."""
+    def carry_on(self, config: LogConfig, *, is_strict: bool = True) -> int:
+        """Takes up a file where its indexes end and returns the offset that comes next.
+
+        StorageCorrupt at damage, unless it is not `is_strict` and passes over it.
+        """
         try:
-            next_offset = self._carry_on(config)
+            next_offset = self._carry_on(config, is_strict=is_strict)
         except StorageCorrupt:
-            return self.rebuild_indexes(config)
-        if self.waiting:
-            self.sealed_size = UNSEALED
-            self._write_or_wait()
+            return self.rebuild_indexes(config, is_strict=is_strict)
+        self._write_entries()
         return next_offset
 
-    def rebuild_indexes(self, config: LogConfig) -> int:
-        """Makes both indexes from the batch headers; returns the offset behind the last batch."""
-        self.forget_indexes()
-        next_offset = self.base_offset
-        for header in self.headers():
-            next_offset = self._note_header(header, config)
-        self.seal()
-        return next_offset
+    def rebuild_indexes(self, config: LogConfig, *, is_strict: bool = True) -> int:
+        """Makes both indexes from all batch headers; returns the offset behind the last batch.
+
+        For callers that may wait. StorageCorrupt at damage, as above, and then all is as it was.
+        """
+        self.drop_rebuild()
+        rebuild = IndexRebuild(self, self._fresh(), config)
+        self.max_timestamp = NOT_READ
+        rebuild.run(self.walk if is_strict else self.headers)
+        return rebuild.next_offset
+
+    def rebuild_in_steps(self, config: LogConfig) -> None:
+        """Take the first step to new indexes; IndexUnfinished if more are to come.
+
+        Housekeeping takes those through the log dir.
+        """
+        if self.rebuild is None and len(self.handles.rebuilds) < MAX_REBUILDS:
+            self.rebuild = IndexRebuild(self, self._fresh(), config)
+            self.handles.rebuilds[self.rebuild] = None
+            if self.rebuild.step():
+                return
+        raise IndexUnfinished(self.file.path)
+
+    def adopt_indexes(self, fresh: "Segment") -> None:
+        """Replace both indexes by those of `fresh`, which has noted all batches of this file.
+
+        After an OSError this may be called again.
+        """
+        known = self.time_index.last
+        is_lost = any(hole.first_offset <= known.offset < hole.next_offset for hole in self.holes)
+        if is_lost and known.timestamp > fresh.max_timestamp:
+            # The batch is lost; without its time the segment would look older than it is.
+            fresh.max_timestamp, fresh.max_timestamp_offset = known
+        fresh.seal()
+        fresh.rename_indexes(self.file.path)
+        self.offset_index.release()
+        self.time_index.release()
+        self.offset_index, self.time_index = fresh.offset_index, fresh.time_index
+        self.waiting = bytearray()
+        self.bytes_since_index = fresh.bytes_since_index
+        self.sealed_size = UNSEALED
+        if fresh.max_timestamp > self.max_timestamp:
+            self.max_timestamp = fresh.max_timestamp
+            self.max_timestamp_offset = fresh.max_timestamp_offset
+        if self.rebuild is not None:
+            self.handles.rebuilds.pop(self.rebuild, None)
+            self.rebuild = None
+
+    def drop_rebuild(self) -> None:
+        """Give up new indexes that are not in place yet."""
+        if self.rebuild is not None:
+            self.handles.rebuilds.pop(self.rebuild, None)
+            self.rebuild.drop()
+            self.rebuild = None
 
     def forget_indexes(self) -> None:
         """Empties indexes and timestamps, before all batches are noted anew."""
@@ -224,6 +332,8 @@ class Segment:
 
     def cut(self, position: int, offset: int) -> None:
         """Takes note that the file was cut at `position`, where `offset` begins, in all indexes."""
+        self.drop_rebuild()
+        self.holes = tuple(hole for hole in self.holes if hole.end <= position)
         self.size = position
         self.sealed_size = UNSEALED
         self.settle()
@@ -244,6 +354,7 @@ class Segment:
 
     def release(self) -> None:
         """Closes its files and gives up memory; a reader keeps the descriptor that it holds."""
+        self.drop_rebuild()
         self.offset_index.release()
         self.time_index.release()
         self.handles.close(self.file)
@@ -259,7 +370,15 @@ class Segment:
 
         After an OSError some have it, and this may be called again.
         """
-        log_path, files = names.beside(self.file.path, names.LOG, marker), self.handles.files
+        log_path = names.beside(self.file.path, names.LOG, marker)
+        self.rename_indexes(log_path)
+        if self.file.path != log_path:
+            self.handles.files.rename(self.file.path, log_path)
+            self.file.path = log_path
+
+    def rename_indexes(self, log_path: str) -> None:
+        """Rename the index files to stand beside a log; can be repeated after an OSError."""
+        files = self.handles.files
         for index, suffix in (
             (self.offset_index, names.OFFSET_INDEX),
             (self.time_index, names.TIME_INDEX),
@@ -269,9 +388,16 @@ class Segment:
                 with suppress(FileNotFoundError):
                     files.rename(index.path, names.beside(log_path, suffix))
                 index.log_path = log_path
-        if self.file.path != log_path:
-            files.rename(self.file.path, log_path)
-            self.file.path = log_path
+
+    def take_header(self, header: Header, config: LogConfig) -> int:
+        """Note a batch that is in the file already; return the offset behind it."""
+        position, size, _, last_offset, max_timestamp, _ = header
+        # A base offset is covered by no CRC, and may be one that no index can hold.
+        if 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
+            self.note(position, size, last_offset, max_timestamp, config.index_interval_bytes)
+        if len(self.waiting) >= MAX_WAITING * ENTRY.size:
+            self._write_or_wait()
+        return last_offset + 1
 
     def remove(self) -> None:
         """Unlinks the files; only for segments that nobody has seen yet."""
@@ -280,65 +406,88 @@ class Segment:
             with suppress(FileNotFoundError):
                 self.handles.files.unlink(path)
 
-    def _find(self, offset: int) -> Header | None:
+    def _find(self, offset: int, config: LogConfig) -> Header | None:
         self.settle()
-        entry = self.offset_index.lookup(offset)
-        if entry.position >= self.size > 0:
-            self._confirm(entry, None)
+        entry, size = self.offset_index.lookup(offset), self.size
+        if entry.position >= size > 0:
+            raise IndexLies(self.offset_index.path, 0, f"{entry} is behind the end, {size}")
         fd = self.handles.open(self.file)
         first_ends_at = entry.offset if entry.position > 0 else None
-        return seek(
-            self.handles.files, fd, self.file.path, entry.position, self.size, offset, first_ends_at
+        limit = min(size, entry.position + reach(config))
+        found = seek(
+            self.handles.files,
+            fd,
+            self.file.path,
+            entry.position,
+            size,
+            offset,
+            first_ends_at,
+            limit,
         )
+        if found is None and limit < size:
+            raise IndexLies(self.offset_index.path, 0, f"{offset} is far behind {entry}")
+        return found
 
-    def _end_of_read(self, first: Header, limit: int, max_offset: int | None) -> int:
-        self.settle()
-        entry = None
-        if limit < self.size:
-            entry = self.offset_index.lookup_position(limit)
-        if max_offset is not None:
-            # A batch that ends at max_offset - 1 may be read, and so may all in front of it.
-            bound = self.offset_index.lookup(max_offset - 1)
-            if entry is None or bound.position < entry.position:
-                entry = bound
-        if entry is None:
-            return self.size
-        if entry.position > first.position:
-            fd = self.handles.open(self.file)
-            self._confirm(entry, header_at(self.handles.files, fd, entry.position))
-            return entry.position
+    def _end_by_walk(self, first: Header, limit: int, max_offset: int | None) -> int:
         end = first.end
-        for header in self.headers(end):
-            if header.end > limit or (max_offset is not None and header.last_offset >= max_offset):
-                break
-            end = header.end
+        try:
+            for header in self.walk(end):
+                if header.end > limit or (
+                    max_offset is not None and header.last_offset >= max_offset
+                ):
+                    break
+                end = header.end
+        except StorageCorrupt as flaw:
+            hole_at(self, flaw)
         return end
 
-    def _carry_on(self, config: LogConfig) -> int:
+    def _carry_on(self, config: LogConfig, *, is_strict: bool) -> int:
         self.settle()
         entry, latest = self.offset_index.last, self.time_index.last
-        if entry.position >= self.size:
-            self._confirm(entry, None)
-        self._confirm_time(latest)
-        self._confirm_latest(latest)
+        start = start_before(self, self.offset_index.entries - 1)
+        is_known = start == entry.position if is_strict else is_explained(self, entry, config)
+        if not is_known:
+            raise IndexLies(self.offset_index.path, 0, f"{entry} is not confirmed")
+        self._confirm_time(latest, config, is_strict=is_strict)
+        self._confirm_latest(latest, is_strict=is_strict)
+        try:
+            return self._note_rest(start, entry, latest, config, is_strict=is_strict)
+        except BaseException:  # it is raised again; half a walk must not pass for the greatest time
+            self.max_timestamp = NOT_READ
+            raise
+
+    def _note_rest(
+        self,
+        start: int,
+        entry: IndexEntry,
+        latest: TimeEntry,
+        config: LogConfig,
+        *,
+        is_strict: bool,
+    ) -> int:
+        """Note the batches behind the last entries; return the offset behind the last batch."""
         self.max_timestamp, self.max_timestamp_offset = latest
         self.bytes_since_index = 0
-        next_offset = self.base_offset
-        for header in self.headers(entry.position):
-            if header.position == entry.position and entry.position > 0:
-                self._confirm(entry, header)
+        next_offset, walked = self.base_offset, Walked(config)
+        for header in self.walk(start) if is_strict else self.headers(start):
+            if entry.position > 0 and header.last_offset <= entry.offset:
                 self.bytes_since_index = header.size
                 next_offset = header.last_offset + 1
             else:
-                next_offset = self._note_header(header, config)
+                next_offset = self.take_header(header, config)
+            if walked.is_too_far(header) and not is_strict:
+                raise IndexLies(self.offset_index.path, 0, f"{entry} is far from the end")
         return next_offset
 
-    def _note_header(self, header: Header, config: LogConfig) -> int:
-        position, size, _, last_offset, max_timestamp, _ = header
-        self.note(position, size, last_offset, max_timestamp, config.index_interval_bytes)
-        if len(self.waiting) >= MAX_WAITING * ENTRY.size:
+    def _fresh(self) -> "Segment":
+        """A place for new indexes, beside the ones that are in use."""
+        folder = os.path.dirname(self.file.path)
+        return Segment(self.handles, folder, self.base_offset, marker=names.TEMPORARY)
+
+    def _write_entries(self) -> None:
+        if self.waiting:
+            self.sealed_size = UNSEALED
             self._write_or_wait()
-        return last_offset + 1
 
     def _write_or_wait(self) -> None:
         """Writes index entries unless the disk is full: then they wait in memory for the next."""
@@ -348,25 +497,30 @@ class Segment:
             if not is_refusal(error):
                 raise
 
-    def _confirm(self, entry: IndexEntry, header: Header | None) -> None:
-        if entry.position > 0 and (header is None or header.last_offset != entry.offset):
-            raise IndexLies(self.offset_index.path, 0, f"{entry} against {header}")
-
-    def _confirm_time(self, entry: TimeEntry) -> None:
+    def _confirm_time(self, entry: TimeEntry, config: LogConfig, *, is_strict: bool) -> None:
+        """Raise IndexLies if no batch is what an entry says; one in a hole cannot be checked."""
         if entry.timestamp == NO_TIMESTAMP:
             return
-        header = self._find(entry.offset)
+        try:
+            find = self._find if is_strict else self.find
+            header = find(entry.offset, config)
+        except RecordsDamaged:
+            return
         if header is None or (header.max_timestamp, header.last_offset) != entry:
             raise IndexLies(self.time_index.path, 0, f"{entry} against {header}")
 
-    def _confirm_latest(self, latest: TimeEntry) -> None:
+    def _confirm_latest(self, latest: TimeEntry, *, is_strict: bool) -> None:
+        later: list[Header | None]
         if self.size <= _SMALL_BYTES:
-            later = list(self.headers())
+            later = list(self.walk(0) if is_strict else self.headers())
         else:
+            files, fd = self.handles.files, self.handles.open(self.file)
             samples = self.offset_index.sample_after(latest.offset, _TIME_SAMPLES)
-            later = [header for s in samples for header in islice(self.headers(s.position), 1)]
+            later = [header_at(files, fd, sample.position, self.size) for sample in samples]
         # Behind the offset index the headers are read anyway.
         indexed = self.offset_index.last.offset
         for header in later:
+            if header is None:
+                continue
             if header.max_timestamp > latest.timestamp and header.last_offset <= indexed:
                 raise IndexLies(self.time_index.path, 0, f"{header} is later than {latest}")

@@ -1,5 +1,6 @@
 """Batches to append and logs to append them to; what a test leaves open has a default."""
 
+from array import array
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,6 +104,15 @@ def content(log: PartitionLog) -> bytes:
         data += more
         offset = spans(more)[-1][1] + 1
     return data
+
+
+def shifted_index(entries: bytes) -> bytes:
+    """Entries of an offset index with positions a byte too high, so that none of them is right."""
+    columns = array("I", entries)
+    columns.byteswap()
+    columns[1::2] = array("I", [position + 1 for position in columns[1::2]])
+    columns.byteswap()
+    return columns.tobytes()
 
 
 def files_of(log: PartitionLog, suffix: str = "") -> list[str]:

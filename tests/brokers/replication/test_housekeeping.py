@@ -4,9 +4,14 @@ import asyncio
 import errno
 from pathlib import Path
 
+import pytest
+
+from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.records.batch import MAGIC_POSITION
 from brokers.replication.housekeeping import Housekeeping, Intervals
+from brokers.storage import index_rebuild
 from tests.brokers.replication.parts import REPLICATED, GatedFiles, Rig, image, rig, topic, until
-from tests.builders.logs import NOW_MS, batch
+from tests.builders.logs import NOW_MS, batch, shifted_index
 from tests.fakes.faulty_files import Fault, FaultyFiles
 
 SMALL = {**REPLICATED, "retention.ms": "1000", "internal.segment.bytes": "300"}
@@ -71,6 +76,7 @@ def test_a_full_disk_is_reported_and_the_next_round_succeeds(tmp_path: Path) -> 
             every = Intervals(
                 tick=0,
                 postponed=0,
+                rebuild=0,
                 flush=0,
                 purge=0,
                 unlink=0,
@@ -172,5 +178,44 @@ def test_a_failed_disk_ends_the_loop_and_is_reported(tmp_path: Path) -> None:
                 await keeper(broker, Intervals(tick=0, checkpoint=0)).run()
             assert len(broker.failures) >= 1
             files.heal()
+
+    asyncio.run(run())
+
+
+def test_wrong_indexes_are_made_again_and_damage_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configs = {"t": {"internal.segment.bytes": "20000", "index.interval.bytes": "300"}}
+
+    async def run() -> None:
+        async with rig(tmp_path, image(topic(), configs=configs)) as broker:
+            fill(broker, 300)
+            await broker.replicas.close(broker_epoch=1)
+        segment, index = (tmp_path / "t-0" / f"{0:020}{end}" for end in (".log", ".index"))
+        data = bytearray(segment.read_bytes())
+        data[30 * len(batch()) + MAGIC_POSITION] = 9
+        segment.write_bytes(data)
+        index.write_bytes(shifted_index(index.read_bytes()))
+        async with rig(tmp_path, image(topic(), configs=configs)) as broker:
+            monkeypatch.setattr(index_rebuild, "STEP_BYTES", 1_000)
+            partition = broker.leader()
+            codes = []
+            for offset in (100, 100):
+                with pytest.raises(KafkaError) as caught:
+                    partition.read(offset, 1_000, min_one_batch=True)
+                codes.append(caught.value.code)
+            assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+
+            await keeper(broker).rebuild_indexes()
+            await keeper(broker).rebuild_indexes()
+
+            for offset in (29, 31, 100):
+                found = partition.read(offset, 1, min_one_batch=True)
+                assert found.base_offset == offset
+                found.release()
+            with pytest.raises(KafkaError, match="from offset 30 to 30") as caught:
+                partition.read(30, 1, min_one_batch=True)
+            assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+            assert [event for event, _error in broker.troubles] == ["log.damaged"]
 
     asyncio.run(run())

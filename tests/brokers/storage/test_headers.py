@@ -118,7 +118,7 @@ def test_a_single_header_is_what_a_walk_would_see_there(tmp_path: Path) -> None:
     fd, path, length = written(tmp_path, 50, 5_000, 50)
 
     for header in walk(FILES, fd, path, 0, length):
-        assert header_at(FILES, fd, header.position) == header
+        assert header_at(FILES, fd, header.position, length) == header
 
-    assert header_at(FILES, fd, length - 60) is None
+    assert header_at(FILES, fd, length - 60, length) is None
     os.close(fd)
