@@ -19,7 +19,18 @@ from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.retention import expired_segments
 from brokers.storage.segment import Segment
-from tests.builders.logs import ALL, NOW_MS, append, batch, open_log, read, shifted_index, spans
+from tests.builders.logs import (
+    ALL,
+    NOW_MS,
+    append,
+    at_greatest_time,
+    at_time,
+    batch,
+    open_log,
+    read,
+    shifted_index,
+    spans,
+)
 from tests.fakes.faulty_files import Fault, FaultyFiles
 from tests.scale import count
 
@@ -121,7 +132,7 @@ def test_damage_is_noted_once(log: PartitionLog) -> None:
         with pytest.raises(RecordsDamaged):
             log.read(offset, max_bytes=1)
     read(log, 0)
-    log.offset_for_timestamp(NOW_MS + 41_000)
+    at_time(log, NOW_MS + 41_000)
 
     (damage,) = log.handles.take_damage()
 
@@ -138,7 +149,7 @@ def test_the_indexes_stay_as_they_were(log: PartitionLog) -> None:
         with pytest.raises(RecordsDamaged):
             log.read(80, max_bytes=1)
         log.read(offset, max_bytes=1).release()
-    log.offset_for_timestamp(NOW_MS + 41_000)
+    at_time(log, NOW_MS + 41_000)
     segment.largest_timestamp(CONFIG)
 
     assert [Path(path).read_bytes() for path in segment.paths()[1:3]] == before
@@ -146,7 +157,7 @@ def test_the_indexes_stay_as_they_were(log: PartitionLog) -> None:
 
 
 def test_a_search_by_time_finds_what_is_behind_damage(log: PartitionLog) -> None:
-    in_damage, behind = (log.offset_for_timestamp(NOW_MS + 1_000 * number) for number in (41, 50))
+    in_damage, behind = (at_time(log, NOW_MS + 1_000 * number) for number in (41, 50))
 
     assert in_damage is not None
     assert in_damage.offset == 86
@@ -282,7 +293,7 @@ def test_indexes_are_made_again_under_appends(
         header = log.segments.active.find(offset, log.config)
         assert header is not None
         assert header.base_offset == offset
-    found = log.offset_of_max_timestamp()
+    found = at_greatest_time(log)
     assert found is not None
     assert (found.offset, found.timestamp) == (201, NOW_MS + 500_001)
     assert log.end_offset > 204
