@@ -23,6 +23,8 @@ settings.load_profile("samsa")
 
 REPORT = "samsa report"
 
+pytest_plugins = ["tests.suite.plugin"]
+
 
 @pytest.fixture(autouse=True)
 def nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:

@@ -22,7 +22,9 @@ from cli.extras import postgres_programs
 START_SECONDS = 60
 STOP_SECONDS = 20
 # Durability is not what these tests are about, and a shared disk is slow.
-FAST = ("-c", "fsync=off", "-c", "max_connections=60", "-c", "shared_buffers=16MB")
+# Six workers share one server, each with two pools of eight, beside the agents
+# of homes; this leaves as many to spare.
+FAST = ("-c", "fsync=off", "-c", "max_connections=240", "-c", "shared_buffers=16MB")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class PostgresServer:
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    # Whether other tests use it at the same time, so that nobody may stop it.
+    is_shared: bool = False
 
     @property
     def url(self) -> str:
@@ -64,6 +68,7 @@ class PostgresServer:
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop; SIGINT throws clients out, SIGQUIT is a crash."""
+        assert not self.is_shared, "a test that stops PostgreSQL starts one with postgres_server()"
         process, self.process = self.process, None
         if process is not None:
             process.send_signal(how)

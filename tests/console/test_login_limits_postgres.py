@@ -9,7 +9,7 @@ from django.db import connections
 from console.login_limits import MAX_PER_PAIR, Sources, attempt
 from tests.database import postgres_database
 from tests.extras import requires
-from tests.postgres import postgres_server
+from tests.suite.services import shared_postgres
 
 pytestmark = [pytest.mark.slow, requires("postgresql")]
 
@@ -18,7 +18,7 @@ THREADS = 8
 
 @pytest.fixture(autouse=True)
 def database() -> Iterator[None]:
-    with postgres_server() as server, postgres_database(server):
+    with postgres_database(shared_postgres()):
         yield
 
 

@@ -8,10 +8,18 @@ import pytest
 from tests.database import postgres_database, sqlite_databases
 from tests.extras import requires
 from tests.postgres import PostgresServer, postgres_server
+from tests.suite.services import shared_postgres
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
+def postgres() -> PostgresServer:
+    """Return the server of the run; see `own_postgres` for what that is not good for."""
+    return shared_postgres()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """Start a server for a test that stops it."""
     with postgres_server() as server:
         yield server
 

@@ -23,7 +23,7 @@ from tests.brokers.controlplane.host import (
     running_host,
     serving_broker,
 )
-from tests.database import sqlite_databases
+from tests.database import postgres_database, sqlite_databases
 from tests.extras import requires
 from tests.postgres import PostgresServer
 
@@ -197,29 +197,29 @@ def test_a_database_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @requires("postgresql")
-@pytest.mark.parametrize("database", ["postgres"], indirect=True)
 def test_brokers_are_served_while_the_database_is_away(
-    database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.5)
 
     async def story() -> None:
         async with running_host(cluster_id) as host, serving_broker(host) as broker:
-            await asyncio.to_thread(postgres.stop)
+            await asyncio.to_thread(own_postgres.stop)
             with pytest.raises(ConnectionError):
                 await broker.propose(topic("not-now"))
             reader = LocalBroker(host)
             async with aclosing(reader.attachment.follow(Position())) as updates:
                 assert isinstance((await take(updates, 1))[0], ClusterImage)
-            await asyncio.to_thread(postgres.start)
+            await asyncio.to_thread(own_postgres.start)
             monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", SOON_S)
             (outcome,) = await broker.propose(topic("later"))
             await host.until(lambda: "later" in host.store.image.topics)
             assert not outcome.error
             assert is_serving(host)
 
-    cluster_id = new_cluster()
-    asyncio.run(story())
+    with postgres_database(own_postgres):
+        cluster_id = new_cluster()
+        asyncio.run(story())
 
 
 @pytest.mark.slow

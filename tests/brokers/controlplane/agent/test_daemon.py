@@ -289,19 +289,19 @@ def cpu_seconds(pid: int) -> float:
 
 @requires("postgresql")
 def test_an_agent_outlives_a_restart_of_its_database(
-    tmp_path: Path, postgres: PostgresServer
+    tmp_path: Path, own_postgres: PostgresServer
 ) -> None:
     async def story(url: str) -> None:
         with agent(tmp_path / "home", database_url=url) as running:
             async with linked(running.socket) as broker:
                 await broker.create("before")
-                await asyncio.to_thread(postgres.stop, signal.SIGQUIT)
+                await asyncio.to_thread(own_postgres.stop, signal.SIGQUIT)
                 creating = asyncio.create_task(broker.create("meanwhile"))
-                await asyncio.to_thread(postgres.start)
+                await asyncio.to_thread(own_postgres.start)
                 await creating
 
                 assert broker.image is not None
                 assert set(broker.image.topics) == {"before", "meanwhile"}
             assert running.stop() == 0
 
-    asyncio.run(story(postgres.make_database(f"agent_{secrets.token_hex(4)}")))
+    asyncio.run(story(own_postgres.make_database(f"agent_{secrets.token_hex(4)}")))

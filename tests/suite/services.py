@@ -1,0 +1,60 @@
+"""The services that tests share: how each is started, and what its users get.
+
+Users of a shared home see each other's topics and groups: take names from the fixture `unique`,
+ask for what you made and for nothing else, and leave settings of the brokers alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokers.supervisor import client
+from brokers.supervisor.home import Home
+from tests.cluster import running_cluster
+from tests.postgres import PostgresServer, postgres_server
+from tests.suite.shared import Service, ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedHome:
+    """A running home of ours that a test uses beside others, and so may not disturb."""
+
+    home: Home
+    bootstrap: str
+
+    def status(self) -> Mapping[str, Any]:
+        return client.ask(self.home, "status")
+
+    def pid(self, name: str) -> int:
+        """The process of a component: agent, broker-1 …, web."""
+        entries = self.status()["components"]
+        return next(int(entry["pid"]) for entry in entries if entry["name"] == name)
+
+
+def shared_home(*, brokers: int = 1, environment: Mapping[str, str] | None = None) -> SharedHome:
+    """Return the home of this run with so many brokers and these settings."""
+    told = ask("home", brokers=brokers, environment=dict(environment or {}))
+    return SharedHome(home=Home(Path(told["folder"])), bootstrap=told["bootstrap"])
+
+
+def shared_postgres() -> PostgresServer:
+    """Return the PostgreSQL server of this run; make a database of your own in it."""
+    told = ask("postgres")
+    return PostgresServer(folder=Path(told["folder"]), port=told["port"], is_shared=True)
+
+
+@contextmanager
+def _home(folder: Path, *, brokers: int, environment: Mapping[str, str]) -> Iterator[Any]:
+    with running_cluster(folder / "home", brokers=brokers, environment=environment) as cluster:
+        yield {"folder": str(cluster.folder), "bootstrap": cluster.bootstrap}
+
+
+@contextmanager
+def _postgres(_folder: Path) -> Iterator[Any]:
+    with postgres_server() as server:
+        yield {"folder": str(server.folder), "port": server.port}
+
+
+SERVICES: Mapping[str, Service] = {"home": _home, "postgres": _postgres}
