@@ -31,7 +31,7 @@ def unnamed(source: Source) -> Iterator[str]:
     for part in source.path.with_suffix("").parts:
         if EMPTY_WORDS & set(part.split("_")):
             yield f"{source.path}: the name says nothing"
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         if isinstance(node, ast.ClassDef):
             words = re.findall(r"[A-Z][a-z]+", node.name)
             if EMPTY_WORDS & {word.lower() for word in words}:
@@ -54,7 +54,7 @@ def foreign_environment(source: Source) -> Iterator[str]:
     """Reads of environment variables in the broker outside its configuration."""
     if source.top != "brokers" or source.dotted == CONFIG:
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "name", "")
         if named in {"environ", "getenv", "environb"}:
             line = getattr(node, "lineno", 0)
@@ -75,7 +75,7 @@ def sleeps(source: Source) -> Iterator[str]:
 def broad_excepts(source: Source) -> Iterator[str]:
     """Handlers of everything that do not say why, on their line or next to it."""
     lines = source.text.splitlines()
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         if not isinstance(node, ast.ExceptHandler):
             continue
         if node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"}:

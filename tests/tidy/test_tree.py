@@ -40,7 +40,7 @@ def used_names() -> set[str]:
         used |= {name for name in imported if source.top != "bench" or name.startswith("bench.")}
         used |= {
             node.value
-            for node in ast.walk(source.tree)
+            for node in source.nodes()
             if isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and re.fullmatch(r"\w+(\.\w+)+", node.value)
