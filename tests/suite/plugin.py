@@ -1,14 +1,109 @@
-"""The part of the suite that pytest calls: shared services begin and end with the run."""
+"""The part of the suite that pytest calls: what runs where, what is shared, what is told.
 
-from collections.abc import Callable
+Tests that measure time do not run in workers, where others run beside them: their ids go to
+`./samsa test`, which runs them afterwards.
+"""
+
+import gc
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from heapq import nlargest
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from cli import durations
+from cli.extras import EXTRAS
+from tests.extras import missing
+from tests.scale import IS_DESK
+from tests.suite.order import LongestFirst
 from tests.suite.services import SERVICES
 from tests.suite.shared import SharedFailure, keeping, unique_name
 
-RUN = pytest.StashKey[ExitStack]()
+# As many as `./samsa test` shows of both parts of a run.
+SLOWEST_TOLD: Final = 10
+# What pytest calls the outcomes of a test -> the word in the closing line.
+OUTCOMES: Final = {
+    "passed": "passed",
+    "xpassed": "passed",
+    "failed": "failed",
+    "error": "failed",
+    "skipped": "skipped",
+    "xfailed": "skipped",
+}
+
+
+class Run:
+    """What the controlling process, or one worker, knows of its run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.services = ExitStack()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        # The ids of tests that wait for a run of their own, and how many the desk leaves out.
+        self.alone: list[str] = []
+        self.foreign = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        # Every worker collects the same; one that died has told nothing.
+        told = getattr(node, "workeroutput", {})
+        self.alone = told.get("alone", self.alone)
+        self.foreign = told.get("foreign", self.foreign)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if is_worker(self.config):
+            told = {"alone": self.alone, "foreign": self.foreign}
+            self.config.workeroutput.update(told)  # type: ignore[attr-defined]
+            return
+        self.stop_services(session)
+        if self.seconds:
+            durations.save(self.seconds)
+        if (file := self.config.getoption("--outcome", default=None)) is not None:
+            Path(file).write_text(json.dumps(self.outcome()), encoding="utf-8")
+
+    def stop_services(self, session: pytest.Session) -> None:
+        """Stop what was shared; a service that does not stop in order fails the run."""
+        try:
+            self.services.close()
+        except SharedFailure as failure:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self.terminal.section("a shared service did not stop in order", red=True)
+            self.terminal.write_line(str(failure))
+
+    def outcome(self) -> dict[str, Any]:
+        counts = Counter(dict.fromkeys(OUTCOMES.values(), 0))
+        for outcome, word in OUTCOMES.items():
+            counts[word] += len(self.terminal.stats.get(outcome, []))
+        limit = self.config.getoption("maxfail")
+        return {
+            "counts": counts,
+            "alone": self.alone,
+            "foreign": self.foreign,
+            "slowest": nlargest(SLOWEST_TOLD, self.seconds.items(), key=itemgetter(1)),
+            "is_stopped": bool(limit) and counts["failed"] >= limit,
+        }
+
+    @property
+    def terminal(self) -> pytest.TerminalReporter:
+        found = self.config.pluginmanager.get_plugin("terminalreporter")
+        assert isinstance(found, pytest.TerminalReporter)
+        return found
+
+    def pytest_unconfigure(self) -> None:
+        # A run that ended before its session began has had no other chance.
+        self.services.close()
+
+
+RUN = pytest.StashKey[Run]()
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -17,27 +112,80 @@ def is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RUN] = ExitStack()
+    config.stash[RUN] = run = Run(config)
+    config.pluginmanager.register(run, "samsa-run")
     if not is_worker(config):
-        config.stash[RUN].enter_context(keeping(SERVICES))
+        run.services.enter_context(keeping(SERVICES))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Stop what was shared; a service that does not stop in order fails the run."""
-    try:
-        session.config.stash[RUN].close()
-    except SharedFailure as failure:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-        assert reporter is not None
-        reporter.section("a shared service did not stop in order", red=True)
-        reporter.write_line(str(failure))
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass by files of which no test is wanted, so that they are not imported."""
+    wanted = listed(config)
+    if wanted is None or collection_path.is_dir():
+        return None
+    path = durations.relative(collection_path)
+    # A file outside of the project has no path in the ids of its tests.
+    is_wanted = path.startswith("..") or any(name.startswith(f"{path}::") for name in wanted)
+    return None if is_wanted else True
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    # A run that ended before its session began has had no other chance.
-    config.stash[RUN].close()
+def listed(config: pytest.Config) -> frozenset[str] | None:
+    """Return the ids of the tests that this run is limited to; None where it is not."""
+    file = config.getoption("--alone", default=None)
+    return None if file is None else frozenset(json.loads(Path(file).read_text("utf-8")))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    for item in items:
+        mark_needs(item)
+    yield
+    run, wanted = config.stash[RUN], listed(config)
+    if wanted is not None:
+        leave_out(config, items, lambda item: item.nodeid not in wanted)
+    if IS_DESK:
+        run.foreign = len(leave_out(config, items, lambda item: is_marked(item, "foreign")))
+    if is_worker(config):
+        alone = leave_out(config, items, lambda item: is_marked(item, "alone"))
+        run.alone = [item.nodeid for item in alone]
+
+
+def mark_needs(item: pytest.Item) -> None:
+    """Turn what `requires` noted into marks: skipped where it is missing, foreign where it is."""
+    names = [name for mark in item.iter_markers("needs") for name in mark.args]
+    reasons = [reason for name in names if (reason := missing(name))]
+    if reasons:
+        item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))
+    if any(EXTRAS[name].is_foreign for name in names):
+        item.add_marker("foreign")
+
+
+def is_marked(item: pytest.Item, name: str) -> bool:
+    return item.get_closest_marker(name) is not None
+
+
+def leave_out(
+    config: pytest.Config, items: list[pytest.Item], is_unwanted: Callable[[pytest.Item], bool]
+) -> list[pytest.Item]:
+    """Deselect what is unwanted, and return it."""
+    unwanted = [item for item in items if is_unwanted(item)]
+    if unwanted:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if not is_unwanted(item)]
+    return unwanted
+
+
+def pytest_collection_finish() -> None:
+    """Take what collection made, 300,000 objects, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst | None:
+    return LongestFirst(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture

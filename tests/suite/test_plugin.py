@@ -1,0 +1,97 @@
+"""What a run of workers leaves to others, and what it tells."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.test import run_pytest
+
+PROBE = """
+import os, pytest
+from tests.extras import requires
+
+@pytest.mark.alone
+def test_speed():
+    assert "PYTEST_XDIST_WORKER" not in os.environ
+
+@requires("java")
+def test_with_a_machine():
+    pass
+
+@pytest.fixture(scope="module")
+def worker():
+    return os.environ.get("PYTEST_XDIST_WORKER")
+
+SEEN = []
+
+@pytest.mark.parametrize("number", range(4))
+def test_share(worker, number):
+    SEEN.append(number)
+    assert SEEN == list(range(number + 1))
+"""
+
+
+def outcome(folder: Path, *arguments: str) -> dict[str, Any]:
+    file = folder / "outcome.json"
+    run_pytest(
+        [
+            *(str(folder / "test_probe.py"), "-q", "-p", "no:cacheprovider"),
+            *("-p", "tests.suite.plugin", f"--outcome={file}", *arguments),
+        ]
+    )
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return told
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "test_probe.py").write_text(PROBE, encoding="utf-8")
+    # Else the runs below would take themselves for workers of this one.
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    for variable in ("CI", "SAMSA_DESK"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_workers_leave_what_measures_time_to_a_run_of_its_own(folder: Path) -> None:
+    beside = outcome(folder, "-n", "2")
+
+    [speed] = beside["alone"]
+    assert speed.endswith("::test_speed")
+    assert beside["counts"]["failed"] == 0
+    (folder / "alone.json").write_text(json.dumps(beside["alone"]), encoding="utf-8")
+
+    alone = outcome(folder, f"--alone={folder / 'alone.json'}")
+
+    assert alone["counts"] == {"passed": 1, "failed": 0, "skipped": 0}
+    assert alone["alone"] == []
+    assert [name for name, _ in alone["slowest"]] == [speed]
+
+
+@pytest.mark.slow
+def test_without_workers_everything_runs_at_once(folder: Path) -> None:
+    told = outcome(folder)
+
+    assert sum(told["counts"].values()) == 6
+    assert told["counts"]["failed"] == 0
+    assert told["alone"] == []
+
+
+@pytest.mark.slow
+def test_the_desk_counts_what_it_leaves_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAMSA_DESK", "1")
+
+    told = outcome(folder)
+
+    assert told["foreign"] == 1
+    assert told["counts"] == {"passed": 5, "failed": 0, "skipped": 0}
+
+
+@pytest.mark.slow
+def test_a_run_that_reaches_its_limit_of_failures_says_so(folder: Path) -> None:
+    (folder / "test_probe.py").write_text("def test_it(): raise OSError\n", encoding="utf-8")
+
+    assert outcome(folder, "-x")["is_stopped"]
