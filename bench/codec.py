@@ -18,7 +18,7 @@ from typing import Any
 import kio.index
 import kio.serial
 
-from bench.measure import Table, best_cpu, geometric_mean
+from bench.measure import ROUND_SECONDS, Table, best_cpu, geometric_mean
 from brokers.protocol.codec import codec
 from brokers.protocol.messages import fetch, join_group, metadata, offset_commit, produce
 from brokers.protocol.schema import Message
@@ -115,7 +115,7 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(case: Case, *, rounds: int = 5) -> Figures:
+def measure(case: Case, *, rounds: int = 5, round_seconds: float = ROUND_SECONDS) -> Figures:
     """Time both directions, after checking that all three mean the same bytes."""
     ours = codec(type(case.value), case.version)
     wire = b"".join(ours.encode(case.value))
@@ -138,11 +138,15 @@ def measure(case: Case, *, rounds: int = 5) -> Figures:
         "kio": partial(read, frame, 0),
         "kafka-python": partial(kafka_python.decode, frame, version=case.version),
     }
+    encoded, decoded = (
+        best_cpu(contenders, rounds=rounds, round_seconds=round_seconds)
+        for contenders in (encode, decode)
+    )
     return Figures(
         case=case,
         size=len(wire),
-        encode={name: spent * 1e6 for name, spent in best_cpu(encode, rounds=rounds).items()},
-        decode={name: spent * 1e6 for name, spent in best_cpu(decode, rounds=rounds).items()},
+        encode={name: spent * 1e6 for name, spent in encoded.items()},
+        decode={name: spent * 1e6 for name, spent in decoded.items()},
     )
 
 
