@@ -43,6 +43,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         # A worker reads the same arguments, and so does a pytest that one of its tests starts.
         return
     if options.alone:
+        # Whatever the user chose for the tests that run beside each other.
+        if hasattr(options, "numprocesses"):
+            args += ["-n", "0"]
         if getattr(options, "xmlpath", None):
             args.append(f"--junitxml={Path(options.xmlpath).with_suffix('.alone.xml')}")
     elif (workers := wanted(options)) > 1:

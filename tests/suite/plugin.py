@@ -70,6 +70,12 @@ class Run:
         if (file := self.config.getoption("--outcome", default=None)) is not None:
             Path(file).write_text(json.dumps(self.outcome()), encoding="utf-8")
 
+    def pytest_terminal_summary(self) -> None:
+        # `./samsa test` asks for the outcome, and runs them next.
+        if self.alone and self.config.getoption("--outcome", default=None) is None:
+            left = f"{len(self.alone)} tests measure time and did not run beside others"
+            self.terminal.write_line(f"{left}: ./samsa test runs them afterwards", yellow=True)
+
     def stop_services(self, session: pytest.Session) -> None:
         """Stop what was shared; a service that does not stop in order fails the run."""
         try:

@@ -64,7 +64,8 @@ def test_workers_leave_what_measures_time_to_a_run_of_its_own(folder: Path) -> N
     assert beside["counts"]["failed"] == 0
     (folder / "alone.json").write_text(json.dumps(beside["alone"]), encoding="utf-8")
 
-    alone = outcome(folder, f"--alone={folder / 'alone.json'}")
+    # Also where the user chose the workers of the first part.
+    alone = outcome(folder, "-n", "2", f"--alone={folder / 'alone.json'}")
 
     assert alone["counts"] == {"passed": 1, "failed": 0, "skipped": 0}
     assert alone["alone"] == []
