@@ -4,6 +4,7 @@ Tests of a file that shares a fixture stay together, so that it is set up once; 
 unit of its own. Long units begin first: one that began last would be waited for by idle cores.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -19,9 +20,11 @@ LONG_SECONDS: Final = 1.0
 # Even tests that share a fixture are divided beyond this: setting it up again takes a few seconds,
 # and the run lasts as long as its longest unit.
 UNIT_SECONDS: Final = 40.0
-# Files that share more than a fixture: what marks them -> the unit they are in. The tidy tests
-# parse the whole project once per process.
-TOGETHER: Final = {"from tests.tidy.project import": "tests/tidy"}
+# Files that share more than a fixture: how one is known -> the unit it is in. What asks for all
+# sources parses the whole project, once per process.
+TOGETHER: Final = {
+    re.compile(r"from tests\.tidy\.project import .*\b(sources|product)\b"): "tests/tidy",
+}
 SHARED_FIXTURE: Final = 'scope="module"'
 
 
@@ -33,7 +36,7 @@ def unit_of_file(path: str) -> str | None:
     except OSError:
         return None
     for sign, unit in TOGETHER.items():
-        if sign in text:
+        if sign.search(text):
             return unit
     return path if SHARED_FIXTURE in text else None
 

@@ -57,7 +57,9 @@ def test_a_file_says_by_its_text_what_it_shares(
     monkeypatch.setattr(order, "ROOT", tmp_path)
     unit_of_file.cache_clear()
     (tmp_path / "cluster.py").write_text('@pytest.fixture(scope="module")\n', encoding="utf-8")
-    (tmp_path / "rules.py").write_text("from tests.tidy.project import ROOT\n", encoding="utf-8")
+    (tmp_path / "rules.py").write_text(
+        "from tests.tidy.project import ROOT, sources\n", encoding="utf-8"
+    )
     (tmp_path / "plain.py").write_text("def test_x(): ...\n", encoding="utf-8")
 
     found = [unit_of_file(name) for name in ("cluster.py", "rules.py", "plain.py", "gone.py")]

@@ -7,8 +7,10 @@ import pytest
 
 from tests.tidy.project import ROOT
 
+# mypy without a cache, as in a fresh clone, takes minutes beside other tests.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize(
     "arguments",
     [
