@@ -159,8 +159,8 @@ def tell(parts: Sequence[Part], seconds: float) -> None:
             click.echo(f"{took:8.1f} s  {name}")
     if parts[0].foreign:
         click.echo(
-            f"{parts[0].foreign} tests were left out, which need a browser, a JVM or a foreign"
-            " server; CI=true ./samsa test runs them, and so does naming their files"
+            f"left out: {parts[0].foreign} tests that need a browser, a JVM or a foreign server;"
+            " CI=true ./samsa test runs them, and so does naming their files"
         )
     totals = sum((part.counts for part in parts), Counter[str]())
     click.echo(

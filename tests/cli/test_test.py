@@ -142,5 +142,5 @@ def test_a_long_run_ends_with_its_slowest_tests_and_what_was_left_out(
     assert lines[0] == "the slowest:"
     assert lines[1:3] == ["    99.0 s  b.py::test_speed", "    11.0 s  a.py::test_11"]
     assert len(lines) == 13
-    assert lines[-2].startswith("3 tests were left out, which need a browser, a JVM or a foreign")
+    assert lines[-2].startswith("left out: 3 tests that need a browser, a JVM or a foreign server")
     assert lines[-1] == "21 passed, 0 failed, 0 skipped in 240.0 s"

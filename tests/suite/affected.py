@@ -40,7 +40,7 @@ class Choice:
 
 def choose(graph: Graph, changed: Sequence[str], since: str) -> Choice:
     """Choose tests for changed files, which are paths from the root of the project."""
-    head = f"{len(changed)} files changed since {since}"
+    head = f"files changed since {since}: {len(changed)}"
     if shaking := [path for path in changed if path.startswith(EVERYTHING)]:
         return Choice(
             places=[], alone_in=["tests"], reasons=[f"{head}: all tests, for {told(shaking)}"]
@@ -60,8 +60,8 @@ def choose(graph: Graph, changed: Sequence[str], since: str) -> Choice:
         alone_in=sorted(subjects),
         reasons=[
             f"{head}, in {told(sorted(rooms)) or 'no room'}",
-            f"{len(subjects)} files of tests are about them",
-            f"{len(others - subjects)} more reach them from {told(sorted(importers)) or 'nowhere'}",
+            f"files of tests about them: {len(subjects)}",
+            f"that reach them from {told(sorted(importers)) or 'nowhere'}: {len(others - subjects)}",
         ],
     )
 

@@ -96,9 +96,9 @@ def test_without_a_change_only_the_house_rules_run(house: Graph) -> None:
 
 def test_the_choice_is_explained(house: Graph) -> None:
     assert choose(house, ["brokers/storage/epochs.py"], "v1").reasons == [
-        "1 files changed since v1, in brokers.storage",
-        "2 files of tests are about them",
-        "1 more reach them from brokers.replication",
+        "files changed since v1: 1, in brokers.storage",
+        "files of tests about them: 2",
+        "that reach them from brokers.replication: 1",
     ]
 
 
