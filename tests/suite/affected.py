@@ -54,6 +54,7 @@ def choose(graph: Graph, changed: Sequence[str], since: str) -> Choice:
     reached = graph.reached_from(named)
     tests = [path for path in graph.sources if is_test(path)]
     subjects = {path for path in tests if path in direct or mirrored_room(path) in rooms}
+    whence = told(sorted(importers)) or "nowhere"
     others = {path for path in tests if mirrored_room(path) in importers and path in reached}
     return Choice(
         places=sorted({*subjects, *others, TIDY}),
@@ -61,7 +62,7 @@ def choose(graph: Graph, changed: Sequence[str], since: str) -> Choice:
         reasons=[
             f"{head}, in {told(sorted(rooms)) or 'no room'}",
             f"files of tests about them: {len(subjects)}",
-            f"that reach them from {told(sorted(importers)) or 'nowhere'}: {len(others - subjects)}",
+            f"that reach them from {whence}: {len(others - subjects)}",
         ],
     )
 
