@@ -39,6 +39,8 @@ REBALANCE_MS: Final = 60_000
 RECEIVE_BYTES: Final = 256 * 1024
 # Scripts that hear nothing for so long have failed.
 SILENCE_SECONDS: Final = 60.0
+# Reading an empty partition takes a few milliseconds.
+LOADING_PAUSE_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +175,24 @@ class _Stage:
             line.ask(asked)
 
 
+def once_loaded(request: Message) -> Generator[Any, Any, Any]:
+    """Ask again while the coordinator reads its partition, as clients do; return the answer.
+
+    FindCoordinator names a coordinator as soon as it has been chosen.
+    """
+    deadline = time.monotonic() + SILENCE_SECONDS
+    while True:
+        answer = yield request
+        is_loading = answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if not is_loading or time.monotonic() > deadline:
+            return answer
+        yield Pause(LOADING_PAUSE_S)
+
+
 def classic_member(me: Membership, topic: str) -> Script:
     """Joins, and stays until its generation is settled; joins again as often as it takes."""
     while not me.settled_s:
-        answer = yield _join(me, topic)
+        answer = yield from once_loaded(_join(me, topic))
         me.joined_s = time.monotonic()
         if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             me.member_id, me.asked_s = answer.member_id, me.joined_s
@@ -224,7 +240,7 @@ def consumer_member(
     """A member of the consumer protocol, which says at once what it was given or has given up."""
     me.member_id = me.member_id or str(uuid.uuid4())
     nothing: list[TopicPartitions] = []
-    answer: ConsumerGroupHeartbeatResponse = yield ConsumerGroupHeartbeatRequest(
+    joining = ConsumerGroupHeartbeatRequest(
         group_id=me.group,
         member_id=me.member_id,
         member_epoch=0,
@@ -232,6 +248,7 @@ def consumer_member(
         subscribed_topic_names=[topic],
         topic_partitions=nothing,
     )
+    answer: ConsumerGroupHeartbeatResponse = yield from once_loaded(joining)
     while True:
         assert answer.error_code == 0, f"{answer.error_code}: {answer.error_message}"
         me.epoch = answer.member_epoch

