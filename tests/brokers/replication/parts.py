@@ -45,7 +45,8 @@ from tests.fakes.faulty_files import UnsyncedFiles
 
 ME = 1
 OTHER = 2
-WAIT_SECONDS = 10.0
+# Above what a disk takes that three times as many processes as cores write to.
+WAIT_SECONDS = 60.0
 REPLICATED = {"samsa.durability": "replicated"}
 
 
