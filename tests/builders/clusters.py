@@ -1,11 +1,13 @@
 """Images of clusters for tests, every value defaulted."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from brokers.cluster.image import (
     Broker,
     ClusterImage,
+    DeletedTopic,
     PartitionState,
     Position,
     ResourceType,
@@ -61,4 +63,31 @@ def image(
         topics=MappingProxyType(known),
         names=MappingProxyType({each.id: name for name, each in known.items()}),
         configs=MappingProxyType(dict(configs or {})),
+    )
+
+
+def without(before: ClusterImage, *names: str) -> ClusterImage:
+    """Return the image once these topics are deleted, with their tombstones."""
+    gone = {before.topics[name].id: before.topics[name] for name in names}
+    version = before.version + 1
+    tombstones = {
+        topic.id: DeletedTopic(name=topic.name, id=topic.id, version=version)
+        for topic in gone.values()
+    }
+    return replace(
+        before,
+        position=replace(before.position, version=version),
+        topics=MappingProxyType({k: v for k, v in before.topics.items() if k not in names}),
+        names=MappingProxyType({k: v for k, v in before.names.items() if k not in gone}),
+        deleted=MappingProxyType({**before.deleted, **tombstones}),
+    )
+
+
+def with_topics(before: ClusterImage, *topics: Topic) -> ClusterImage:
+    """Return the image once these topics are created."""
+    return replace(
+        before,
+        position=replace(before.position, version=before.version + 1),
+        topics=MappingProxyType({**before.topics, **{each.name: each for each in topics}}),
+        names=MappingProxyType({**before.names, **{each.id: each.name for each in topics}}),
     )

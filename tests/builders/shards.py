@@ -6,7 +6,7 @@ from brokers.coordination.groups import modern_operations
 from brokers.coordination.groups.offset_operations import delete_group
 from brokers.coordination.groups.records import OffsetKey, committed_record, tombstone
 from brokers.coordination.groups.settings import GroupSettings
-from brokers.coordination.groups.values import Committed, Who
+from brokers.coordination.groups.values import NO_TOPIC_ID, Committed, Who
 from brokers.coordination.shard import Outcome
 from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from brokers.protocol.messages.delete_groups import DeleteGroupsResponse
@@ -24,10 +24,16 @@ def desk(**topics: int) -> GroupDesk:
 
 
 def committed(
-    at: GroupDesk, group: str, topic: str = "orders", index: int = 0, *, offset: int = 7
+    at: GroupDesk,
+    group: str,
+    topic: str = "orders",
+    index: int = 0,
+    *,
+    offset: int = 7,
+    topic_id: bytes = NO_TOPIC_ID,
 ) -> None:
     """The offset is safe, whoever committed it."""
-    value = Committed(offset, 1, "", at.clock.now_ms())
+    value = Committed(offset, 1, "", at.clock.now_ms(), topic_id=topic_id)
     at.take(Outcome(records=(committed_record(group, topic, index, value),)))
 
 

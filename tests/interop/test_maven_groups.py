@@ -104,7 +104,7 @@ def test_kafka_knows_every_record_that_we_write(printed: list[tuple[Any, Any]]) 
     kinds = {int(kind) for kind, _version in versions}
     assert kinds == {1, 2, 3, 5, 6, 7, 8}
     written = {(int(kind), int(version)) for kind, version in versions if version is not None}
-    assert written == {(1, 3), (2, 3), (3, 0), (5, 0), (6, 0), (7, 0), (8, 0)}
+    assert written == {(1, 4), (2, 3), (3, 0), (5, 0), (6, 0), (7, 0), (8, 0)}
     assert {int(kind) for kind, version in versions if version is None} == {5, 7, 8}
 
 

@@ -1,5 +1,7 @@
 """Offsets that go without a client's asking: those of deleted topics, and those that nobody uses.
 
+A topic is deleted where the image names its id as deleted (ADR 0016), and nowhere else: an image
+that lacks a topic may come from an old copy of the store, while the topic's records are intact.
 A group that has no offsets and no members any more goes with the last of them.
 """
 
@@ -19,7 +21,7 @@ from brokers.coordination.groups.modern_changes import (
 from brokers.coordination.groups.modern_records import write
 from brokers.coordination.groups.offsets import Place
 from brokers.coordination.groups.records import GroupKey, OffsetKey, tombstone
-from brokers.coordination.groups.values import NO_EXPIRY, Committed
+from brokers.coordination.groups.values import NO_EXPIRY, NO_TOPIC_ID, Committed
 from brokers.coordination.shard import CancelTimer, Claim, Operation, Outcome, Record, Ticket
 
 if TYPE_CHECKING:
@@ -53,21 +55,29 @@ def expire_offsets(group_id: str) -> "Operation[GroupShard]":
 
 
 def forget_places(
-    group_id: str, places: Sequence[Place], deleted_ms: int
+    group_id: str, places: Sequence[Place], seen: Collection[str], deleted_ms: int
 ) -> "Operation[GroupShard]":
-    """Deletes the offsets that a group had on topics that were deleted.
+    """Delete the offsets that a group had on topics that were deleted.
 
-    A topic of that name may be there again: what was committed since the deletion is on that one.
+    `seen` are the names of topics that lived in one image and are deleted in the next. An offset
+    without a topic id is deleted with these only, unless it is newer than the deletion: then it may
+    be on a topic that was created under the same name.
     """
 
     def run(shard: "GroupShard", _now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
-        there, topics = shard.offsets.of(group_id), shard.image.topics
-        gone = [
-            place
-            for place in places
-            if (known := there.get(place)) is not None
-            and (place[0] not in topics or known.commit_ms <= deleted_ms)
-        ]
+        there, image = shard.offsets.of(group_id), shard.image
+        gone = []
+        for place in places:
+            known = there.get(place)
+            if known is None:
+                continue
+            if known.topic_id != NO_TOPIC_ID:
+                is_gone = known.topic_id in image.deleted
+            else:
+                is_old = place[0] not in image.topics or known.commit_ms <= deleted_ms
+                is_gone = is_old and place[0] in seen
+            if is_gone:
+                gone.append(place)
         return Outcome(records=forgotten(group_id, gone))
 
     return Operation(
@@ -114,11 +124,12 @@ def timers_gone(group: "Group") -> tuple[CancelTimer, ...]:
 def _old(
     shard: "GroupShard", group: "Group | None", places: Mapping[Place, Committed], now_ms: int
 ) -> list[Place]:
-    """Those that nobody has used for too long. What a member is subscribed to is used.
+    """Return those that nobody has used for too long. What a member is subscribed to is used.
 
-    Those on topics that are not there are left from a commit that met the deletion of its topic.
+    Also those on deleted topics: their commits met the deletion, or came while no coordinator was
+    there to see it.
     """
-    topics_there, retention_ms = shard.image.topics, shard.settings.offsets_retention_ms
+    deleted, retention_ms = shard.image.deleted, shard.settings.offsets_retention_ms
     used: Collection[str] = ()
     knows_topics = False
     if isinstance(group, ConsumerGroup):
@@ -128,7 +139,7 @@ def _old(
         used, knows_topics = topics or (), topics is not None
     found = []
     for place, committed in places.items():
-        if place[0] not in topics_there:
+        if committed.topic_id in deleted:
             found.append(place)
             continue
         since_ms: int | None = committed.commit_ms

@@ -26,7 +26,7 @@ from brokers.coordination.groups.record_messages import (
     GroupMetadataValue,
     OffsetCommitValue,
 )
-from brokers.coordination.groups.values import NO_EPOCH, NO_EXPIRY, Committed
+from brokers.coordination.groups.values import NO_EPOCH, NO_EXPIRY, NO_TOPIC_ID, Committed
 from brokers.coordination.shard import Record
 from brokers.protocol.codec import codec
 from brokers.protocol.errors import DecodeError, EncodeError, ErrorCode, KafkaError
@@ -37,14 +37,24 @@ M = TypeVar("M", bound=Message)
 
 # Strings of keys that are kept encoded. With ids as long as they may be this is 8 MiB.
 MAX_CACHED_STRINGS: Final = 2_048
+# Topic ids that are kept once for all offsets that name them: a loaded shard has millions of
+# offsets on a few topics. With their slots this is 200 KiB.
+MAX_CACHED_IDS: Final = 2_048
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-# Version, offset, leader epoch, length of the metadata; version, offset, length of the metadata.
+# Version, offset, leader epoch, length of the metadata, which is one byte where it is short enough;
+# version, offset, length of the metadata.
+_OFFSET_4: Final = Struct(">hqiB")
 _OFFSET_3: Final = Struct(">hqih")
 _OFFSET_1: Final = Struct(">hqh")
 _COMMIT_MS: Final = Struct(">q")
 _COMMIT_AND_EXPIRE_MS: Final = Struct(">qq")
+# Time of the commit, then one tag, 0, of 16 bytes: the topic id.
+_COMMIT_MS_AND_ID: Final = Struct(">q3s16s")
+_ID_TAG: Final = b"\1\0\x10"
+# The longest metadata whose length, and one for "not null", fits into one byte of a varint.
+_MAX_SHORT_METADATA: Final = 126
 
 # How the value of a member ends that speaks the consumer protocol: one tag, 0, of one byte, which
 # says null. Without it Kafka takes the member for a classic one. The notation of messages has no
@@ -178,11 +188,11 @@ def record_of(key: GroupIdKey | PairKey, value: Message, decoded: object | None 
 def committed_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
     """What writes an offset.
 
-    Version 1 is the only one with a time of expiry, and has no leader epoch, which consumers that
-    give such a time do not know either.
+    Version 1 is the only one with a time of expiry. It has no leader epoch, which consumers that
+    give such a time do not know either, and no topic id.
     """
     if committed.expire_ms != NO_EXPIRY:
-        committed = committed._replace(leader_epoch=NO_EPOCH)
+        committed = committed._replace(leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
     key = OffsetKey(group_id, topic, partition)
     return Record(offset_commit_key(*key), offset_commit_value(committed), committed, key)
 
@@ -208,16 +218,27 @@ def offset_commit_key(group_id: str, topic: str, partition: int) -> bytes:
 
 
 def offset_commit_value(committed: Committed) -> bytes:
-    offset, leader_epoch, text, commit_ms, expire_ms = committed
+    offset, leader_epoch, text, commit_ms, expire_ms, topic_id = committed
     metadata = text.encode()
+    length = len(metadata)
     try:
         if expire_ms == NO_EXPIRY:
-            head = _OFFSET_3.pack(3, offset, leader_epoch, len(metadata))
+            if topic_id != NO_TOPIC_ID:
+                if length > _MAX_SHORT_METADATA:
+                    return _long_offset_value(committed)
+                head = _OFFSET_4.pack(4, offset, leader_epoch, length + 1)
+                return head + metadata + _COMMIT_MS_AND_ID.pack(commit_ms, _ID_TAG, topic_id)
+            head = _OFFSET_3.pack(3, offset, leader_epoch, length)
             return head + metadata + _COMMIT_MS.pack(commit_ms)
-        head = _OFFSET_1.pack(1, offset, len(metadata))
+        head = _OFFSET_1.pack(1, offset, length)
     except StructError as error:
         raise EncodeError(f"a committed offset {committed!r:.200}: {error}") from error
     return head + metadata + _COMMIT_AND_EXPIRE_MS.pack(commit_ms, expire_ms)
+
+
+def _long_offset_value(committed: Committed) -> bytes:
+    value = OffsetCommitValue(*committed)
+    return b"".join((_INT16.pack(4), *codec(OffsetCommitValue, 4).encode(value)))
 
 
 @lru_cache(maxsize=MAX_CACHED_STRINGS)
@@ -284,18 +305,45 @@ def decode_value(kind: type[M], value: bytes) -> M:
 
 def decode_committed(value: bytes) -> Committed:
     """The value under an OffsetKey."""
-    if value[:2] == b"\0\3" and len(value) >= _OFFSET_3.size:
+    size, version = len(value), value[:2]
+    if version == b"\0\4" and size >= _OFFSET_4.size + _COMMIT_MS_AND_ID.size:
+        _, offset, leader_epoch, length = _OFFSET_4.unpack_from(value)
+        end = size - _COMMIT_MS_AND_ID.size
+        if length == end - _OFFSET_4.size + 1 and length <= _MAX_SHORT_METADATA + 1:
+            commit_ms, tag, topic_id = _COMMIT_MS_AND_ID.unpack_from(value, end)
+            if tag == _ID_TAG:
+                text = _metadata(value[_OFFSET_4.size : end])
+                return Committed(
+                    offset, leader_epoch, text, commit_ms, NO_EXPIRY, _shared_id(topic_id)
+                )
+    elif version == b"\0\3" and size >= _OFFSET_3.size:
         _, offset, leader_epoch, length = _OFFSET_3.unpack_from(value)
         end = _OFFSET_3.size + length
-        if length >= 0 and len(value) == end + 8:
-            try:
-                text = value[_OFFSET_3.size : end].decode()
-            except UnicodeDecodeError as error:
-                raise _corrupt(f"the metadata of an offset is not UTF-8: {error.reason}") from error
+        if length >= 0 and size == end + 8:
+            text = _metadata(value[_OFFSET_3.size : end])
             return Committed(offset, leader_epoch, text, *_COMMIT_MS.unpack_from(value, end))
     # Another version, or a malformed one, for which the codec has the words.
     read = decode_value(OffsetCommitValue, value)
-    return Committed(read.offset, read.leader_epoch, read.metadata, read.commit_ms, read.expire_ms)
+    return Committed(
+        read.offset,
+        read.leader_epoch,
+        read.metadata,
+        read.commit_ms,
+        read.expire_ms,
+        _shared_id(read.topic_id),
+    )
+
+
+def _metadata(encoded: bytes) -> str:
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError as error:
+        raise _corrupt(f"the metadata of an offset is not UTF-8: {error.reason}") from error
+
+
+@lru_cache(maxsize=MAX_CACHED_IDS)
+def _shared_id(topic_id: bytes) -> bytes:
+    return topic_id
 
 
 def value_of(record: Record, kind: type[M]) -> M | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from brokers.cluster.image import ClusterImage
+from brokers.cluster.image import ClusterImage, DeletedTopic
 from brokers.coordination.groups import classic, classic_expiry, modern_desk, modern_leave
 from brokers.coordination.groups.changes import GroupBecame
 from brokers.coordination.groups.classic import ClassicGroup
@@ -169,24 +169,25 @@ class GroupShard:
     def image_changed(
         self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterator[Operation["GroupShard"] | None]:
-        # At once, for clients commit on new topics from now on: whoever looked for offsets of
-        # topics that are not there would take theirs for such.
+        # At once: operations that were asked for by an older image look at the newest one.
         self.image = after
         return self._touched_by(before, after, now_ms)
 
     def _touched_by(
         self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterator[Operation["GroupShard"] | None]:
-        gone, touched, has_new = _topic_changes(before, after)
-        if has_new:
-            self._topics_version = after.version
-        if gone:
-            for group_id, places in self.offsets.on_topics(gone):
+        deleted = _deletions(before, after)
+        if deleted:
+            seen = frozenset(topic.name for topic in deleted if topic.id in before.names)
+            for group_id, places in self.offsets.on_topics(topic.name for topic in deleted):
                 most = most_forgotten(group_id)
                 for start in range(0, len(places), most):
-                    yield forget_places(group_id, places[start : start + most], now_ms)
+                    yield forget_places(group_id, places[start : start + most], seen, now_ms)
                 if not places:
                     yield None
+        touched, has_new = _topic_changes(before, after)
+        if has_new:
+            self._topics_version = after.version
         if touched:
             for group in self.groups():
                 if isinstance(group, ConsumerGroup) and not touched.isdisjoint(
@@ -271,12 +272,17 @@ def _stale(group_id: str) -> Operation[GroupShard]:
     )
 
 
-def _topic_changes(
-    before: ClusterImage, after: ClusterImage
-) -> tuple[frozenset[str], frozenset[str], bool]:
-    """The names of topics that are gone, and of all that were touched; whether some are new."""
+def _deletions(before: ClusterImage, after: ClusterImage) -> tuple[DeletedTopic, ...]:
+    """Return the topics that are named as deleted since the image before."""
+    if before.deleted is after.deleted:
+        return ()
+    return _compared_deletions(_Pair(before, after))
+
+
+def _topic_changes(before: ClusterImage, after: ClusterImage) -> tuple[frozenset[str], bool]:
+    """Return the names of topics that were touched or are missing, and whether some are new."""
     if before.topics is after.topics:
-        return frozenset(), frozenset(), False
+        return frozenset(), False
     return _compared(_Pair(before, after))
 
 
@@ -299,13 +305,17 @@ class _Pair:
 
 
 @lru_cache(maxsize=_CHANGES_KEPT)
-def _compared(pair: _Pair) -> tuple[frozenset[str], frozenset[str], bool]:
+def _compared_deletions(pair: _Pair) -> tuple[DeletedTopic, ...]:
+    known = pair.before.deleted
+    return tuple(topic for topic in pair.after.deleted.values() if topic.id not in known)
+
+
+@lru_cache(maxsize=_CHANGES_KEPT)
+def _compared(pair: _Pair) -> tuple[frozenset[str], bool]:
     old, new = pair.before.topics, pair.after.topics
-    gone = {
-        name
-        for name, topic in old.items()
-        if (present := new.get(name)) is None or present.id != topic.id
-    }
+    missing = {name for name in old if name not in new}
     touched = {name for name, topic in new.items() if old.get(name) is not topic}
-    has_new = any(name in gone or name not in old for name in touched)
-    return frozenset(gone), frozenset(touched | gone), has_new
+    has_new = any(
+        (former := old.get(name)) is None or former.id != new[name].id for name in touched
+    )
+    return frozenset(touched | missing), has_new

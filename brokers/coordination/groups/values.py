@@ -13,6 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 # retention says.
 NO_EPOCH: Final = -1
 NO_EXPIRY: Final = -1
+# Of a committed offset: the record that brought it says no topic id.
+NO_TOPIC_ID: Final = bytes(16)
 
 # By topic id (16 bytes).
 TopicPartitions: TypeAlias = Mapping[bytes, frozenset[int]]
@@ -26,6 +28,8 @@ class Committed(NamedTuple):
     metadata: str  # free text of the consumer
     commit_ms: int
     expire_ms: int = NO_EXPIRY  # the consumer's own limit, from times when it could say one
+    # The topic that was read: a name outlives its topic, an id does not.
+    topic_id: bytes = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True)

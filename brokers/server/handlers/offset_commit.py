@@ -60,6 +60,7 @@ def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Messag
                     metadata,
                     now_ms,
                     expire_ms,
+                    topic.id,
                 )
         topics.append(
             OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=parts)

@@ -1,7 +1,8 @@
 """OffsetFetch: tells how far groups have read, of named partitions or of all that they committed.
 
 Only what is safe is seen. Where nothing is committed the offset is -1 and nothing is wrong, also
-for a group that has never been. Before version 8 a request is about one group.
+for a group that has never been. What was committed on a deleted topic is not told, also where one
+of the same name has other records now. Before version 8 a request is about one group.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,12 +53,16 @@ def handle(context: Context, call: Call, request: OffsetFetchRequest) -> OffsetF
         return OffsetFetchResponse(groups=groups)
     error, offsets = _offsets(context, request.group_id, None, -1)
     if request.topics is None:
-        wanted: Iterable[tuple[str, Iterable[int]]] = _by_topic(offsets).items()
+        wanted: Iterable[tuple[str, Iterable[int]]] = _by_topic(context, offsets).items()
     else:
         wanted = ((topic.name, topic.partition_indexes) for topic in request.topics)
     topics = [
         OffsetFetchResponseTopic(
-            name=name, partitions=[_old_part(name, index, offsets, error) for index in indexes]
+            name=name,
+            partitions=[
+                _old_part(index, _committed(context, offsets, (name, index)), error)
+                for index in indexes
+            ],
         )
         for name, indexes in wanted
     ]
@@ -65,10 +70,7 @@ def handle(context: Context, call: Call, request: OffsetFetchRequest) -> OffsetF
     return OffsetFetchResponse(topics=topics, error_code=top)
 
 
-def _old_part(
-    name: str, index: int, offsets: Offsets, error: ErrorCode
-) -> OffsetFetchResponsePartition:
-    committed = offsets.get((name, index), _NOTHING)
+def _old_part(index: int, committed: Committed, error: ErrorCode) -> OffsetFetchResponsePartition:
     return OffsetFetchResponsePartition(
         partition_index=index,
         committed_offset=committed.offset,
@@ -97,7 +99,7 @@ def _group(
 
 def _all(context: Context, version: int, offsets: Offsets) -> list[OffsetFetchResponseTopics]:
     found = []
-    for name, indexes in _by_topic(offsets).items():
+    for name, indexes in _by_topic(context, offsets).items():
         topic = context.image.topics.get(name)
         if version >= _IDS_SINCE and topic is None:
             continue  # it has no id by which it could be told
@@ -122,7 +124,7 @@ def _named(
             part = _part(index, _NOTHING)
             part.error_code = ErrorCode.UNKNOWN_TOPIC_ID
         else:
-            part = _part(index, offsets.get((name, index), _NOTHING))
+            part = _part(index, _committed(context, offsets, (name, index)))
         parts.append(part)
     return OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=parts)
 
@@ -136,11 +138,21 @@ def _part(index: int, committed: Committed) -> OffsetFetchResponsePartitions:
     )
 
 
-def _by_topic(offsets: Offsets) -> dict[str, list[int]]:
+def _by_topic(context: Context, offsets: Offsets) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for topic, index in sorted(offsets):
-        found.setdefault(topic, []).append(index)
+    for place in sorted(offsets):
+        if _committed(context, offsets, place) is not _NOTHING:
+            found.setdefault(place[0], []).append(place[1])
     return found
+
+
+def _committed(context: Context, offsets: Offsets, place: Place) -> Committed:
+    """Return what is committed, unless the topic it was committed on is deleted.
+
+    An id that is unknown is no reason: a log copied from another cluster has the ids of that one.
+    """
+    committed = offsets.get(place, _NOTHING)
+    return _NOTHING if committed.topic_id in context.image.deleted else committed
 
 
 def _offsets(

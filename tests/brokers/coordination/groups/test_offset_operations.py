@@ -28,7 +28,9 @@ PLACE = ("orders", 0)
 
 def test_whoever_is_nobody_commits_while_there_are_no_members(desk: GroupDesk) -> None:
     assert commit(desk, PLACE) is DONE
-    assert desk.shard.offsets.of(GROUP)[PLACE] == Committed(7, 1, "note", desk.clock.now_ms())
+    assert desk.shard.offsets.of(GROUP)[PLACE] == Committed(
+        7, 1, "note", desk.clock.now_ms(), topic_id=desk.image.topics[PLACE[0]].id
+    )
 
     settle(desk)
     assert code(commit(desk, PLACE)) is ErrorCode.UNKNOWN_MEMBER_ID

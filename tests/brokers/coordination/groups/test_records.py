@@ -36,7 +36,7 @@ from brokers.coordination.groups.records import (
     TargetKey,
     TargetMemberKey,
 )
-from brokers.coordination.groups.values import NO_EPOCH, NO_EXPIRY, Committed
+from brokers.coordination.groups.values import NO_EPOCH, NO_EXPIRY, NO_TOPIC_ID, Committed
 from brokers.coordination.shard import Record
 from brokers.protocol.codec import codec
 from brokers.protocol.errors import EncodeError, ErrorCode, KafkaError
@@ -66,7 +66,9 @@ OFFSETS = {
     "000200000000000001020002c3a900000000000003e8": Committed(258, -1, "é", 1000),
     "00030000000000000102000000050002c3a900000000000003e8": Committed(258, 5, "é", 1000),
     "000400000000000001020000000503c3a900000000000003e8"
-    "0100100102030405060708090a0b0c0d0e0f10": Committed(258, 5, "é", 1000),
+    "0100100102030405060708090a0b0c0d0e0f10": Committed(
+        258, 5, "é", 1000, topic_id=bytes(range(1, 17))
+    ),
 }
 
 
@@ -216,13 +218,13 @@ def test_an_offset_is_read_in_every_version(encoded: str, committed: Committed) 
     assert records.decode_committed(bytes.fromhex(encoded)) == committed
 
 
-def test_an_offset_is_written_in_version_3_or_with_an_expiry_in_version_1() -> None:
+def test_an_offset_is_written_with_its_topic_id_or_an_expiry_or_neither() -> None:
     written = {
         encoded
         for encoded, committed in OFFSETS.items()
         if records.offset_commit_value(committed).hex() == encoded
     }
-    assert {encoded[:4] for encoded in written} == {"0001", "0003"}
+    assert {encoded[:4] for encoded in written} == {"0001", "0003", "0004"}
 
 
 def test_an_offset_with_an_expiry_loses_its_epoch_at_once_and_not_at_the_next_load() -> None:
@@ -291,17 +293,28 @@ def test_keys_of_any_text_come_back(one: str, other: str, number: int) -> None:
 
 
 @settings(max_examples=count(100, 2_000), deadline=None)
-@given(int64s, epochs, texts, int64s, st.one_of(st.just(NO_EXPIRY), st.integers(0, 2**63 - 1)))
-def test_any_offset_comes_back_and_has_the_bytes_of_the_codec(
-    offset: int, epoch: int, metadata: str, commit_ms: int, expire_ms: int
-) -> None:
-    told = Committed(offset, epoch, metadata, commit_ms, expire_ms)
+@given(
+    st.builds(
+        Committed,
+        int64s,
+        epochs,
+        st.one_of(texts, st.text(min_size=100, max_size=150)),
+        int64s,
+        st.one_of(st.just(NO_EXPIRY), st.integers(0, 2**63 - 1)),
+        st.one_of(st.just(NO_TOPIC_ID), st.binary(min_size=16, max_size=16)),
+    )
+)
+def test_any_offset_comes_back_and_has_the_bytes_of_the_codec(told: Committed) -> None:
     record = records.committed_record("g", "t", 0, told)
     assert record.value is not None
     read = records.decode_committed(record.value)
     assert read == record.decoded
-    assert read == (told if expire_ms == NO_EXPIRY else told._replace(leader_epoch=NO_EPOCH))
-    version = 3 if expire_ms == NO_EXPIRY else 1
+    if told.expire_ms == NO_EXPIRY:
+        assert read == told
+        version = 3 if told.topic_id == NO_TOPIC_ID else 4
+    else:
+        assert read == told._replace(leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
+        version = 1
     by_codec = codec(OffsetCommitValue, version).encode(OffsetCommitValue(*read))
     assert record.value[2:] == b"".join(by_codec)
 
@@ -429,7 +442,7 @@ def test_what_does_not_fit_is_refused_and_named() -> None:
 
 
 def test_an_offset_is_packed_and_read_in_a_few_microseconds() -> None:
-    committed = Committed(123_456, 7, "", 1_700_000_000_000)
+    committed = Committed(123_456, 7, "", 1_700_000_000_000, topic_id=b"t" * 16)
 
     def once() -> float:
         started = time.process_time()

@@ -17,7 +17,7 @@ from brokers.coordination.groups.offset_operations import Committing
 from brokers.coordination.groups.records import committed_record
 from brokers.coordination.groups.settings import GroupSettings
 from brokers.coordination.groups.states import ClassicState
-from brokers.coordination.groups.values import Committed, Who
+from brokers.coordination.groups.values import NO_TOPIC_ID, Committed, Who
 from brokers.coordination.shard import PARKED, Record
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -104,7 +104,14 @@ def committing(
     desk: GroupDesk, places: tuple[tuple[str, int], ...], group: str = GROUP, **who: Any
 ) -> Committing:
     committed = {
-        place: Committed(7, 1, "note", desk.clock.now_ms(), who.get("expire_ms", -1))
+        place: Committed(
+            7,
+            1,
+            "note",
+            desk.clock.now_ms(),
+            who.get("expire_ms", -1),
+            who.get("topic_id", desk.image.topics[place[0]].id),
+        )
         for place in places
     }
     return Committing(
@@ -209,7 +216,7 @@ def test_offsets_go_with_their_topics(desk: GroupDesk) -> None:
     commit(desk, ("orders", 0), ("other", 0))
     commit(desk, ("other", 0), group="more")
 
-    desk.change(cluster(orders=2))
+    desk.change(clusters.without(desk.image, "other"))
 
     assert set(desk.shard.offsets.of(GROUP)) == {("orders", 0)}
     assert not desk.shard.offsets.of("more")
@@ -271,8 +278,11 @@ def test_groups_that_nobody_has_used_for_anything_go(desk: GroupDesk) -> None:
 
 
 def test_a_commit_that_met_the_deletion_of_its_topic_does_not_stay(desk: GroupDesk) -> None:
-    desk.change(cluster(orders=2))
-    late = Record(*_offset_of("other", desk.clock.now_ms()))
+    deleted = desk.image.topics["other"].id
+    desk.change(clusters.without(desk.image, "other"))
+    value = Committed(777, -1, "", desk.clock.now_ms(), topic_id=deleted)
+    record = committed_record(GROUP, "other", 0, value)
+    late = Record(record.key, record.value)
     desk.shard.replay(late, 0)
     desk.records.append(late)
 
@@ -282,9 +292,61 @@ def test_a_commit_that_met_the_deletion_of_its_topic_does_not_stay(desk: GroupDe
     desk.check()
 
 
-def _offset_of(topic: str, now_ms: int) -> tuple[bytes, bytes | None]:
-    record = committed_record(GROUP, topic, 0, Committed(777, -1, "", now_ms))
-    return record.key, record.value
+@pytest.mark.parametrize("topic_id", [NO_TOPIC_ID, clusters.topic_id("other")])
+def test_offsets_on_a_topic_that_an_old_copy_of_the_store_lacks_are_kept(
+    desk: GroupDesk, topic_id: bytes
+) -> None:
+    """The store is put back to an old copy under running brokers, and then the newer one again."""
+    commit(desk, ("other", 0), topic_id=topic_id)
+    newer = desk.image
+    old = cluster(orders=2)
+
+    desk.change(old)
+    desk.chores()
+    desk.change(newer)
+    desk.chores()
+
+    assert set(desk.shard.offsets.of(GROUP)) == {("other", 0)}
+    assert set(desk.loaded().offsets.of(GROUP)) == {("other", 0)}
+    desk.check()
+
+
+def test_offsets_on_a_topic_that_nobody_knows_expire_like_others(desk: GroupDesk) -> None:
+    commit(desk, ("other", 0))
+    desk.change(cluster(orders=2))
+
+    desk.pass_time(7 * DAY_MS - 1)
+    desk.chores()
+    assert desk.shard.offsets.of(GROUP)
+    desk.pass_time(1)
+    desk.chores()
+    assert not desk.shard.offsets.of(GROUP)
+
+
+def test_a_deletion_that_no_coordinator_saw_is_made_up_for(desk: GroupDesk) -> None:
+    commit(desk, ("other", 0), ("orders", 0))
+    commit(desk, ("other", 0), group="written-before-ids", topic_id=NO_TOPIC_ID)
+    after = clusters.without(desk.image, "other")
+    again = replace(clusters.topic("other"), id=clusters.topic_id("another"))
+    desk.image = clusters.with_topics(after, again)
+    desk.shard = desk.loaded()
+
+    desk.chores()
+
+    assert set(desk.shard.offsets.of(GROUP)) == {("orders", 0)}
+    assert desk.shard.offsets.of("written-before-ids"), "nothing says on which topic it was"
+    desk.check()
+
+
+@pytest.mark.parametrize("topic_id", [NO_TOPIC_ID, clusters.topic_id("orders")])
+def test_offsets_on_a_deleted_topic_go_with_it(desk: GroupDesk, topic_id: bytes) -> None:
+    commit(desk, ("orders", 0), ("orders", 1), topic_id=topic_id)
+    commit(desk, ("other", 0))
+
+    desk.change(clusters.without(desk.image, "orders"))
+
+    assert set(desk.shard.offsets.of(GROUP)) == {("other", 0)}
+    desk.check()
 
 
 def test_a_record_of_another_kind_of_group_is_passed_over(desk: GroupDesk) -> None:
@@ -349,14 +411,17 @@ def test_an_offset_on_a_new_topic_is_not_taken_for_one_on_a_topic_that_is_gone(
     assert not [operation for operation in asked if operation is not None]
 
 
-def test_a_topic_that_comes_again_keeps_what_is_committed_since(desk: GroupDesk) -> None:
-    commit(desk, ("orders", 0), ("orders", 1), group="old")
+@pytest.mark.parametrize("topic_id", [NO_TOPIC_ID, clusters.topic_id("orders")])
+def test_a_topic_that_comes_again_keeps_what_is_committed_since(
+    desk: GroupDesk, topic_id: bytes
+) -> None:
+    commit(desk, ("orders", 0), ("orders", 1), group="old", topic_id=topic_id)
     before = desk.image
     again = replace(before.topics["orders"], id=clusters.topic_id("another"))
-    desk.image = clusters.image([again, before.topics["other"]])
+    desk.image = clusters.with_topics(clusters.without(before, "orders"), again)
     asked = desk.shard.image_changed(before, desk.image, desk.clock.now_ms())
     desk.clock.advance(1)
-    commit(desk, ("orders", 1), group="old")
+    commit(desk, ("orders", 1), group="old", topic_id=again.id if any(topic_id) else topic_id)
 
     for operation in asked:
         if operation is not None:

@@ -1,12 +1,21 @@
 """OffsetFetch: who is told what a group with members has committed."""
 
+from dataclasses import replace
+
 import pytest
 
 from brokers.protocol.errors import ErrorCode
-from brokers.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from brokers.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from brokers.server.handlers import offset_fetch
+from tests.builders import clusters, shards
 from tests.builders import mixed_groups as mixed
 from tests.builders.mixed_groups import GROUP, cluster, desk_of
+from tests.fakes.group_desk import GroupDesk
 from tests.fakes.group_handlers import GroupHandlers
 
 MODERN, CLASSIC = "modern", "classic"
@@ -63,3 +72,43 @@ def test_the_offsets_of_a_group_outlive_its_changes_of_protocol() -> None:
     assert told() == {0: 5}
     mixed.beat(desk, MODERN, -1)
     assert told() == {0: 5}
+
+
+@pytest.mark.parametrize("version", [2, 9])
+def test_an_offset_on_a_former_topic_of_the_same_name_is_not_told(version: int) -> None:
+    desk = shards.desk(orders=1, other=1)
+    again = replace(clusters.topic("other"), id=clusters.topic_id("another"))
+    desk.image = clusters.with_topics(clusters.without(desk.image, "other"), again)
+    shards.committed(desk, GROUP, "orders", topic_id=clusters.topic_id("of another cluster"))
+    shards.committed(desk, GROUP, "other", topic_id=clusters.topic_id("other"))
+    shards.committed(desk, GROUP, "unknown", topic_id=clusters.topic_id("unknown"))
+
+    told = told_of(desk, version, None)
+    by_name = told_of(desk, version, ["orders", "other"])
+
+    assert told == {"orders": 7, "unknown": 7}
+    assert by_name == {"orders": 7, "other": -1}
+
+
+def told_of(desk: GroupDesk, version: int, names: list[str] | None) -> dict[str, int]:
+    """The offset of partition 0 of each topic."""
+    if version < 8:
+        old = (
+            None
+            if names is None
+            else [OffsetFetchRequestTopic(name=n, partition_indexes=[0]) for n in names]
+        )
+        answer = GroupHandlers(desk).ask(
+            offset_fetch, OffsetFetchRequest(group_id=GROUP, topics=old), version
+        )
+        topics = answer.topics
+    else:
+        new = (
+            None
+            if names is None
+            else [OffsetFetchRequestTopics(name=n, partition_indexes=[0]) for n in names]
+        )
+        group = OffsetFetchRequestGroup(group_id=GROUP, topics=new)
+        answer = GroupHandlers(desk).ask(offset_fetch, OffsetFetchRequest(groups=[group]), version)
+        topics = answer.groups[0].topics
+    return {topic.name: part.committed_offset for topic in topics for part in topic.partitions}
