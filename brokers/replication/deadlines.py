@@ -2,7 +2,8 @@
 
 Knows nothing of what waits. A deadline is rounded up to a slot, and slots grow with the distance:
 4 ms near by, half a second for the usual 30 s of a producer. So there are never more than some
-hundred of them, a wait costs two entries in a dict, and none fires early.
+hundred of them, a wait costs two entries in a dict, and none fires early. Where half a second late
+is too late, a wait is added for a part of its time, and again for the rest with `add_exact`.
 """
 
 import asyncio
@@ -17,7 +18,9 @@ MIN_SLOT_MS: Final = 4
 # due at once, and the end of each may read and answer.
 SLICE_SECONDS: Final = 0.005
 # A slot is at most this share of the time to wait.
-_SLOT_SHARE: Final = 32
+SLOT_SHARE: Final = 32
+# The longest exact wait: each may need a slot of its own, so there are never more of them.
+MAX_EXACT_MS: Final = 256
 
 
 class Expiring(Protocol):
@@ -47,9 +50,18 @@ class Deadlines:
     def add(self, waiter: Expiring, after_ms: int) -> None:
         """Lets `waiter` expire after this time, or a little later."""
         after_ms = max(after_ms, 0)
-        slot_ms = max(MIN_SLOT_MS, 1 << (after_ms // _SLOT_SHARE).bit_length() >> 1)
+        slot_ms = max(MIN_SLOT_MS, 1 << (after_ms // SLOT_SHARE).bit_length() >> 1)
         now_ms = self._now_ms()
-        due_ms = (now_ms + after_ms | slot_ms - 1) + 1
+        self._put(waiter, (now_ms + after_ms | slot_ms - 1) + 1, now_ms)
+
+    def add_exact(self, waiter: Expiring, after_ms: int) -> None:
+        """Let `waiter` expire after this time, which is short, and at most a millisecond later."""
+        assert 0 <= after_ms <= MAX_EXACT_MS, f"an exact wait of {after_ms} ms"
+        now_ms = self._now_ms()
+        # One more, since this millisecond has begun already.
+        self._put(waiter, now_ms + after_ms + 1, now_ms)
+
+    def _put(self, waiter: Expiring, due_ms: int, now_ms: int) -> None:
         waiter.due_ms = due_ms
         slot = self._slots.get(due_ms)
         if slot is not None:

@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
+
+import pytest
 
 from brokers.clock import ManualClock
 from brokers.coordination.shard import CancelTimer, SetTimer, TimerKey
@@ -30,6 +33,40 @@ class Watch:
         self.fired.append((key, int(self.clock.monotonic() * 1000)))
 
 
+class LoopTime:
+    """The part of an event loop that deadlines use, in a time that jumps to the next call."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._handles: list[tuple[float, Callable[[], None]]] = []
+        self.wakeups = 0
+
+    def call_later(self, delay: float, call: Callable[[], None]) -> "Handle":
+        handle = (self._clock.monotonic() + delay, call)
+        self._handles.append(handle)
+        return Handle(self._handles, handle)
+
+    def run_until_idle(self) -> None:
+        while self._handles:
+            at, call = handle = min(self._handles, key=lambda handle: handle[0])
+            self._handles.remove(handle)
+            self._clock.advance(max(0, round((at - self._clock.monotonic()) * 1000)))
+            self.wakeups += 1
+            call()
+
+
+class Handle:
+    def __init__(
+        self,
+        handles: list[tuple[float, Callable[[], None]]],
+        handle: tuple[float, Callable[[], None]],
+    ) -> None:
+        self._handles, self._handle = handles, handle
+
+    def cancel(self) -> None:
+        self._handles.remove(self._handle)
+
+
 def on_watch(check: Callable[[Watch], None]) -> None:
     async def run() -> None:
         check(Watch())
@@ -37,15 +74,37 @@ def on_watch(check: Callable[[Watch], None]) -> None:
     asyncio.run(run())
 
 
-def test_a_timer_fires_once_and_no_more_than_a_slot_late() -> None:
+@pytest.mark.parametrize("after_ms", [0, 1, 255, 256, 257, 1_000, 6_000])
+def test_a_timer_fires_once_and_at_its_time(after_ms: int) -> None:
     def check(watch: Watch) -> None:
-        watch.timers.set(KEY, 1_000)
-        watch.pass_time(3_000)
+        watch.clock.advance(3)
+        watch.timers.set(KEY, after_ms)
+        watch.pass_time(after_ms + 300)
         ((key, at),) = watch.fired
         assert key == KEY
-        assert 1_000 <= at <= 1_000 + 1_000 // 16
+        assert at == 3 + after_ms + 1, "the millisecond in which it was set had begun"
 
     on_watch(check)
+
+
+@pytest.mark.parametrize("start_ms", [0, 1, 4_095, 123_457])
+@pytest.mark.parametrize("after_ms", [6_000, 10_000, 45_000, 300_000, 1_800_000])
+def test_a_session_ends_at_its_time_after_a_few_turns_of_the_loop(
+    after_ms: int, start_ms: int
+) -> None:
+    clock, fired = ManualClock(), list[int]()
+    clock.advance(start_ms)
+    loop = LoopTime(clock)
+    deadlines = Deadlines(cast("asyncio.AbstractEventLoop", loop), clock)
+    timers = Timers(deadlines, clock, lambda _key: fired.append(int(clock.monotonic() * 1000)))
+
+    timers.set(KEY, after_ms)
+    loop.run_until_idle()
+
+    (late_ms,) = (at - start_ms - after_ms for at in fired)
+    assert 0 <= late_ms <= 1
+    assert loop.wakeups <= 6
+    assert len(deadlines) == len(timers) == 0
 
 
 def test_a_timer_that_is_put_off_stands_where_it_was_until_then() -> None:

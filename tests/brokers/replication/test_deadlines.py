@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from brokers.clock import ManualClock, SystemClock
-from brokers.replication.deadlines import MIN_SLOT_MS, Deadlines
+from brokers.replication.deadlines import MAX_EXACT_MS, MIN_SLOT_MS, Deadlines
 
 
 class Wait:
@@ -46,6 +46,34 @@ def test_a_wait_ends_never_early_and_at_most_a_slot_late(after_ms: int, start_ms
         deadlines.expire_due()
         assert wait.ended == 1
         assert len(deadlines) == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("after_ms", [0, 1, 100, MAX_EXACT_MS])
+@pytest.mark.parametrize("start_ms", [0, 1, 4_095, 123_457])
+def test_an_exact_wait_ends_a_millisecond_late_at_most(after_ms: int, start_ms: int) -> None:
+    async def run() -> None:
+        clock, wait = ManualClock(), Wait()
+        clock.advance(start_ms)
+        deadlines = Deadlines(asyncio.get_running_loop(), clock)
+        deadlines.add_exact(wait, after_ms)
+        if after_ms:
+            clock.advance(after_ms - 1)
+            deadlines.expire_due()
+            assert wait.ended == 0
+        clock.advance(1 + (after_ms > 0))
+        deadlines.expire_due()
+        assert wait.ended == 1
+
+    asyncio.run(run())
+
+
+def test_a_long_wait_is_never_exact() -> None:
+    async def run() -> None:
+        deadlines = Deadlines(asyncio.get_running_loop(), ManualClock())
+        with pytest.raises(AssertionError, match="an exact wait of 257 ms"):
+            deadlines.add_exact(Wait(), MAX_EXACT_MS + 1)
 
     asyncio.run(run())
 
