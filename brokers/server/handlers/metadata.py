@@ -1,8 +1,9 @@
 """Metadata: tells which brokers there are and who leads which partition.
 
 Answers from the image and from topics that are kept encoded. A topic that is not there may be
-created on the way: then the answer waits a little for it, so that most clients have it at once
-instead of asking again.
+created on the way. The request that created it is told UNKNOWN_TOPIC_OR_PARTITION, as by Kafka:
+clients ask again, and find it. The answer waits a little for the creation, so that the second
+request finds the topic and a refused creation is told with its reason.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ from brokers.server.served_api import Served
 SERVED: Final = Served(key=3)
 
 # How long an answer waits for topics that it made the cluster create. Clients give a request 30 s,
-# and ask again at once when they are told LEADER_NOT_AVAILABLE.
+# and ask again after 100 ms when they are told UNKNOWN_TOPIC_OR_PARTITION.
 CREATION_WAIT_MS: Final = 3_000
 # Topics that one request may create: as many as one transaction takes. The client gets the rest by
 # asking again.
@@ -51,6 +52,8 @@ PARTITIONS_AT_ONCE: Final = 300
 MAX_RUNNING: Final = 64
 
 _ANY_NUMBER: Final = 2**31
+# What the request is told that created a topic, also where the topic can be seen already.
+_CREATED: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NULL_IS_ALL_SINCE: Final = 1  # before that, no topics meant all topics
 _IDS_SINCE: Final = 12  # version 10 has the field, and no use for it yet
 
@@ -149,7 +152,7 @@ def _topics(
     image: ClusterImage,
     errors: Mapping[str, ErrorCode],
 ) -> Iterator[bytes]:
-    """Every topic that is asked for, once and encoded; `errors` says why some are missing."""
+    """Every topic that is asked for, once and encoded; `errors` says why some are not told."""
     cache, version, operations = context.metadata_cache, call.version, _operations(request)
     if _wants_all(call, request):
         for topic in image.topics.values():
@@ -163,7 +166,7 @@ def _topics(
         if key in seen:
             continue
         seen.add(key)
-        if found is not None:
+        if found is not None and not (by_name and errors.get(found.name) is _CREATED):
             yield cache.topic(image, found, version, operations=operations)
         else:
             missing = _missing(context, asked, errors)
@@ -244,7 +247,7 @@ def _to_create(context: Context, asked: MetadataRequestTopic) -> str | None:
 async def _create(
     context: Context, call: Call, request: MetadataRequest, slices: Slices
 ) -> dict[str, ErrorCode]:
-    """Why each of the topics that were missing may be missing still."""
+    """Say of each topic that was missing why it is, or may be, still; _CREATED if it is not."""
     errors: dict[str, ErrorCode] = {}
     for asked in request.topics or ():
         name = _to_create(context, asked)
@@ -260,10 +263,9 @@ async def _create(
     return errors
 
 
-# What a client that only asked where a topic is can do about a creation that went wrong.
+# Creations that were not decided, of which a client that asked where a topic is learns nothing.
 _ASK_AGAIN: Final = frozenset(
     {
-        ErrorCode.NONE,  # accepted, and not to be seen here yet
         ErrorCode.TOPIC_ALREADY_EXISTS,  # somebody else was faster
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.STALE_BROKER_EPOCH,
@@ -274,6 +276,8 @@ _ASK_AGAIN: Final = frozenset(
 
 
 def _why_not(outcome: Outcome) -> ErrorCode:
+    if outcome.error is ErrorCode.NONE:
+        return _CREATED
     return ErrorCode.LEADER_NOT_AVAILABLE if outcome.error in _ASK_AGAIN else outcome.error
 
 

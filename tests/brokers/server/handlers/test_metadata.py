@@ -208,12 +208,37 @@ def test_a_topic_is_found_by_its_id(desk: Desk, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_missing_topic_is_created_and_told_at_once(desk: Desk, version: int) -> None:
-    answer = ask(desk, version, named("new", "orders"))
+def test_the_request_that_creates_a_topic_is_told_that_it_is_unknown(
+    desk: Desk, version: int
+) -> None:
+    first = ask(desk, version, named("new", "orders"))
+    second = ask(desk, version, named("new", "orders"))
 
-    assert errors(answer) == {"new": ErrorCode.NONE, "orders": ErrorCode.NONE}
-    assert answer.topics[0].partitions[0].leader_id in {1, 2}
-    assert "new" in desk.twin.image.topics
+    assert errors(first) == {
+        "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "orders": ErrorCode.NONE,
+    }
+    assert (first.topics[0].partitions, first.topics[0].topic_id) == ([], ZERO_UUID)
+    assert errors(second) == {"new": ErrorCode.NONE, "orders": ErrorCode.NONE}
+    assert second.topics[0].partitions[0].leader_id in {1, 2}
+    assert len(desk.store.proposals) == 1
+
+
+def test_a_topic_by_id_is_told_beside_one_that_is_created(desk: Desk) -> None:
+    known = desk.twin.image.topics["orders"].id
+    request = MetadataRequest(
+        topics=[
+            MetadataRequestTopic(name="new"),
+            MetadataRequestTopic(name=None, topic_id=known),
+        ]
+    )
+
+    answer = ask(desk, 12, request)
+
+    assert errors(answer) == {
+        "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "orders": ErrorCode.NONE,
+    }
 
 
 def test_creation_is_proposed_with_the_defaults_of_the_cluster(desk: Desk) -> None:
@@ -272,7 +297,7 @@ def test_one_request_creates_no_more_than_one_transaction_takes(desk: Desk) -> N
     assert len(desk.store.proposals) == MAX_CREATED
     assert [topic.name for topic in answer.topics] == names
     assert [topic.error_code for topic in answer.topics[-3:]] == [
-        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.LEADER_NOT_AVAILABLE,
         ErrorCode.LEADER_NOT_AVAILABLE,
     ]
