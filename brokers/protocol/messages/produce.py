@@ -113,7 +113,11 @@ class PartitionProduceResponse(Message):
         default=-1,
     )
     log_start_offset: int = int64(
-        "First offset that the log still holds; -1 on error.", default=-1, since=5, ignorable=True
+        "First offset that the log still holds, also where the log refused what the batch "
+        "says; -1 on any other error.",
+        default=-1,
+        since=5,
+        ignorable=True,
     )
     record_errors: list[BatchIndexAndErrorMessage] = array(
         BatchIndexAndErrorMessage,

@@ -35,6 +35,7 @@ from brokers.protocol.records.batch import (
 from brokers.protocol.records.compression import LAST_CODEC, Compression
 from brokers.protocol.records.crc32c import crc32c
 from brokers.protocol.records.reader import MAX_INT64, MIN_RECORD_SIZE, Outline, outlines
+from brokers.protocol.records.record_faults import Faults, RecordsRefused
 
 NO_LIMIT: Final = MAX_INT64
 # Kafka's default of max.message.bytes: 1 MiB and the overhead of an old format's entry.
@@ -62,6 +63,7 @@ _unpack_header = HEADER.unpack_from
 _new_batch = Batch.__new__
 
 
+_NO_KEY: Final = "has no key, which a compacted topic needs"
 _LZ4: Final = Compression.LZ4.value
 _LZ4_MAGIC: Final = bytes.fromhex("04224d18")
 _LZ4_HEAD: Final = 7  # magic, flags, block size, checksum
@@ -192,7 +194,7 @@ def check_produced(
     if producer_id != NO_PRODUCER_ID:
         _check_producer(batch)
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
-        raise _bad_timestamp(newest, rules, now_ms)
+        raise _bad_timestamp(batch, rules, now_ms)
     # Of a client, since it may not write control batches, whose records are not a topic's.
     if rules.looks_inside and origin is CLIENT and inspected is not rules:
         _check_inside(batch, rules, now_ms)
@@ -249,6 +251,8 @@ def check_records(
 ) -> None:
     """Open a produced batch: each record well formed, offset deltas 0, 1, 2, …, and as wanted.
 
+    RecordsRefused names all records without a key that they need, or with a time outside.
+
     The reader refuses lying lengths, counts and offsets. Under a right CRC they are what the
     producer wrote, so they are invalid rather than corrupt: sent again, they would lie again.
     """
@@ -271,6 +275,7 @@ def _check_each(
     rows: Iterator[Outline | None], expected_offset: int, wanted: Wanted
 ) -> Iterator[None]:
     are_keys_required, oldest_ms, newest_ms = wanted
+    first_offset, faults = expected_offset, Faults()
     for row in rows:
         if row is None:
             yield
@@ -279,14 +284,13 @@ def _check_each(
         if offset != expected_offset:
             raise _invalid(f"record has offset {offset}, expected {expected_offset}")
         if are_keys_required and not has_key:
-            raise _invalid(f"record at {offset} has no key, which a compacted topic needs")
-        if timestamp != NO_TIMESTAMP and not oldest_ms <= timestamp <= newest_ms:
-            raise KafkaError(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"timestamp {timestamp} of the record at {offset} lies outside of "
-                f"{oldest_ms} to {newest_ms}",
-            )
+            faults.add(offset - first_offset, _NO_KEY)
+        elif timestamp != NO_TIMESTAMP and not oldest_ms <= timestamp <= newest_ms:
+            wrong = f"has timestamp {timestamp}, which lies outside of {oldest_ms} to {newest_ms}"
+            faults.add(offset - first_offset, wrong, is_time=True)
         expected_offset += 1
+    if faults.count:
+        raise RecordsRefused(faults, expected_offset - first_offset)
 
 
 def _check_count(batch: Batch, rules: ProduceRules) -> None:
@@ -376,9 +380,17 @@ def _corrupt(batch: Batch, message: str) -> KafkaError:
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"batch at offset {batch.base_offset}: {message}")
 
 
-def _bad_timestamp(timestamp: int, rules: ProduceRules, now_ms: int) -> KafkaError:
+def _bad_timestamp(batch: Batch, rules: ProduceRules, now_ms: int) -> KafkaError:
+    timestamp = batch.max_timestamp
     if timestamp < NO_TIMESTAMP:
         return _invalid(f"max timestamp {timestamp} is less than {NO_TIMESTAMP}, none")
+    # Which records they are is told where one look tells it; else the header says enough.
+    try:
+        _check_inside(batch, rules, now_ms)
+    except RecordsRefused as error:
+        return error
+    except (KafkaError, NeedsInspection):
+        pass
     return KafkaError(
         ErrorCode.INVALID_TIMESTAMP,
         f"timestamp {timestamp} lies {timestamp - now_ms} ms after the broker's time, "

@@ -15,6 +15,7 @@ from typing import Final
 from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -31,6 +32,7 @@ from brokers.protocol.records.batch import (
     TRANSACTIONAL_FLAG,
 )
 from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.record_faults import RecordsRefused
 from brokers.protocol.records.validation import NeedsInspection, inspecting
 from brokers.replication.partition import Partition
 from brokers.replication.waits import WaitRoom
@@ -57,6 +59,17 @@ _FIRST_WITH_LEADERS: Final = 10
 # A client's timeout is for replicas that lag, and Kafka with one replica never times out. What is
 # waited for here is this broker's disk: a timeout of 0 would have a plain producer write twice.
 LEAST_WAIT_MS: Final = 30_000
+
+# What is wrong with a batch that was compared with the log, records apart: Kafka tells where the
+# log starts beside these, and -1 beside everything else.
+_TELLS_LOG_START: Final = frozenset(
+    {
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
 
 # What an answer that waits holds in memory: for its request, a topic beside its name, a partition.
 _REQUEST_BYTES: Final = 600
@@ -179,7 +192,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                         began = clock()
             except KafkaError as error:
                 first_error = first_error or error
-                answer = _refuse(PartitionProduceResponse(index=data.index), error, version)
+                answer = _refusal_of(context, version, name, data.index, error)
             else:
                 answer = PartitionProduceResponse(
                     data.index,
@@ -295,12 +308,31 @@ def refused_answer(
     context: Context, version: int, topic: str, index: int, error: KafkaError
 ) -> ProduceResponse:
     """The answer to a request for one partition that was refused."""
-    answer = _refuse(PartitionProduceResponse(index=index), error, version)
+    answer = _refusal_of(context, version, topic, index, error)
     response = ProduceResponse(
         responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
     )
     _add_leaders(context, version, response)
     return response
+
+
+def _refusal_of(
+    context: Context, version: int, topic: str, index: int, error: KafkaError
+) -> PartitionProduceResponse:
+    answer = _refuse(PartitionProduceResponse(index=index), error, version)
+    has_faults = isinstance(error, RecordsRefused)
+    if has_faults or error.code in _TELLS_LOG_START:
+        partition = context.replicas.led((topic, index))
+        if partition is not None:
+            answer.log_start_offset = partition.log.start_offset
+    if isinstance(error, RecordsRefused):
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(
+                batch_index=fault.index, batch_index_error_message=f"record {fault.message}"
+            )
+            for fault in error.faults
+        ]
+    return answer
 
 
 def _refuse(

@@ -18,6 +18,7 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.control import EndTxnMarker, build_end_txn
 from brokers.protocol.records.reader import MIN_RECORD_SIZE, PACE
+from brokers.protocol.records.record_faults import MAX_TOLD_FAULTS, RecordsRefused
 from brokers.protocol.records.validation import (
     MAX_PARTS_AT_ONCE,
     NeedsInspection,
@@ -419,3 +420,59 @@ def test_what_no_leader_may_send_is_corrupt(sent: bytearray) -> None:
         check_replicated(memoryview(sent), expected_offset=7)
 
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+def test_records_without_a_key_are_named_and_the_others_are_not(codec: Compression) -> None:
+    rows = [(key, b"v", (), NOW_MS) for key in (b"a", None, b"b", None)]
+
+    error = faults_of(build(rows, compression=codec), KEYS_REQUIRED)
+
+    assert error.code is ErrorCode.INVALID_RECORD
+    assert error.message.startswith("2 of 4 records are refused, and the batch with them: record 1")
+    assert [fault.index for fault in error.faults] == [1, 3]
+    assert {fault.message for fault in error.faults} == {
+        "has no key, which a compacted topic needs"
+    }
+
+
+def test_a_time_outside_is_named_beside_a_missing_key() -> None:
+    old = NOW_MS - 1_001
+    rules = replace(KEYS_REQUIRED, timestamp_before_max_ms=1_000)
+    rows = [(None, b"v", (), NOW_MS), (b"k", b"v", (), old), (None, b"v", (), old)]
+
+    error = faults_of(build(rows), rules)
+
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert [(fault.index, fault.message.split()[1]) for fault in error.faults] == [
+        (0, "no"),
+        (1, "timestamp"),
+        (2, "no"),
+    ]
+
+
+def test_records_from_the_future_are_named_where_that_takes_no_time() -> None:
+    ahead = NOW_MS + RULES.timestamp_after_max_ms + 1
+    few, many = times(NOW_MS, ahead, NOW_MS), times(*[ahead] * (MAX_PARTS_AT_ONCE + 1))
+
+    for codec in (Compression.NONE, Compression.GZIP):
+        error = faults_of(build(few, compression=codec), RULES)
+        assert [fault.index for fault in error.faults] == [1]
+    with pytest.raises(KafkaError, match="after the broker's time") as refused:
+        check_produced(memoryview(build(many)), RULES, NOW_MS)
+    assert refused.type is KafkaError
+
+
+def test_an_answer_names_so_many_records_and_no_more() -> None:
+    rows = [(None, b"v", (), NOW_MS)] * (MAX_TOLD_FAULTS + 5)
+
+    with pytest.raises(RecordsRefused, match="1005 of 1005 records are refused") as refused:
+        list(inspecting(memoryview(build(rows)), KEYS_REQUIRED, NOW_MS))
+
+    assert len(refused.value.faults) == MAX_TOLD_FAULTS
+
+
+def faults_of(data: bytearray, rules: ProduceRules) -> RecordsRefused:
+    with pytest.raises(RecordsRefused) as refused:
+        check_produced(memoryview(data), rules, NOW_MS)
+    return refused.value

@@ -2,9 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from brokers.protocol.codec import codec
+from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.produce import ProduceResponse
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.validation import MAX_PARTS_AT_ONCE
 from tests.brokers.replication.parts import REPLICATED, image, rig, topic
@@ -47,3 +51,39 @@ def test_a_lane_leaves_what_takes_long_to_look_into_to_the_regular_way(tmp_path:
             assert broker.leader().log.end_offset == before
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_a_lane_tells_the_log_start_of_now_and_names_refused_records(
+    tmp_path: Path, version: int
+) -> None:
+    async def run() -> None:
+        compacted = {"t": {**REPLICATED, "cleanup.policy": "compact,delete"}}
+        async with rig(tmp_path, image(topic(), configs=compacted)) as broker:
+            road = Road(broker)
+            good, bad = (framed(write(keyed(key)), version) for key in (b"k", None))
+            assert road.ask(good) is None, "the lane learns"
+            road.ask_regularly(good)
+            assert road.ask(good) is not None
+            broker.leader().delete_before(2)
+
+            accepted, refused = (told(road.ask(frame), version) for frame in (good, bad))
+
+            assert (accepted.base_offset, accepted.log_start_offset) == (2, 2)
+            assert (refused.error_code, refused.log_start_offset) == (ErrorCode.INVALID_RECORD, 2)
+            assert [each.batch_index for each in refused.record_errors] == [0] * (version >= 8)
+
+    asyncio.run(run())
+
+
+def keyed(key: bytes | None) -> memoryview:
+    builder = BatchBuilder()
+    builder.append(key, b"v" if key else b"value", timestamp=NOW_MS)
+    return memoryview(bytearray(builder.build()))
+
+
+def told(frame: bytes | None, version: int) -> Any:
+    assert frame is not None
+    start = 9 if version >= 9 else 8
+    answer: Any = codec(ProduceResponse, version).decode(frame[start:])
+    return answer.responses[0].partition_responses[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.produce import (
     PartitionProduceData,
@@ -474,3 +475,40 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) -> None:
             assert len(spans(content(broker.leader().log))) == 20
 
     asyncio.run(run())
+
+
+def keyed(*keys: bytes | None) -> bytes:
+    builder = BatchBuilder()
+    for key in keys:
+        builder.append(key, b"v", timestamp=1_700_000_000_000)
+    return bytes(builder.build())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_record_without_a_key_is_named_and_the_log_start_is_told(
+    tmp_path: Path, version: int
+) -> None:
+    async def run() -> None:
+        compacted = {"t": {**REPLICATED, "cleanup.policy": "compact,delete"}}
+        async with rig(tmp_path, image(topic(), configs=compacted)) as broker:
+            broker.ask(produce, request(keyed(b"a", b"b", b"c"), acks=1), version)
+            broker.leader().delete_before(2)
+
+            line = broker.ask(produce, request(keyed(b"a", None, b"b"), acks=1), version)
+
+            answer = decoded(line, version).responses[0].partition_responses[0]
+            assert (answer.error_code, answer.base_offset) == (ErrorCode.INVALID_RECORD, -1)
+            assert answer.log_start_offset == (2 if version >= 5 else -1)
+            named = [each.batch_index for each in answer.record_errors]
+            assert named == ([1] if version >= 8 else [])
+            told = answer.record_errors[0].batch_index_error_message if named else None
+            assert told == ("record has no key, which a compacted topic needs" if named else None)
+            assert (answer.error_message is not None) == (version >= 8)
+
+    asyncio.run(run())
+
+
+def decoded(line: Line, version: int) -> Any:
+    """The answer as a client of this version reads it."""
+    form = codec(ProduceResponse, version)
+    return form.decode(b"".join(bytes(part) for part in form.encode(line.answers[0])))
