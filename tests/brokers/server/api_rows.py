@@ -96,8 +96,9 @@ class World:
 class Row:
     """See the module. `error` is the only code in the answer; None: the request is right.
 
-    `closes`: what is wrong cannot be said in an answer, so the connection ends. The request of such
-    a row is sent with a byte too many.
+    `is_all_there_is`: also a right request is answered with the error, since the release has none
+    of the things asked for. `closes`: what is wrong cannot be said in an answer, so the connection
+    ends. The request of such a row is sent with a byte too many.
     """
 
     key: int
@@ -106,11 +107,12 @@ class Row:
     answer: Callable[[World, int], Message] | None = None
     before: Callable[[World, int], Awaitable[None]] | None = None
     error: ErrorCode | None = None
+    is_all_there_is: bool = False
     closes: bool = False
 
     @property
     def is_right(self) -> bool:
-        return self.error is None and not self.closes
+        return (self.error is None or self.is_all_there_is) and not self.closes
 
     def covers(self, version: int) -> bool:
         return self.versions[0] <= version <= self.versions[1]

@@ -35,6 +35,13 @@ ANNOUNCED = {
     "OffsetCommit": (2, 10),
     "OffsetFetch": (1, 10),
     "OffsetDelete": (0, 0),
+    "DescribeAcls": (1, 3),
+    "CreateAcls": (1, 3),
+    "DeleteAcls": (1, 3),
+    "ElectLeaders": (0, 2),
+    "ListPartitionReassignments": (0, 0),
+    "DescribeClientQuotas": (0, 1),
+    "DescribeUserScramCredentials": (0, 0),
     "ConsumerGroupHeartbeat": (0, 1),
     "ConsumerGroupDescribe": (0, 1),
 }

@@ -19,6 +19,7 @@ from brokers.protocol.messages.produce import ProduceRequest
 from brokers.protocol.schema import Message
 from brokers.server.served import HANDLERS
 from tests.brokers.server import (
+    api_rows_absent,
     api_rows_groups,
     api_rows_groups_told,
     api_rows_metadata,
@@ -36,6 +37,7 @@ ROWS = (
     *api_rows_groups.ROWS,
     *api_rows_groups_told.ROWS,
     *api_rows_metadata.ROWS,
+    *api_rows_absent.ROWS,
 )
 SERVED = {module.SERVED.key: module.SERVED.api() for module in HANDLERS}
 # Announced, because librdkafka compresses only if it sees 0, and refused by closing.
@@ -99,6 +101,13 @@ def test_the_ranges_are_those_of_the_release() -> None:
         "OffsetDelete": (0, 0),
         "DescribeCluster": (0, 2),
         "DescribeProducers": (0, 0),
+        "DescribeAcls": (1, 3),
+        "CreateAcls": (1, 3),
+        "DeleteAcls": (1, 3),
+        "ElectLeaders": (0, 2),
+        "ListPartitionReassignments": (0, 0),
+        "DescribeClientQuotas": (0, 1),
+        "DescribeUserScramCredentials": (0, 0),
         "ConsumerGroupHeartbeat": (0, 1),
         "ConsumerGroupDescribe": (0, 1),
         "ListConfigResources": (0, 1),

@@ -1,0 +1,20 @@
+"""ListPartitionReassignments: tells that none is under way; this release moves no replicas."""
+
+from typing import Final
+
+from brokers.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from brokers.server.call import Call
+from brokers.server.context import Context
+from brokers.server.served_api import Served
+
+SERVED: Final = Served(key=46)
+
+
+def handle(
+    _context: Context, _call: Call, _request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    # Kafka does not refuse topics that are unknown either.
+    return ListPartitionReassignmentsResponse(error_message=None)
