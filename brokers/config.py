@@ -16,7 +16,8 @@ MAX_PORT: Final = 65_535
 # To bind to, not to go to.
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the rule is about binding to it
 
-# Kafka's defaults, by its names; a broker is given others in SAMSA_DEFAULTS.
+# Kafka's defaults, by its names. A broker is given others in SAMSA_DEFAULTS, the carrier between a
+# supervisor and its brokers; a user says them with `--set` or in the home's broker.properties.
 CONNECTIONS_MAX_IDLE_MS: Final = "connections.max.idle.ms"
 MAX_CONNECTIONS: Final = "max.connections"
 MAX_CONNECTIONS_PER_IP: Final = "max.connections.per.ip"
@@ -92,8 +93,23 @@ def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
         secret_file=source.get("SAMSA_SECRET_FILE", ""),
         metrics_secret_file=source.get("SAMSA_METRICS_SECRET_FILE", ""),
         ready_fd=_integer(source, "SAMSA_READY_FD", -1),
-        defaults=_defaults(source),
+        defaults=broker_defaults(source),
     )
+
+
+def broker_defaults(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Return the broker configs that the environment carries, not checked yet."""
+    name = "SAMSA_DEFAULTS"
+    text = (os.environ if environ is None else environ).get(name, "")
+    if not text:
+        return {}
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{name} is not JSON: {error}") from None
+    if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
+        raise ConfigError(f"{name} is {text!r}; it must be a JSON object of strings")
+    return values
 
 
 def _required(source: Mapping[str, str], name: str, meaning: str) -> str:
@@ -116,17 +132,3 @@ def _port(source: Mapping[str, str], name: str) -> int:
     if not 0 <= port <= MAX_PORT:
         raise ConfigError(f"{name} is {port}; a port lies between 0 (any) and {MAX_PORT}")
     return port
-
-
-def _defaults(source: Mapping[str, str]) -> Mapping[str, str]:
-    name = "SAMSA_DEFAULTS"
-    text = source.get(name, "")
-    if not text:
-        return {}
-    try:
-        values = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"{name} is not JSON: {error}") from None
-    if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-        raise ConfigError(f"{name} is {text!r}; it must be a JSON object of strings")
-    return values

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -63,6 +62,13 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
             help="The address to listen on.",
         ),
         click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A broker config of this run, over the home's broker.properties; repeatable.",
+        ),
+        click.option(
             "--port",
             default=DEFAULT_PORT,
             show_default=True,
@@ -103,27 +109,9 @@ def node(**given: Any) -> None:  # noqa: ANN401
     start(web_port=None, **given)
 
 
-def start(
-    *,
-    home: Path,
-    brokers: int,
-    port: int,
-    web_port: int | None,
-    bind: str,
-    advertise: str,
-    insecure: bool,
-    detach: bool,
-) -> None:
-    options = Options(
-        home=home,
-        brokers=brokers,
-        port=port,
-        web_port=web_port,
-        bind=bind,
-        advertise=advertise,
-        is_insecure=insecure,
-        is_detached=detach,
-    )
+def start(*, insecure: bool, detach: bool, **given: Any) -> None:  # noqa: ANN401
+    """Start a home; `given` are the fields of its options that have the names of theirs."""
+    options = Options(is_insecure=insecure, is_detached=detach, **given)
     try:
         check(options)
     except StartRefused as refused:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from brokers.clock import SystemClock
-from brokers.cluster import broker_configs
+from brokers.cluster.static_configs import wrong
 from brokers.config import NUMBERS, BrokerConfig, ConfigError, broker_config
 from brokers.server.agent_link import AgentLink
 from brokers.server.broker import Broker, Ready, StartFailed
@@ -50,14 +50,9 @@ def main() -> int:
 def check_defaults(config: BrokerConfig) -> None:
     """Refuses broker configs that are none, before anything goes by them."""
     for key, text in config.defaults.items():
-        row = broker_configs.ROWS.get(key)
-        if row is None and key not in NUMBERS:
-            raise ConfigError(f"SAMSA_DEFAULTS names {key!r}, and there is no such broker config")
-        wrong = None if row is None else row.wrong(text)
-        if wrong is not None:
-            raise ConfigError(f"{key} is {text!r} in SAMSA_DEFAULTS, and that {wrong}")
-        if key in NUMBERS and config.number(key) < 1:
-            raise ConfigError(f"{key} is {text!r} in SAMSA_DEFAULTS; it must be at least 1")
+        fault = wrong(key, text, NUMBERS)
+        if fault is not None:
+            raise ConfigError(f"SAMSA_DEFAULTS: {fault}")
 
 
 async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:

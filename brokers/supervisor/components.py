@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from brokers.supervisor import leftovers
+from brokers.supervisor import broker_settings, leftovers
 from brokers.supervisor.home import AGENT_SOCKET, Home
 from brokers.supervisor.options import Options
 
@@ -87,8 +87,10 @@ def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -
         "SAMSA_AGENT_SOCKET": str(home.socket_folder() / AGENT_SOCKET),
         **leftovers.mark(home.folder),
     }
+    given = [broker_settings.parse_setting(setting) for setting in options.settings]
+    told = {**shared, **broker_settings.environment(home.folder, given)}
     brokers = [
-        broker(options, home, shared, slot=slot, port=port)
+        broker(options, home, told, slot=slot, port=port)
         for slot, port in enumerate(options.ports(), start=1)
     ]
     rows = [agent(shared), *brokers]

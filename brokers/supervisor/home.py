@@ -1,7 +1,7 @@
 """The folder that holds everything a run writes, and the lock that gives it one owner.
 
 Layout: supervisor.lock, data/ (log dirs), logs/, run/ (sockets, settings.json), secrets/ (0700);
-the agent adds its databases and its own lock.
+the agent adds its databases and its own lock, and a user may add broker.properties.
 """
 
 import fcntl

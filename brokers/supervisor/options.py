@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brokers.supervisor.broker_settings import parse_setting
 from brokers.supervisor.errors import StartRefused
 
 DEFAULT_BROKERS: Final = 3
@@ -34,6 +35,7 @@ class Options:
     advertise: str = ""  # what clients are told; empty: the bind address
     is_insecure: bool = False
     is_detached: bool = False
+    settings: tuple[str, ...] = ()  # of all brokers, as "key=value"
 
     @property
     def advertised_host(self) -> str:
@@ -52,6 +54,7 @@ class Options:
             *("--port", str(self.port), "--web-port", web),
             *("--bind", self.bind, "--advertise", self.advertise),
             *flags,
+            *(f"--set={setting}" for setting in self.settings),
         ]
 
 
@@ -78,6 +81,7 @@ def parse(arguments: Sequence[str]) -> Options:
         action="store_true",
         help="tell the start as lines of JSON, then write to the home's log only",
     )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     given = parser.parse_args(arguments)
     return Options(
         home=Path(os.path.abspath(given.home)),  # noqa: PTH100 (resolve() would follow links)
@@ -88,11 +92,14 @@ def parse(arguments: Sequence[str]) -> Options:
         advertise=given.advertise,
         is_insecure=given.insecure,
         is_detached=given.detached,
+        settings=tuple(given.set),
     )
 
 
 def check(options: Options) -> None:
     """Refuse what cannot work or would not be safe."""
+    for setting in options.settings:
+        parse_setting(setting)
     if not 1 <= options.brokers <= MAX_BROKERS:
         raise StartRefused(f"--brokers is {options.brokers}; between 1 and {MAX_BROKERS} work")
     last = max(options.ports())

@@ -17,6 +17,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
         Options(home=HOME),
         Options(home=HOME, brokers=1, port=0, web_port=None, is_detached=True),
         Options(home=HOME, bind="10.0.0.1", advertise="broker.example", is_insecure=True),
+        Options(home=HOME, settings=("broker.rack=--a=b", "auto.create.topics.enable=false")),
     ],
 )
 def test_options_come_through_as_arguments(options: Options) -> None:

@@ -1,0 +1,63 @@
+"""Static settings of a home's brokers: Kafka's broker configs, told at their start.
+
+From `broker.properties` in the home, which lasts, and from `--set key=value`, which wins and holds
+for one run. Everything is checked before anything starts.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from brokers.cluster.static_configs import wrong
+from brokers.config import NUMBERS, ConfigError, broker_defaults
+from brokers.supervisor import properties
+from brokers.supervisor.errors import StartRefused
+
+FILE_NAME: Final = "broker.properties"
+# A file that names every key there is, with a comment on each, takes a quarter of this.
+MAX_FILE_BYTES: Final = 65_536
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Read one `--set`; StartRefused says what is wrong with it."""
+    key, separator, value = text.partition("=")
+    key, value = key.strip(), value.strip()
+    if not key or not separator:
+        raise StartRefused(f"--set {text[:100]!r} is not of the form key=value")
+    fault = wrong(key, value, NUMBERS)
+    if fault is not None:
+        raise StartRefused(f"--set {key}: {fault}")
+    return key, value
+
+
+def read_file(path: Path) -> Mapping[str, str]:
+    """Read the settings of a home; none where there is no file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StartRefused(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise StartRefused(f"{path} has more than {MAX_FILE_BYTES} bytes, which no settings need")
+    try:
+        found = properties.parse(content.decode())
+    except ValueError as error:
+        raise StartRefused(f"{path}: {error}") from error
+    for key, value in found.items():
+        fault = wrong(key, value, NUMBERS)
+        if fault is not None:
+            raise StartRefused(f"{path}: {fault}")
+    return found
+
+
+def environment(home: Path, given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Return the variable that carries the settings of a home to its brokers."""
+    try:
+        inherited = broker_defaults()
+    except ConfigError as error:
+        raise StartRefused(str(error)) from error
+    settings = {**inherited, **read_file(home / FILE_NAME), **dict(given)}
+    return {"SAMSA_DEFAULTS": json.dumps(settings)} if settings else {}
