@@ -311,6 +311,21 @@ def test_offsets_on_a_topic_that_an_old_copy_of_the_store_lacks_are_kept(
     desk.check()
 
 
+def test_a_deletion_of_a_former_topic_that_comes_late_costs_no_offset_without_an_id(
+    desk: GroupDesk,
+) -> None:
+    """With the newer copy of the store come deletions from before this topic was created."""
+    commit(desk, ("other", 0), topic_id=NO_TOPIC_ID)
+    former = replace(clusters.topic("other"), id=clusters.topic_id("former"))
+    tombstone = clusters.without(clusters.with_topics(cluster(orders=2), former), "other")
+    newer = clusters.with_topics(tombstone, clusters.topic("other"))
+
+    desk.change(cluster(orders=2))
+    desk.change(newer)
+
+    assert set(desk.shard.offsets.of(GROUP)) == {("other", 0)}
+
+
 def test_offsets_on_a_topic_that_nobody_knows_expire_like_others(desk: GroupDesk) -> None:
     commit(desk, ("other", 0))
     desk.change(cluster(orders=2))
