@@ -45,6 +45,14 @@ CALLS = (
     "log_dir_partitions",
     "list_offset",
     "producers",
+    "acls",
+    "create_acl",
+    "delete_acls",
+    "scram_users",
+    "scram_user",
+    "quotas",
+    "reassignments",
+    "elect",
 )
 
 # Partition, leader, replicas, in-sync replicas.

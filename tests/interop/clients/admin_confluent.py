@@ -5,14 +5,19 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import ElectionType, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
     OffsetSpec,
+    ResourcePatternType,
     ResourceType,
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
@@ -24,7 +29,8 @@ SPECS = {-1: OffsetSpec.latest, -2: OffsetSpec.earliest, -3: OffsetSpec.max_time
 
 class ConfluentDoor:
     def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+        # Any, since its stubs know one of the two answers of describe_user_scram_credentials only.
+        self._admin: Any = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
     def close(self) -> None:
         """Nothing to do: the client ends with its last reference."""
@@ -101,6 +107,45 @@ class ConfluentDoor:
         asked = SPECS[spec]() if spec in SPECS else OffsetSpec.for_timestamp(spec)
         place = TopicPartition(topic, partition)
         return int(_only(self._admin.list_offsets({place: asked})).offset)
+
+    def create_acl(self, topic: str) -> None:
+        # Any user may read the topic.
+        rule = AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            "User:*",
+            "*",
+            AclOperation.READ,
+            AclPermissionType.ALLOW,
+        )
+        _only(self._admin.create_acls([rule]))
+
+    def delete_acls(self, topic: str) -> None:
+        anybody: Any = None
+        found = AclBindingFilter(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            anybody,
+            anybody,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        _only(self._admin.delete_acls([found]))
+
+    def scram_users(self) -> list[str]:
+        return sorted(self._admin.describe_user_scram_credentials().result(SECONDS))
+
+    def scram_user(self, name: str) -> None:
+        _only(self._admin.describe_user_scram_credentials([name]))
+
+    def elect(self, topic: str, partition: int) -> None:
+        places = [TopicPartition(topic, partition)]
+        told = self._admin.elect_leaders(ElectionType.PREFERRED, places).result(SECONDS)
+        (error,) = told.values()
+        if error is not None:
+            raise Refused(error.code(), error.str())
 
 
 def _only(futures: Mapping[Any, "Future[Any]"]) -> Any:

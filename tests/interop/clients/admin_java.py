@@ -110,6 +110,38 @@ class JavaDoor:
         found = got(self._admin.describeProducers([place]).all())[place]
         return [each.lastSequence() for each in found.activeProducers()]
 
+    def acls(self) -> int:
+        anything = java_class(f"{COMMON}.acl.AclBindingFilter").ANY
+        return len(listed(got(self._admin.describeAcls(anything).values())))
+
+    def create_acl(self, topic: str) -> None:
+        got(self._admin.createAcls([_rule(topic)]).all())
+
+    def delete_acls(self, topic: str) -> None:
+        got(self._admin.deleteAcls([_rule(topic).toFilter()]).all())
+
+    def scram_users(self) -> list[str]:
+        return sorted(listed(got(self._admin.describeUserScramCredentials().users())))
+
+    def scram_user(self, name: str) -> None:
+        got(self._admin.describeUserScramCredentials([name]).description(name))
+
+    def quotas(self) -> int:
+        everything = java_class(f"{COMMON}.quota.ClientQuotaFilter").all()
+        return len(got(self._admin.describeClientQuotas(everything).entities()))
+
+    def reassignments(self) -> list[str]:
+        found = got(self._admin.listPartitionReassignments().reassignments())
+        return sorted(place.topic() for place in listed(found.keySet()))
+
+    def elect(self, topic: str, partition: int) -> None:
+        kind = java_class(f"{COMMON}.ElectionType").PREFERRED
+        places = java_class("java.util.HashSet")([place_of(topic, partition)])
+        told = got(self._admin.electLeaders(kind, places).partitions())
+        (error,) = listed(told.values())
+        if error.isPresent():
+            raise refused(error.get())
+
 
 def got(future: Any) -> Any:
     try:
@@ -120,9 +152,24 @@ def got(future: Any) -> Any:
 
 def error_of(error: Py4JJavaError) -> Refused:
     """Return what the broker said, of what a future of the client has thrown."""
-    cause = error.java_exception.getCause()
+    return refused(error.java_exception.getCause())
+
+
+def refused(cause: Any) -> Refused:
     code = java_class(f"{COMMON}.protocol.Errors").forException(cause).code()
     return Refused(code, str(cause))
+
+
+def _rule(topic: str) -> Any:
+    """Any user may read the topic."""
+    acl = f"{COMMON}.acl"
+    kind = java_class(f"{COMMON}.resource.ResourceType").TOPIC
+    pattern = java_class(f"{COMMON}.resource.PatternType").LITERAL
+    read = java_class(f"{acl}.AclOperation").READ
+    allow = java_class(f"{acl}.AclPermissionType").ALLOW
+    entry = java_class(f"{acl}.AccessControlEntry")("User:*", "*", read, allow)
+    resource = java_class(f"{COMMON}.resource.ResourcePattern")(kind, topic, pattern)
+    return java_class(f"{acl}.AclBinding")(resource, entry)
 
 
 def _records_before(offset: int) -> Any:

@@ -6,7 +6,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
 from kafka.errors import BrokerResponseError
 
 from tests.interop.clients.admin import Described, Refused
@@ -121,6 +132,41 @@ class KafkaPythonDoor:
         with refusals():
             found = self._admin.describe_producers([place])[place]
         return [each.last_sequence for each in found.active_producers]
+
+    def acls(self) -> int:
+        with refusals():
+            found, _error = self._admin.describe_acls(_rules(None))
+        return len(found)
+
+    def create_acl(self, topic: str) -> None:
+        # Any user may read the topic.
+        pattern = ResourcePattern(ResourceType.TOPIC, topic)
+        rule = ACL("User:*", "*", ACLOperation.READ, ACLPermissionType.ALLOW, pattern)
+        for error in self._admin.create_acls([rule])["failed"]:
+            raise Refused(error.errno)
+
+    def delete_acls(self, topic: str) -> None:
+        for _asked, _found, error in self._admin.delete_acls([_rules(topic)]):
+            if error.errno:
+                raise Refused(error.errno)
+
+    def scram_users(self) -> list[str]:
+        return sorted(self._admin.describe_user_scram_credentials())
+
+    def elect(self, topic: str, partition: int) -> None:
+        told = self._admin.elect_leaders(0, {topic: [partition]}, raise_errors=False)
+        ((result,),) = (each.partition_result for each in told.replica_election_results)
+        if result.error_code:
+            raise Refused(result.error_code, result.error_message)
+
+    def reassignments(self) -> list[str]:
+        return sorted(place.topic for place in self._admin.list_partition_reassignments())
+
+
+def _rules(topic: str | None) -> ACLFilter:
+    kind = ResourceType.ANY if topic is None else ResourceType.TOPIC
+    pattern = ResourcePatternFilter(kind, topic, ACLResourcePatternType.ANY)
+    return ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, pattern)
 
 
 @contextmanager

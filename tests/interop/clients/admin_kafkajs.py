@@ -70,3 +70,15 @@ class KafkaJsDoor:
 
     def list_offset(self, topic: str, partition: int, spec: int) -> int:
         return int(self._call("list_offset", topic=topic, partition=partition, spec=spec))
+
+    def acls(self) -> int:
+        return int(self._call("acls"))
+
+    def create_acl(self, topic: str) -> None:
+        self._call("create_acl", topic=topic)
+
+    def delete_acls(self, topic: str) -> None:
+        self._call("delete_acls", topic=topic)
+
+    def reassignments(self) -> list[str]:
+        return sorted(self._call("reassignments"))

@@ -73,6 +73,11 @@ class Client:
     differs: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
 
 
+# Calls about what a broker without an authorizer, users and quotas does not have.
+ABSENT = (
+    *("acls", "create_acl", "delete_acls", "scram_users", "scram_user"),
+    *("quotas", "reassignments", "elect"),
+)
 NO_ADMIN = "kcat changes nothing but records"
 NOT_IN_KAFKAJS = "kafkajs 2.2.4 speaks AlterConfigs only and no newer admin API"
 CLIENTS = (
@@ -82,12 +87,19 @@ CLIENTS = (
         lacks={
             "log_dir_partitions": "librdkafka has no DescribeLogDirs",
             "producers": "librdkafka has no DescribeProducers",
+            "acls": "it shows a refusal of DescribeAcls as an empty list",
+            "quotas": "librdkafka has no DescribeClientQuotas",
+            "reassignments": "librdkafka has no ListPartitionReassignments",
         },
     ),
     Client(
         name="kafka-python",
         open=KafkaPythonDoor,
-        lacks={"replace_configs": "it fills an AlterConfigs request with what was set before"},
+        lacks={
+            "replace_configs": "it fills an AlterConfigs request with what was set before",
+            "quotas": "kafka-python has no DescribeClientQuotas",
+            "scram_user": "it keeps the words of an error and not its code",
+        },
         differs={"configs of an unknown topic are described": ({}, "it passes over the error")},
     ),
     Client(
@@ -100,6 +112,7 @@ CLIENTS = (
             "log_dir_partitions": "aiokafka 0.14 has no DescribeLogDirs",
             "list_offset": "its consumer has it, which the matrix uses",
             "producers": "aiokafka 0.14 has no DescribeProducers",
+            **dict.fromkeys(ABSENT, "aiokafka 0.14 has no call for it"),
         },
     ),
     Client(
@@ -112,6 +125,7 @@ CLIENTS = (
             "delete_config": NOT_IN_KAFKAJS,
             "log_dir_partitions": NOT_IN_KAFKAJS,
             "producers": NOT_IN_KAFKAJS,
+            **dict.fromkeys(("scram_users", "scram_user", "quotas", "elect"), NOT_IN_KAFKAJS),
         },
         differs={
             "the latest record's offset": (RECORDS, "it asks for the latest offset instead"),
@@ -127,6 +141,7 @@ CLIENTS = (
                 *("create_topic", "delete_topic", "create_partitions", "topic_configs"),
                 *("broker_config", "set_config", "append_config", "delete_config"),
                 *("replace_configs", "delete_records", "log_dir_partitions", "producers"),
+                *ABSENT,
             ),
             NO_ADMIN,
         ),
@@ -502,10 +517,45 @@ ASKING = (
     ),
 )
 
+# Consoles ask for these at their start.
+ABSENT_THINGS = (
+    *(
+        Row(name=f"{call} are listed", call=call, has_topic=False, takes_topic=False, expected=none)
+        for call, none in (
+            ("acls", ErrorCode.SECURITY_DISABLED),
+            ("scram_users", []),
+            ("quotas", 0),
+            ("reassignments", []),
+        )
+    ),
+    Row(
+        name="the credentials of a user are described",
+        call="scram_user",
+        has_topic=False,
+        takes_topic=False,
+        arguments={"name": "nobody"},
+        expected=ErrorCode.RESOURCE_NOT_FOUND,
+    ),
+    Row(name="a rule is made", call="create_acl", expected=ErrorCode.SECURITY_DISABLED),
+    Row(name="rules are deleted", call="delete_acls", expected=ErrorCode.SECURITY_DISABLED),
+    Row(
+        name="the leader is elected that leads already",
+        call="elect",
+        arguments={"partition": 1},
+        expected=ErrorCode.ELECTION_NOT_NEEDED,
+    ),
+    Row(
+        name="a leader of an unknown partition is elected",
+        call="elect",
+        arguments={"partition": 9},
+        expected=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ),
+)
+
 
 def differing(configs: Mapping[str, str]) -> dict[str, str]:
     """Return what is not at its default."""
     return {key: value for key, value in configs.items() if DEFAULTS.get(key) != value}
 
 
-ROWS = (*CREATING, *CHANGING, *ASKING)
+ROWS = (*CREATING, *CHANGING, *ASKING, *ABSENT_THINGS)

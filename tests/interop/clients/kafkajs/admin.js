@@ -61,6 +61,29 @@ const CALLS = {
     const { low, offset } = told.find((each) => each.partition === partition)
     return Number(spec === -2 ? low : offset)
   },
+  // Any user may read the topic; the numbers are topic, literal, read and allow, and 1 is any.
+  acls: async (admin) => {
+    const { resources } = await admin.describeAcls({
+      resourceType: 1, resourcePatternType: 1, operation: 1, permissionType: 1,
+    })
+    return resources.length
+  },
+  create_acl: (admin, { topic }) => admin.createAcls({
+    acl: [{
+      resourceType: TOPIC, resourceName: topic, resourcePatternType: 3,
+      principal: 'User:*', host: '*', operation: 3, permissionType: 3,
+    }],
+  }),
+  delete_acls: (admin, { topic }) => admin.deleteAcls({
+    filters: [{
+      resourceType: TOPIC, resourceName: topic, resourcePatternType: 3,
+      operation: 1, permissionType: 1,
+    }],
+  }),
+  reassignments: async (admin) => {
+    const { topics } = await admin.listPartitionReassignments({})
+    return topics.map((each) => each.name)
+  },
   list_groups: async (admin) => {
     const { groups } = await admin.listGroups()
     return Object.fromEntries(groups.map((each) => [each.groupId, { protocol: each.protocolType }]))
