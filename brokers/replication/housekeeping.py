@@ -173,6 +173,7 @@ class Housekeeping:
 
     async def expire_producers(self) -> None:
         """Forgets idempotent producers that have been silent for long."""
+        self._log_dir.save_producer_ids()
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         for log in list(self._log_dir.logs.values()):
             log.expire_producers(now_ms)

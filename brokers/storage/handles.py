@@ -20,6 +20,7 @@ from brokers.storage.errors import TOO_MANY_OPEN_ERRNOS, LogDirFailed, TooManyOp
 from brokers.storage.files import Files
 from brokers.storage.holes import RecordsDamaged
 from brokers.storage.memory_budget import MemoryBudget
+from brokers.storage.producer_ids import SeenProducerIds
 from brokers.storage.room_ahead import RoomAhead
 
 # Never more than this share of what the process may open: sockets want the rest.
@@ -104,6 +105,7 @@ class Handles:
         "files",
         "indexes",
         "owners",
+        "producer_ids",
         "rebuilds",
         "tails",
         "waiting",
@@ -121,6 +123,7 @@ class Handles:
         self.ahead = RoomAhead(files)
         self.failure: LogDirFailed | None = None
         self.owners: set[Owner] = set()
+        self.producer_ids = SeenProducerIds()
         self.indexes = MemoryBudget(index_bytes)
         self.tails = MemoryBudget(tail_bytes)
         self.waiting = MemoryBudget(DEFAULT_WAITING_BYTES)

@@ -32,6 +32,7 @@ from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.new_folders import NewFolder
 from brokers.storage.partition_metadata import encode_partition_metadata, read_partition_metadata
+from brokers.storage.producer_ids import read_highest, write_highest
 
 Partition: TypeAlias = tuple[str, int]  # topic and index
 
@@ -81,6 +82,8 @@ class LogDir:
         self.topic_ids: dict[Partition, bytes] = {}  # of those that have one noted
         self.failed: dict[Partition, FolderFailed] = {}
         self.set_aside: list[str] = []  # stray and future folders, which are left alone
+        # Why the highest producer id could not be read; then the logs alone tell it.
+        self.lost_producer_ids: StorageCorrupt | None = None
         self._files = files
         self._config_for = config_for
         self._unloaded: dict[str, None] = {}
@@ -94,6 +97,7 @@ class LogDir:
             self._high_watermarks = self._saved(names.HIGH_WATERMARKS)
             self._cleaned = self._saved(names.CLEANER_OFFSETS)
             self._first_dirty = dict(self._cleaned.offsets)
+            self._noted_producer_id = self._read_producer_ids()
             self._sort_folders()
 
     @property
@@ -192,6 +196,9 @@ class LogDir:
         log = self.logs[partition]
         log.refuse_in_use()
         folder = names.set_aside_folder(topic, index, uuid.uuid4().hex, marker)
+        # A full disk must not keep a folder from going that takes its room.
+        with suppress(OutOfSpace):
+            self.save_producer_ids()
         with self._on_disk("remove"):
             self._files.rename(log.folder, os.path.join(self.path, folder))
         del self.logs[partition]
@@ -268,7 +275,16 @@ class LogDir:
 
     def expire_producers(self, now_ms: int) -> int:
         """Forgets silent producers of every log; to be called once all are loaded, too."""
+        self.save_producer_ids()
         return sum(log.expire_producers(now_ms) for log in self.logs.values())
+
+    def save_producer_ids(self) -> None:
+        """Save the highest producer id if it has grown, before any log forgets it."""
+        highest = self.handles.producer_ids.highest
+        if highest > self._noted_producer_id:
+            with self._on_disk("checkpoint"):
+                write_highest(self._files, os.path.join(self.path, names.PRODUCER_IDS), highest)
+            self._noted_producer_id = highest
 
     def delete_pending(self, now_ms: int) -> None:
         """Unlinks the deleted segments of every log that are due."""
@@ -305,6 +321,7 @@ class LogDir:
         self._points.write(self._current_points())
         self.write_log_starts()
         self.write_cleaned()
+        self.save_producer_ids()
 
     def write_log_starts(self) -> None:
         """Saves the log starts if one has moved."""
@@ -347,6 +364,7 @@ class LogDir:
                 self._points.write(self._current_points())
                 self.write_log_starts()
                 self.write_cleaned()
+                self.save_producer_ids()
                 if is_clean:
                     write_clean_shutdown(self._files, self.path, broker_epoch)
         except (StorageError, KafkaError, OSError):
@@ -364,6 +382,16 @@ class LogDir:
             log_start_offset=self._starts.offsets.get(partition, 0),
             is_clean=is_clean,
         )
+
+    def _read_producer_ids(self) -> int:
+        """Return the id that the file holds, which counts as used; -1 where it tells none."""
+        try:
+            highest = read_highest(self._files, os.path.join(self.path, names.PRODUCER_IDS))
+        except StorageCorrupt as error:
+            self.lost_producer_ids = error
+            return -1
+        self.handles.producer_ids.reserve(highest)
+        return highest
 
     def _topic_id(self, folder: str) -> bytes | None:
         # A damaged one counts as none: whoever knows the topic notes it again.
@@ -403,6 +431,7 @@ class LogDir:
 
     def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
         """Lowers what is saved of the logs to these, where it is above them; never raises it."""
+        self.save_producer_ids()
         for partition, at in points.items():
             if self.first_dirty(partition) > at:
                 self._first_dirty[partition] = at

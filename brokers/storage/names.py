@@ -34,6 +34,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
+PRODUCER_IDS = "samsa.producer-ids"  # ours; Kafka ignores files that it does not know
 
 # Partition folders on their way out, and set aside for an operator to look at.
 DELETE_FOLDER = "-delete"

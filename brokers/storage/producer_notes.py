@@ -10,6 +10,7 @@ from brokers.protocol.records.control import read_end_txn
 from brokers.storage.files import Files
 from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
+from brokers.storage.producer_ids import SeenProducerIds
 from brokers.storage.producer_snapshots import ProducerSnapshots
 from brokers.storage.producer_state import CompletedTxn, ProducerStates
 from brokers.storage.scan import Scan
@@ -23,8 +24,8 @@ class ProducerNotes:
 
     __slots__ = ("_aborts", "indexed", "snapshot_offset", "snapshots", "states")
 
-    def __init__(self, files: Files, folder: str) -> None:
-        self.states = ProducerStates()
+    def __init__(self, files: Files, folder: str, seen: SeenProducerIds) -> None:
+        self.states = ProducerStates(seen)
         self.snapshots = ProducerSnapshots(files, folder)
         self.snapshot_offset: int | None = None  # of the newest one on disk that may be used
         self._aborts: list[tuple[Segment, CompletedTxn]] = []

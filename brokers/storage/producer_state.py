@@ -27,6 +27,7 @@ from brokers.storage.producer_entry import (
     epoch_error,
     remember,
 )
+from brokers.storage.producer_ids import SeenProducerIds
 
 # Producers of one partition, some 500 bytes each. Past it the longest silent are forgotten early:
 # that costs them duplicate detection, where keeping them all would let a client that takes a new
@@ -69,9 +70,10 @@ class ProducerStates:
     a few comparisons; callers skip them for batches without a producer id.
     """
 
-    __slots__ = ("_ongoing", "_producers", "_unreplicated")
+    __slots__ = ("_ongoing", "_producers", "_seen", "_unreplicated")
 
-    def __init__(self) -> None:
+    def __init__(self, seen: SeenProducerIds | None = None) -> None:
+        self._seen = seen or SeenProducerIds()
         self._producers: dict[int, Producer] = {}
         # First offset -> producer id of transactions not yet ended, in the order of offsets.
         self._ongoing: dict[int, int] = {}
@@ -252,6 +254,7 @@ class ProducerStates:
         producers = decode_snapshot(data, path)
         self.clear()
         self._producers = producers
+        self._seen.note_all(producers)
         open_txns = (
             (producer.txn_first_offset, producer_id)
             for producer_id, producer in producers.items()
@@ -264,6 +267,7 @@ class ProducerStates:
         if len(self._producers) >= MAX_PRODUCERS:
             self._forget_silent()
         producer = self._producers[producer_id] = Producer(epoch)
+        self._seen.note(producer_id)
         return producer
 
     def _forget_silent(self) -> bool:

@@ -83,7 +83,7 @@ class _Recovery:
         self._found = found = Recovered(
             segments=segments,
             epochs=EpochCache(),
-            producers=ProducerNotes(self._files, self._folder),
+            producers=ProducerNotes(self._files, self._folder, self._handles.producer_ids),
             is_new=not present.bases,
         )
         if found.is_new:
