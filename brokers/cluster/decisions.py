@@ -75,7 +75,10 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """No records: nothing changes. A keeper that finds a ProducerIdsResult moves its counter."""
+    """No records: nothing changes. A keeper that finds a ProducerIdsResult moves its counter.
+
+    The counter moves behind the block, which may begin above it.
+    """
 
     records: tuple[Record, ...] = ()
     result: Result = None
@@ -98,7 +101,7 @@ def decide(
         case AlterConfigs():
             return _alter_configs(view, action)
         case AllocateProducerIds():
-            return _allocate_producer_ids(view)
+            return _allocate_producer_ids(view, action)
         case _:
             assert_never(action)
 
@@ -480,8 +483,16 @@ def _broker_id(name: str) -> int:
     return int(name)
 
 
-def _allocate_producer_ids(view: View) -> Decision:
-    first = view.next_producer_id()
-    if first > MAX_PRODUCER_ID - PRODUCER_IDS_PER_BLOCK:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been given away")
+def _allocate_producer_ids(view: View, action: AllocateProducerIds) -> Decision:
+    """Return the next block, above all that was ever seen: the counter may have gone back."""
+    first = max(view.next_producer_id(), action.highest_seen + 1)
+    last = MAX_PRODUCER_ID - PRODUCER_IDS_PER_BLOCK
+    if first > last:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"no block of {PRODUCER_IDS_PER_BLOCK} producer ids is left above {first - 1}, the "
+            f"highest in use; idempotent producers need a new cluster",
+        )
+    if 0 < action.skip <= last - first:
+        first += action.skip
     return Decision(result=ProducerIdsResult(first=first, count=PRODUCER_IDS_PER_BLOCK))

@@ -68,7 +68,15 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIds:
-    """A block of producer ids that no other broker ever gets."""
+    """A block of producer ids that no other broker ever gets.
+
+    An agent of an older checkout ignores both fields and goes by its counter alone.
+    """
+
+    # The highest id that the broker has seen; the block begins above it.
+    highest_seen: int = -1
+    # How many ids to leave out. The agent's, which cannot know what absent brokers were given.
+    skip: int = 0
 
 
 Action: TypeAlias = (

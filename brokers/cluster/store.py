@@ -36,6 +36,9 @@ class Registration:
     applied_id: bytes = NO_ID
     # The id that a broker without one would like, unless somebody has it.
     wanted_id: int = -1
+    # The highest producer id that is or was in a log here, or in a block that was given to this
+    # broker; the store's counter goes above it. An agent of an older checkout ignores it.
+    highest_producer_id: int = -1
 
     @property
     def position(self) -> Position:

@@ -131,9 +131,8 @@ class Twin:
         """Whoever is behind must take the whole image."""
         self._changes.clear()
 
-    def set_back(self, image: ClusterImage) -> None:
+    def set_back(self, image: ClusterImage, *, next_producer_id: int = 0) -> None:
         """Become what was there before, as a database does that is restored from an old copy."""
-        next_producer_id = self._counts.next_producer_id
         self._counts = _Counts()
         self._counts.next_producer_id = next_producer_id
         for topic in image.topics.values():
@@ -184,6 +183,8 @@ class Twin:
                 ErrorCode.DUPLICATE_BROKER_REGISTRATION, f"broker {broker_id} is running already"
             )
         self._alive[broker_id] = registration.incarnation
+        above = registration.highest_producer_id + 1
+        self._counts.next_producer_id = max(self._counts.next_producer_id, above)
         if self._incarnations.get(broker_id) != registration.incarnation:
             self._incarnations[broker_id] = registration.incarnation
             self.append([BrokerChanged(self._registered(broker_id, registration))])
@@ -280,7 +281,8 @@ class Twin:
             self._take(draft, decision.records)
             records += decision.records
             if isinstance(decision.result, ProducerIdsResult):
-                self._counts.next_producer_id += decision.result.count
+                taken = decision.result.first + decision.result.count
+                self._counts.next_producer_id = taken
         return Outcome(result=decision.result)
 
     def _check_proposer(self, proposal: Proposal) -> None:

@@ -128,6 +128,7 @@ class Membership:
             )
         finally:
             self._coming.pop(broker_id, None)
+        self.store.issued.reported(registration.highest_producer_id)
         return written
 
     def answered(self, session: Session) -> None:

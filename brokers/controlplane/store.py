@@ -21,6 +21,7 @@ from brokers.controlplane import services
 from brokers.controlplane.database import connection
 from brokers.controlplane.feed import Feed
 from brokers.controlplane.history import Entry, History
+from brokers.controlplane.issued_ids import IssuedIds
 from brokers.controlplane.logs import log
 from brokers.controlplane.reading import News, read_all, read_news
 
@@ -45,6 +46,7 @@ class OrmStore:
         self._known: History | None = None
         self._read_at = clock.monotonic()
         self._is_away = False
+        self.issued = IssuedIds()
         # Somebody has reason to think that there are changes to read.
         self._woken = asyncio.Event()
         # Set, and replaced, whenever the image moves on.
@@ -130,14 +132,20 @@ class OrmStore:
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
         """One transaction; tried again, unchanged, while the database is away for a moment."""
         outcomes = await self.ask(
-            services.propose,
+            self._proposed,
             patience_s=PATIENCE_S,
-            cluster_id=self.cluster_id,
             proposals=proposals,
             now_ms=self._clock.now_ms(),
         )
+        self.issued.take(outcomes)
         self._woken.set()
         return outcomes
+
+    def _proposed(self, proposals: Sequence[Proposal], now_ms: int) -> list[Outcome]:
+        """One try of `propose`, in the database's thread."""
+        return services.propose(
+            cluster_id=self.cluster_id, proposals=self.issued.amended(proposals), now_ms=now_ms
+        )
 
     async def write(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
         """Run a service that concerns this cluster, once; the arguments are the service's own."""
@@ -159,6 +167,8 @@ class OrmStore:
             try:
                 answer = await self._in_thread(question, arguments)
             except ConnectionError:
+                # What answers next may be an older copy.
+                self.issued.doubt()
                 if self._clock.monotonic() + pause >= deadline:
                     raise
                 await asyncio.sleep(pause)
@@ -229,6 +239,7 @@ class OrmStore:
         if not self._is_away:
             log.warning("database.lost", error=str(error).strip())
         self._is_away = True
+        self.issued.doubt()
 
     def _note_back(self) -> None:
         if self._is_away:

@@ -55,7 +55,7 @@ from brokers.server.loop_delay import LoopDelay
 from brokers.server.metrics import Metrics
 from brokers.server.producer_ids import ProducerIds
 from brokers.server.workers import clean
-from brokers.storage.errors import LogDirFailed, StorageCorrupt
+from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
@@ -132,7 +132,7 @@ class Broker:
             metrics=self.metrics,
             replicas=self.replicas,
             fetch_sessions=FetchSessions(clock=clock),
-            producer_ids=ProducerIds(),
+            producer_ids=self._issuer(),
         )
         self._groups = self._coordinated()
         self._dispatch = Dispatch(self.context, modules, log, lanes=lanes)
@@ -289,13 +289,31 @@ class Broker:
             self._log.error("log.not_opened", folder=failed.folder, error=failed.error)
         if log_dir.handles.failure is not None:
             raise log_dir.handles.failure
-        log_dir.expire_producers(self._clock.now_ms())
+        if log_dir.lost_producer_ids is not None:
+            self._log.error("producer_ids.lost", error=log_dir.lost_producer_ids)
+        try:
+            log_dir.expire_producers(self._clock.now_ms())
+        except OutOfSpace as error:
+            # A full disk keeps no broker from starting; the chore tries again.
+            self._report("producer_ids.not_saved", error)
         self._log.info(
             "logs.loaded",
             logs=len(log_dir.logs),
             was_clean=log_dir.clean_broker_epoch is not None,
             seconds=round(self._clock.monotonic() - began, 3),
         )
+
+    def _issuer(self) -> ProducerIds:
+        """Make what gives out producer ids, and notes each block in the log dir."""
+        return ProducerIds(self._log_dir.handles.producer_ids, save=self._save_producer_ids)
+
+    def _save_producer_ids(self) -> None:
+        """Save that a block was given to this broker; KafkaError while the disk refuses."""
+        try:
+            self._log_dir.save_producer_ids()
+        except LogDirFailed as failure:
+            self.fail(failure)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
 
     def _log_damage(self, folder: str, log: PartitionLog) -> None:
         if log.damage is not None:
@@ -358,6 +376,7 @@ class Broker:
             rack=config.defaults.get("broker.rack"),
             clean_epoch=self._log_dir.clean_broker_epoch,
             wanted_id=config.wanted_id,
+            highest_producer_id=self._log_dir.handles.producer_ids.highest,
         )
         deadline = self._clock.monotonic() + DUPLICATE_SECONDS
         while True:

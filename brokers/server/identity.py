@@ -58,6 +58,7 @@ def registration(
     rack: str | None,
     clean_epoch: int | None,
     wanted_id: int = -1,
+    highest_producer_id: int = -1,
 ) -> Registration:
     """How this process makes itself known; each call is a new incarnation."""
     return Registration(
@@ -73,6 +74,7 @@ def registration(
         boot_id=_boot_id(),
         pid=os.getpid(),
         clean_epoch=clean_epoch,
+        highest_producer_id=highest_producer_id,
     )
 
 

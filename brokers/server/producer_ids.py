@@ -1,7 +1,10 @@
 """Producer ids, each given out once in the life of the cluster, from blocks of the store.
 
 Knows no requests and no store; who asks brings the way to a new block. Blocks are not remembered
-over a restart, so what is left of one is lost, which is what 63 bits are for.
+over a restart, so what is left of one is lost, which is what 63 bits are for. That a block was
+given here is on the disk before its first id goes to a client: whatever happens to the database of
+the cluster, this broker can tell. A block of which a log has seen an unused id was given out twice,
+by a database that was set back, and is dropped.
 """
 
 import asyncio
@@ -10,21 +13,29 @@ from typing import Final
 
 from brokers.cluster.proposals import Outcome, ProducerIdsResult
 from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.storage.producer_ids import SeenProducerIds
 
 # A next block is fetched ahead once fewer than this share of a block are left, as Kafka does.
 _LOW_SHARE: Final = 10
+# Blocks of one request that turn out to be in use: one after the database was set back, and more
+# only where somebody writes with the newest ids on purpose.
+_MAX_BLOCKS_IN_USE: Final = 3
 
-Allocate = Callable[[], Awaitable[Outcome]]
+# Asks for a block above the highest id that was seen here.
+Allocate = Callable[[int], Awaitable[Outcome]]
 
 
 class ProducerIds:
-    """Belongs to the event loop."""
+    """Belongs to the event loop. `save` notes on the disk what `seen` counts as used."""
 
-    def __init__(self) -> None:
+    def __init__(self, seen: SeenProducerIds, *, save: Callable[[], None]) -> None:
+        self._seen = seen
+        self._save = save
         self._next = self._end = 0
         self._ahead: tuple[int, int] | None = None  # the next block
         self._size = 0
         self._fetching: asyncio.Task[None] | None = None
+        seen.on_seen = self._drop_if_used
 
     async def next(self, allocate: Allocate) -> int:
         """An id that nobody had before; KafkaError, retriable, while no block can be had."""
@@ -43,24 +54,47 @@ class ProducerIds:
 
     def _fetch(self, allocate: Allocate) -> asyncio.Task[None]:
         if self._fetching is None:
-            self._fetching = asyncio.get_running_loop().create_task(self._allocate(allocate))
+            self._fetching = asyncio.get_running_loop().create_task(self._take_block(allocate))
             self._fetching.add_done_callback(_forgive)
         return self._fetching
 
-    async def _allocate(self, allocate: Allocate) -> None:
+    async def _take_block(self, allocate: Allocate) -> None:
         try:
-            outcome = await allocate()
-        finally:
-            self._fetching = None
-        result = outcome.result
-        if outcome.error is not ErrorCode.NONE or not isinstance(result, ProducerIdsResult):
+            block = await self._unused_block(allocate)
+            self._seen.reserve(block.first + block.count - 1)
+            self._save()
+        except KafkaError as error:
             # The code by which Kafka says it: clients take others for the end.
             raise KafkaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                f"no block of producer ids could be had: {outcome.error.name} {outcome.message}",
-            )
-        self._ahead = (result.first, result.first + result.count)
-        self._size = result.count
+                f"no block of producer ids could be had: {error.code.name} {error.message}",
+            ) from error
+        finally:
+            self._fetching = None
+        self._ahead = (block.first, block.first + block.count)
+        self._size = block.count
+
+    async def _unused_block(self, allocate: Allocate) -> ProducerIdsResult:
+        """Return a block of which no id has arrived in a log while it was asked for."""
+        for _ in range(_MAX_BLOCKS_IN_USE):
+            outcome = await allocate(self._seen.highest)
+            block = outcome.result
+            if outcome.error is not ErrorCode.NONE or not isinstance(block, ProducerIdsResult):
+                raise KafkaError(outcome.error, outcome.message)
+            if not block.first <= self._seen.highest < block.first + block.count:
+                return block
+        raise KafkaError(
+            ErrorCode.UNKNOWN_PRODUCER_ID,
+            f"{_MAX_BLOCKS_IN_USE} new blocks were in use already; the highest id seen is "
+            f"{self._seen.highest}",
+        )
+
+    def _drop_if_used(self, producer_id: int) -> None:
+        """Give up the blocks in hand when a log meets an id that was not given out of them."""
+        ahead = self._ahead or (0, 0)
+        if self._next <= producer_id < self._end or ahead[0] <= producer_id < ahead[1]:
+            self._next = self._end = 0
+            self._ahead = None
 
 
 def _forgive(task: asyncio.Task[None]) -> None:

@@ -207,6 +207,28 @@ async def producer_ids_are_given_once(keeper: Keeper) -> None:
     await second.close()
 
 
+async def producer_ids_begin_above_what_a_broker_has_seen(keeper: Keeper) -> None:
+    first = await joined(keeper)
+    (before,) = await done(first.store, AllocateProducerIds())
+    seen = _first_of(before) + 50_000_000
+    reporting = await joined(keeper, registration(highest_producer_id=seen))
+
+    (after_registration,) = await done(first.store, AllocateProducerIds())
+    (after_report,) = await done(
+        first.store, AllocateProducerIds(highest_seen=_first_of(after_registration) + 70_000)
+    )
+
+    assert _first_of(after_registration) > seen
+    assert _first_of(after_report) > _first_of(after_registration) + 70_000
+    await first.close()
+    await reporting.close()
+
+
+def _first_of(outcome: Outcome) -> int:
+    assert isinstance(outcome.result, ProducerIdsResult)
+    return outcome.result.first
+
+
 async def refusals_have_a_code_a_sentence_and_a_version(keeper: Keeper) -> None:
     reader = await joined(keeper)
     (created,) = await done(reader.store, CreateTopic(name="orders", partitions=2))
@@ -290,6 +312,7 @@ PROPOSAL_CASES: tuple[Case, ...] = (
     configurations_of_brokers_have_names_of_their_own,
     a_change_that_changes_nothing_is_accepted,
     producer_ids_are_given_once,
+    producer_ids_begin_above_what_a_broker_has_seen,
     refusals_have_a_code_a_sentence_and_a_version,
     only_a_current_and_unfenced_broker_may_propose,
     a_fenced_broker_may_not_propose,

@@ -11,10 +11,12 @@ from typing import Final
 from django.db.models import Max
 
 from brokers.cluster.changes import BrokerChanged
+from brokers.cluster.decisions import MAX_PRODUCER_ID
 from brokers.cluster.image import Broker
 from brokers.cluster.store import Registered, Registration
 from brokers.controlplane import models, values
 from brokers.controlplane.database import transactional
+from brokers.controlplane.logs import log
 from brokers.controlplane.services.transactions import append_change
 from brokers.protocol.errors import ErrorCode, KafkaError
 
@@ -42,6 +44,7 @@ def register_broker(
             f"{cluster_id}: start the broker with the home it was made in, or with an empty one",
         )
     row = _locked(cluster, registration)
+    _raise_producer_ids(cluster, registration.highest_producer_id)
     if row is not None and bytes(row.incarnation) == registration.incarnation:
         if (row.agent_id, row.process) != (agent_id, process):
             cluster.brokers.filter(pk=row.pk).update(agent_id=agent_id, process=process)
@@ -121,6 +124,8 @@ def _check(registration: Registration) -> None:
         "inspection port": (registration.inspection_port, MAX_PORT),
         "id": (max(registration.broker_id, 0), MAX_BROKER_ID),
         "wanted id": (max(registration.wanted_id, 0), MAX_BROKER_ID),
+        # The counter stands one above it.
+        "highest producer id": (max(registration.highest_producer_id, 0), MAX_PRODUCER_ID - 1),
     }
     for name, (number, limit) in numbers.items():
         if not 0 <= number <= limit:
@@ -128,6 +133,13 @@ def _check(registration: Registration) -> None:
                 ErrorCode.INVALID_REGISTRATION,
                 f"the {name} {number} of a broker is not between 0 and {limit}",
             )
+
+
+def _raise_producer_ids(cluster: models.Cluster, highest: int) -> None:
+    """Move the counter above an id that a broker has seen, if the database went back behind it."""
+    counter = models.ProducerIds.objects.filter(cluster=cluster, next_id__lte=highest)
+    if highest >= 0 and counter.update(next_id=highest + 1):
+        log.warning("producer_ids.raised", above=highest)
 
 
 def _locked(cluster: models.Cluster, registration: Registration) -> models.Broker | None:

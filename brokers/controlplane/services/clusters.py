@@ -1,7 +1,9 @@
 """Clusters and the agents of their hosts: made once, found ever after."""
 
 import base64
+import secrets
 import uuid
+from typing import Final
 
 from django.db.models import F
 
@@ -9,6 +11,11 @@ from brokers.cluster.image import NO_ID
 from brokers.controlplane import models
 from brokers.controlplane.database import transactional
 from brokers.controlplane.services.cluster_secrets import add_missing
+
+# The producer ids of a new cluster begin at a random multiple of 2^20 below 2^60, so that they do
+# not meet those in folders of another cluster, nor those of an earlier one in the same log dirs.
+_FIRST_ID_BITS: Final = 40
+_FIRST_ID_SHIFT: Final = 20
 
 
 def new_cluster_id() -> str:
@@ -27,7 +34,7 @@ def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
         defaults={"cluster_id": new_cluster_id(), "change_id": NO_ID, "created_at_ms": now_ms},
     )
     if is_new:
-        models.ProducerIds.objects.create(cluster=cluster)
+        models.ProducerIds.objects.create(cluster=cluster, next_id=_first_producer_id())
     # A cluster that an earlier release made has none.
     add_missing(cluster, now_ms=now_ms)
     return cluster
@@ -47,3 +54,7 @@ def start_agent(
     cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1)
     agent.refresh_from_db()
     return agent
+
+
+def _first_producer_id() -> int:
+    return (1 + secrets.randbelow(2**_FIRST_ID_BITS - 1)) << _FIRST_ID_SHIFT

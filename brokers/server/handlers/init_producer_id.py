@@ -30,10 +30,9 @@ async def handle(
     try:
         _check(request)
 
-        async def allocate() -> Outcome:
-            outcomes = await context.propose(
-                call, [AllocateProducerIds()], timeout_ms=ALLOCATION_TIMEOUT_MS
-            )
+        async def allocate(highest_seen: int) -> Outcome:
+            block = AllocateProducerIds(highest_seen=highest_seen)
+            outcomes = await context.propose(call, [block], timeout_ms=ALLOCATION_TIMEOUT_MS)
             return outcomes[0]
 
         producer_id = await context.producer_ids.next(allocate)

@@ -241,6 +241,25 @@ def test_blocks_of_producer_ids_do_not_overlap(twin: Twin) -> None:
     assert results == [ProducerIdsResult(first=first, count=1000) for first in (0, 1000, 2000)]
 
 
+def test_a_block_of_producer_ids_begins_above_what_was_seen(twin: Twin) -> None:
+    seen = [
+        accepted(twin, AllocateProducerIds(highest_seen=seen, skip=skip)).result
+        for seen, skip in ((4_999, 0), (70, 0), (-1, 100))
+    ]
+
+    assert seen == [ProducerIdsResult(first=first, count=1000) for first in (5_000, 6_000, 7_100)]
+
+
+def test_the_last_producer_ids_are_given_away_and_then_refused(twin: Twin) -> None:
+    last = accepted(twin, AllocateProducerIds(highest_seen=2**63 - 1002, skip=2**40)).result
+
+    refused = outcome(twin, AllocateProducerIds())
+
+    assert last == ProducerIdsResult(first=2**63 - 1001, count=1000)
+    assert refused.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert str(2**63 - 2) in refused.message
+
+
 def test_refusals_repeat_no_more_than_is_needed(twin: Twin) -> None:
     long = "x" * 100_000
 

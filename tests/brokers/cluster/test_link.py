@@ -1,7 +1,7 @@
 """Frames between broker and agent: what goes in comes out, and nonsense is only that."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 from typing import get_args
 
@@ -276,6 +276,34 @@ def test_a_field_that_a_newer_agent_appends_is_overlooked() -> None:
     newer = msgspec.msgpack.encode([*values, "new"])
 
     assert link.decode_from_agent(newer) == link.Ping(db_age_ms=3)
+
+
+def test_a_broker_of_an_older_checkout_asks_for_producer_ids_as_before() -> None:
+    proposal = Proposal(id=ID, action=AllocateProducerIds(highest_seen=7, skip=9), actor="User:a")
+    tag, number, (values,) = msgspec.msgpack.decode(
+        body(link.encode(link.Propose(request_no=1, proposals=(proposal,))))
+    )
+
+    values[1] = values[1][:1]
+    older = msgspec.msgpack.encode([tag, number, [values]])
+
+    message = link.decode_from_broker(older)
+    assert isinstance(message, link.Propose)
+    assert message.proposals[0].action == AllocateProducerIds()
+
+
+def test_a_broker_of_an_older_checkout_registers_without_a_producer_id() -> None:
+    registration = Registration(incarnation=ID, host="h", port=9092, highest_producer_id=7)
+    names = [field.name for field in fields(Registration)]
+    tag, values, *rest = msgspec.msgpack.decode(
+        body(link.encode(link.Register(registration=registration)))
+    )
+
+    older = [tag, values[: names.index("highest_producer_id")], *rest]
+
+    message = link.decode_from_broker(msgspec.msgpack.encode(older))
+    assert isinstance(message, link.Register)
+    assert message.registration.highest_producer_id == -1
 
 
 @dataclass

@@ -35,7 +35,11 @@ def new_cluster() -> str:
 
 
 def register(
-    cluster_id: str, *, incarnation: bytes | None = None, broker_id: int = -1
+    cluster_id: str,
+    *,
+    incarnation: bytes | None = None,
+    broker_id: int = -1,
+    highest_producer_id: int = -1,
 ) -> Registered:
     return services.register_broker(
         cluster_id=cluster_id,
@@ -44,6 +48,7 @@ def register(
             host="127.0.0.1",
             port=9092,
             broker_id=broker_id,
+            highest_producer_id=highest_producer_id,
         ),
         agent_id="agent-1",
         process="",
@@ -233,25 +238,60 @@ def test_a_proposal_twice_in_a_call_is_done_once(database: str) -> None:
     cluster_id = new_cluster()
     wanted = asking(AllocateProducerIds(), serving(cluster_id))
 
+    before = models.ProducerIds.objects.get().next_id
+
     first, second = propose(cluster_id, wanted, wanted)
 
     assert first == second
-    assert models.ProducerIds.objects.get().next_id == 1000
+    assert models.ProducerIds.objects.get().next_id == before + 1000
 
 
 def test_blocks_of_producer_ids_never_overlap(database: str) -> None:
     cluster_id = new_cluster()
     broker = serving(cluster_id)
+    start = models.ProducerIds.objects.get().next_id
 
     outcomes = propose(cluster_id, *(asking(AllocateProducerIds(), broker) for _ in range(3)))
 
     blocks = [outcome.result for outcome in outcomes]
     assert all(isinstance(block, ProducerIdsResult) for block in blocks)
     assert [block.first for block in blocks if isinstance(block, ProducerIdsResult)] == [
-        0,
-        1000,
-        2000,
+        start,
+        start + 1000,
+        start + 2000,
     ]
+
+
+def test_producer_ids_of_a_new_cluster_begin_at_a_random_high_id(database: str) -> None:
+    new_cluster()
+    start = models.ProducerIds.objects.get().next_id
+
+    assert 2**20 <= start < 2**60
+    assert start % 2**20 == 0
+
+
+def test_a_registration_moves_a_counter_that_stands_below_what_the_broker_has_seen(
+    database: str,
+) -> None:
+    cluster_id = new_cluster()
+    models.ProducerIds.objects.update(next_id=1_000)
+
+    register(cluster_id, highest_producer_id=5_000)
+    assert models.ProducerIds.objects.get().next_id == 5_001
+
+    register(cluster_id, highest_producer_id=70)
+    assert models.ProducerIds.objects.get().next_id == 5_001
+
+
+def test_a_registration_with_an_impossible_producer_id_is_refused(database: str) -> None:
+    cluster_id = new_cluster()
+    before = models.ProducerIds.objects.get().next_id
+
+    with pytest.raises(KafkaError, match="highest producer id 9223372036854775807") as caught:
+        register(cluster_id, highest_producer_id=2**63 - 1)
+
+    assert caught.value.code is ErrorCode.INVALID_REGISTRATION
+    assert models.ProducerIds.objects.get().next_id == before
 
 
 def test_validation_alone_changes_nothing(database: str) -> None:

@@ -11,7 +11,12 @@ from django.db import OperationalError
 
 from brokers.cluster.changes import Change
 from brokers.cluster.image import ClusterImage, Position
-from brokers.cluster.proposals import CreateTopic, Proposal
+from brokers.cluster.proposals import (
+    AllocateProducerIds,
+    CreateTopic,
+    ProducerIdsResult,
+    Proposal,
+)
 from brokers.cluster.store import MetadataRegressed
 from tests.brokers.controlplane.host import (
     NOW_MS,
@@ -241,6 +246,36 @@ def test_a_database_that_takes_no_writes_is_away_for_writers(
                 await broker.propose(topic("not-now"))
             # Nothing else has ended.
             assert not host.following.done()
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_database_that_comes_back_older_gives_out_no_producer_id_twice(database: str) -> None:
+    def set_back() -> None:
+        models.ProducerIds.objects.update(next_id=0)
+
+    def not_now() -> None:
+        raise OperationalError("the database is away")
+
+    async def first_of_block(broker: LocalBroker) -> int:
+        (outcome,) = await broker.propose(AllocateProducerIds())
+        assert isinstance(outcome.result, ProducerIdsResult)
+        return outcome.result.first
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            before = [await first_of_block(broker) for _ in range(2)]
+            with pytest.raises(ConnectionError):
+                await host.store.ask(not_now)
+            await host.run_elsewhere(set_back)
+
+            after = [await first_of_block(broker) for _ in range(2)]
+
+        assert before[1] == before[0] + 1000
+        # Far away, since other hosts may have been given the blocks that follow.
+        assert after[0] > before[1] + 1000
+        assert after[1] == after[0] + 1000
 
     cluster_id = new_cluster()
     asyncio.run(story())

@@ -278,7 +278,7 @@ async def rig(
         metrics=Metrics(),
         replicas=replicas,
         fetch_sessions=FetchSessions(clock=clock),
-        producer_ids=ProducerIds(),
+        producer_ids=ProducerIds(log_dir.handles.producer_ids, save=log_dir.save_producer_ids),
     )
     context.broker_id = ME
     context.is_serving = True

@@ -12,6 +12,7 @@ from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.init_producer_id import InitProducerIdRequest
 from brokers.server.handlers import init_producer_id
 from tests.brokers.replication.parts import Rig, code_of, rig
+from tests.builders.logs import append, batch
 
 
 class IdStore:
@@ -45,6 +46,18 @@ def test_every_call_gets_a_fresh_id_with_epoch_zero(tmp_path: Path, version: int
 
             assert answers == [(ErrorCode.NONE, number, 0) for number in (1000, 1001, 1002)]
             assert [type(p.action) for p in store.proposals] == [AllocateProducerIds]
+
+    asyncio.run(run())
+
+
+def test_a_block_is_asked_for_above_the_ids_in_the_logs(tmp_path: Path) -> None:
+    async def run() -> None:
+        store = IdStore()
+        async with rig(tmp_path, store=store) as broker:
+            append(broker.leader().log, batch(producer=700))
+
+            assert (await ask(broker))[1] == 1000
+            assert [p.action for p in store.proposals] == [AllocateProducerIds(highest_seen=700)]
 
     asyncio.run(run())
 

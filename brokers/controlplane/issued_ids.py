@@ -1,0 +1,65 @@
+"""Which producer ids this host knows to be in use, beside what the database says.
+
+Knows no database. A database that is restored from an older copy, or a standby that takes over
+without the last transactions, would give out blocks a second time. The agent therefore keeps the
+highest id that its brokers have reported or were given, and asks for blocks above it. Ids that
+only absent brokers know of remain, so the first block after the agent's start, or after a lost
+connection, or after a broker's registration, leaves out a random number of ids.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from brokers.cluster.proposals import AllocateProducerIds, Outcome, ProducerIdsResult, Proposal
+
+# A cluster that has given out a million ids since the copy was made meets one of them again with a
+# chance of one in a million. The ids above 2^60 last for seven million such gaps.
+SKIP_BITS: Final = 40
+
+
+class IssuedIds:
+    """One agent's. `amended` may be called in the database's thread, the rest in the loop's."""
+
+    def __init__(self, random_skip: Callable[[], int] | None = None) -> None:
+        self._random_skip = random_skip or _random_skip
+        self._highest = -1
+        # Whether the counter stands behind the last block, and nobody has come since.
+        self._is_known = False
+
+    def reported(self, producer_id: int) -> None:
+        """Take note of a registered broker's highest id; behind it may be ids that nobody knows."""
+        self._highest = max(self._highest, producer_id)
+        self._is_known = False
+
+    def doubt(self) -> None:
+        """Take note that the database did not answer: an older copy may answer next."""
+        self._is_known = False
+
+    def amended(self, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """Return proposals whose blocks begin above all that is known here."""
+        return [
+            replace(proposal, action=self._above(proposal.action))
+            if isinstance(proposal.action, AllocateProducerIds)
+            else proposal
+            for proposal in proposals
+        ]
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Take note of the blocks that were given."""
+        for outcome in outcomes:
+            if isinstance(outcome.result, ProducerIdsResult):
+                last = outcome.result.first + outcome.result.count - 1
+                self._highest = max(self._highest, last)
+                self._is_known = True
+
+    def _above(self, asked: AllocateProducerIds) -> AllocateProducerIds:
+        return AllocateProducerIds(
+            highest_seen=max(asked.highest_seen, self._highest),
+            skip=0 if self._is_known else self._random_skip(),
+        )
+
+
+def _random_skip() -> int:
+    return secrets.randbits(SKIP_BITS)
