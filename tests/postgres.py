@@ -91,6 +91,23 @@ class PostgresServer:
         assert made.returncode == 0, made.stderr
         return self.url_of(name)
 
+    def dump(self, database: str) -> bytes:
+        """Return a database as the statements that make it again."""
+        told = self._ask("pg_dump", "-U", "samsa", "--no-owner", database)
+        assert told.returncode == 0, told.stderr
+        # Commands that psql knows since 2025 only.
+        lines = told.stdout.splitlines(keepends=True)
+        kept = (line for line in lines if not line.startswith(("\\restrict", "\\unrestrict")))
+        return "".join(kept).encode()
+
+    def load(self, database: str, statements: bytes) -> None:
+        """Fill an empty database with what `dump` has returned."""
+        file = self.folder / f"{database}.sql"
+        file.write_bytes(statements)
+        options = ("-q", "-v", "ON_ERROR_STOP=1", "-f", str(file))
+        told = self._ask("psql", "-U", "samsa", "-d", database, *options)
+        assert told.returncode == 0, told.stderr
+
     def _ask(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         place = ("-h", "127.0.0.1", "-p", str(self.port))
         return subprocess.run(
