@@ -8,15 +8,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench.measure import Table, machine
+from bench.measure import NoPeer, Table, machine
 from bench.reports import as_json, drawn
-from bench.suites import LONG, OPTIONS, SUITES, load
+from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 
 
 @click.command(epilog="Suites: " + "; ".join(f"{name} ({what})" for name, what in SUITES.items()))
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
-@click.option("--peer", metavar="HOST:PORT", help="Run broker or groups against this one, too.")
+@click.option(
+    "--peer",
+    metavar="[HOST:PORT]",
+    is_flag=False,
+    flag_value=KAFKA,
+    help="Run broker or groups against this one, too; broker without an address: a real Kafka.",
+)
 @click.option(
     "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
 )
@@ -30,10 +36,13 @@ def main(suite: str | None, json_file: Path | None, peer: str | None, minutes: i
     results: dict[str, list[Table]] = {}
     for name in [suite] if suite else [name for name in SUITES if name not in LONG]:
         results[name] = []
-        for table in load(name).run(**options):
-            results[name].append(table)
-            console.print(drawn(table))
-            console.print("".join(f"  {note}\n" for note in table.notes), style="dim", end="")
+        try:
+            for table in load(name).run(**options):
+                results[name].append(table)
+                console.print(drawn(table))
+                console.print("".join(f"  {note}\n" for note in table.notes), style="dim", end="")
+        except NoPeer as reason:
+            raise click.ClickException(str(reason)) from reason
     if json_file is not None:
         json_file.write_text(as_json(results, started), encoding="utf-8")
 
@@ -45,6 +54,8 @@ def given(options: Mapping[str, str | int | None], suite: str | None) -> dict[st
         if suite is None or OPTIONS.get(suite) != name:
             owners = " and ".join(owner for owner, option in OPTIONS.items() if option == name)
             raise click.UsageError(f"--{name} belongs to {owners}: ./samsa bench SUITE --{name} …")
+    if suite != "broker" and found.get("peer") == KAFKA:
+        raise click.UsageError("--peer without an address belongs to broker")
     return found
 
 

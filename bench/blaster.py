@@ -20,6 +20,7 @@ from struct import Struct
 
 from brokers.protocol.apis import APIS
 from brokers.protocol.codec import codec
+from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from brokers.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -46,6 +47,9 @@ SIZE_BYTES = 4  # in front of each answer
 RECEIVE_BYTES = 4 * 2**20
 # A blaster that hears nothing for so long reports that, instead of hanging a benchmark.
 SILENCE_SECONDS = 20.0
+# How a broker says that it has no producer ids yet, and how soon it is asked again.
+NOT_YET = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+RETRY_SECONDS = 0.05
 # Requests made beforehand for each connection that numbers them; then it starts over, which an
 # idempotent producer may not, so it stops.
 NUMBERED = 30_000
@@ -95,7 +99,7 @@ def framed(key: int, version: int, body: Sequence[bytes | bytearray | memoryview
 def produce_requests(job: Job, index: int) -> Iterator[bytes]:
     """The produce requests of one connection: one for ever, or numbered ones that end."""
     partition = index % job.partitions
-    producer_id = _producer_id(job) if job.is_idempotent else -1
+    producer_id = new_producer_id(job.host, job.port) if job.is_idempotent else -1
     number = 0 if job.is_idempotent else -1
     builder = BatchBuilder(producer_id=producer_id, producer_epoch=number, base_sequence=number)
     now_ms = time.time_ns() // 1_000_000
@@ -277,25 +281,43 @@ def keep_busy(
     )
 
 
-def ask(job: Job, key: int, version: int, body: Sequence[bytes | bytearray | memoryview]) -> bytes:
-    """One request, and the body of its answer."""
-    with socket.create_connection((job.host, job.port)) as link:
+def ask(
+    address: tuple[str, int],
+    key: int,
+    version: int,
+    body: Sequence[bytes | bytearray | memoryview],
+) -> bytes:
+    """One request, and the body of its answer; ConnectionError where the broker hangs up."""
+    with socket.create_connection(address) as link:
+        link.settimeout(SILENCE_SECONDS)
         link.sendall(framed(key, version, body))
         with link.makefile("rb") as stream:
             size = int.from_bytes(stream.read(4), "big")
             answer = stream.read(size)
+    if not answer or len(answer) < size:
+        raise ConnectionError(f"{len(answer)} bytes came of an answer of {size}")
     # Behind the correlation id, flexible answers have tagged fields, of which there are none.
     return answer[4 + (APIS[key].is_flexible(version) and key != API_VERSIONS) :]
 
 
-def _producer_id(job: Job) -> int:
+def new_producer_id(host: str, port: int) -> int:
+    """Return an id; waits while the broker has no block of them yet, as after its start."""
+    deadline = time.monotonic() + SILENCE_SECONDS
+    while True:
+        answer = _asked_for_id((host, port))
+        if answer.error_code == ErrorCode.NONE:
+            return answer.producer_id
+        if answer.error_code not in NOT_YET or time.monotonic() > deadline:
+            raise TimeoutError(f"no producer id was given: error {answer.error_code}")
+        time.sleep(RETRY_SECONDS)
+
+
+def _asked_for_id(address: tuple[str, int]) -> InitProducerIdResponse:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     body = codec(InitProducerIdRequest, INIT_VERSION).encode(request)
-    answer = codec(InitProducerIdResponse, INIT_VERSION).decode(
-        ask(job, INIT_PRODUCER_ID, INIT_VERSION, body)
+    return codec(InitProducerIdResponse, INIT_VERSION).decode(
+        ask(address, INIT_PRODUCER_ID, INIT_VERSION, body)
     )
-    assert answer.error_code == 0, f"InitProducerId failed with {answer.error_code}"
-    return answer.producer_id
 
 
 def main() -> None:

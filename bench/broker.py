@@ -3,23 +3,30 @@
 The figure that counts is the broker's CPU time, since clients share the machine; rates are told
 beside it. Work is done on topics that are `replicated`, which acknowledge from the page cache, as
 Kafka does by default; the `synced` twin beside it acknowledges only what the disk has confirmed.
-With a peer, the same work runs against it, and the ratio is printed.
+With a peer, the same work runs against it, and the ratios are printed; without an address the peer
+is Apache Kafka itself, started for it.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from math import nan
 
 from bench import rdkafka
 from bench.blaster import Job, Seen
 from bench.broker_targets import Target, floor, other_broker, own_broker
 from bench.children import done_by
+from bench.kafka import real_kafka
 from bench.measure import Cell, Table
+from bench.ratios import Ratios
+from bench.suites import KAFKA
 from bench.warm_pages import warm_pages
 
 SECONDS = 4.0
 ROUNDS = 3
 WARM_SECONDS = 1.0
+# Some hundred thousand requests of each kind, after which a JVM compiles nothing any more.
+WARM_PEER_SECONDS = 10.0
 KIB = 1024
 REPLICATED, SYNCED = "replicated", "synced"
 LATENCY_RATE = 1_000
@@ -219,28 +226,49 @@ class Figures:
 
 
 def run(peer: str | None = None) -> Iterator[Table]:
+    """`peer`: another broker's HOST:PORT, or KAFKA for one that is started here."""
     with ExitStack() as stack:
-        ours, start_seconds = stack.enter_context(own_broker())
-        rest_mib = ours.rss_mib()
-        targets = [ours] + ([other_broker(peer)] if peer else [])
-        yield _table("requests without a log", VERSIONS, targets)
-        yield _table("produce", PRODUCE, targets)
+        started = [stack.enter_context(own_broker())]
+        if peer == KAFKA:
+            started.append(stack.enter_context(real_kafka()))
+        elif peer:
+            started.append((other_broker(peer), nan))
+        targets = [target for target, _seconds in started]
+        ours = targets[0]
+        at_rest = [target.rss_mib() for target in targets]
+        ratios = Ratios(targets[-1].name)
+        for target in targets[1:]:
+            _warm_up(target)
+        yield _table("requests without a log", VERSIONS, targets, ratios)
+        yield _table("produce", PRODUCE, targets, ratios)
         yield _shares(ours)
-        yield _table("fetch from the page cache", FETCH, targets)
-        yield _latency(targets)
-        yield _librdkafka(targets)
+        yield _table("fetch from the page cache", FETCH, targets, ratios)
+        yield _latency(targets, ratios)
+        yield _librdkafka(targets, ratios)
         yield Table(
             title="one broker",
-            columns=("what", "figure", "target"),
+            columns=("what", "target", *(target.name for target in targets)),
             rows=(
-                ("`up` until healthy, s", start_seconds, "3"),
-                ("resident at rest, MiB", rest_mib, "45"),
-                ("resident after this load, MiB", ours.rss_mib(), "90"),
+                ("start until it serves, s", "3", *(seconds for _target, seconds in started)),
+                ("resident at rest, MiB", "45", *at_rest),
+                ("resident after this load, MiB", "90", *(t.rss_mib() for t in targets)),
             ),
+            notes=("ours is `up` with agent and console until all is healthy",),
         )
+        if len(targets) > 1:
+            yield ratios.table()
 
 
-def _table(title: str, works: tuple[Work, ...], targets: list[Target]) -> Table:
+def _warm_up(peer: Target) -> None:
+    """Let a peer compile what it runs often: ours has no such state, and a JVM starts slowly."""
+    work = PRODUCE[0]
+    topic = peer.make_topic("bench-warm-up", work.partitions)
+    for kind in ("produce", "fetch"):
+        _blast(_replaced(_job(peer, work, topic), kind=kind, seconds=WARM_PEER_SECONDS))
+    peer.delete_topic(topic)
+
+
+def _table(title: str, works: tuple[Work, ...], targets: list[Target], ratios: Ratios) -> Table:
     names = [target.name for target in targets]
     columns = ["work", "target"]
     for name in names:
@@ -269,8 +297,18 @@ def _table(title: str, works: tuple[Work, ...], targets: list[Target]) -> Table:
             row += [None, None]
         if len(found) > 1:
             row.append(found[0].cpu_us / found[1].cpu_us)
+            _note(ratios, f"{title}: {work.name}", found[0], found[1])
         rows.append(row)
     return Table(title=title, columns=tuple(columns), rows=rows)
+
+
+def _note(ratios: Ratios, name: str, ours: Figures, peer: Figures) -> None:
+    ratios.note(
+        name,
+        cpu=(ours.cpu_us, peer.cpu_us),
+        rate=(ours.rate, peer.rate),
+        p99=(ours.seen.p99_us, peer.seen.p99_us),
+    )
 
 
 def _shares(ours: Target) -> Table:
@@ -343,12 +381,15 @@ def _rounds_of_floor(kernel: Target, work: Work) -> list[Figures]:
     return found
 
 
-def _latency(targets: list[Target]) -> Table:
+def _latency(targets: list[Target], ratios: Ratios) -> Table:
     rows = []
     for work in LATENCY:
-        for target in targets:
-            seen = measure(target, work).seen
+        found = [measure(target, work) for target in targets]
+        for target, figures in zip(targets, found, strict=True):
+            seen = figures.seen
             rows.append((work.name, target.name, seen.p50_us, seen.p99_us, work.target))
+        if len(found) > 1 and work.durability == REPLICATED:
+            _note(ratios, f"latency: {work.name}", found[0], found[1])
         with floor(is_synced=work.durability == SYNCED) as kernel:
             seen = _blast(_job(kernel, work, "floor"))
             rows.append((work.name, kernel.name, seen.p50_us, seen.p99_us, ""))
@@ -359,11 +400,17 @@ def _latency(targets: list[Target]) -> Table:
     )
 
 
-def _librdkafka(targets: list[Target]) -> Table:
+def _librdkafka(targets: list[Target], ratios: Ratios) -> Table:
     rows: list[list[Cell]] = []
     for work in LIBRDKAFKA:
-        for target in targets:
-            rows += _client_rows(target, work, REPLICATED)
+        found = [_client_rows(target, work, REPLICATED) for target in targets]
+        for of_target in found:
+            rows += of_target
+        for ours, theirs in zip(found[0], found[-1], strict=True):
+            if len(found) > 1:
+                cpu = (_figure(ours, 4), _figure(theirs, 4))
+                rate = (_figure(ours, 2), _figure(theirs, 2))
+                ratios.note(f"librdkafka: {ours[0]}", cpu=cpu, rate=rate)
         rows += _client_rows(targets[0], work, SYNCED)
     return Table(
         title="librdkafka, one client and one partition",
@@ -393,9 +440,13 @@ def _client_rows(target: Target, work: ClientWork, durability: str) -> list[list
 
 
 def _client_rate(row: list[Cell]) -> float:
-    rate = row[2]
-    assert isinstance(rate, float)
-    return rate
+    return _figure(row, 2)
+
+
+def _figure(row: list[Cell], column: int) -> float:
+    figure = row[column]
+    assert isinstance(figure, float)
+    return figure
 
 
 def _client_row(target: Target, work: ClientWork, topic: str, *, is_producer: bool) -> list[Cell]:

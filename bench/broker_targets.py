@@ -10,16 +10,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 120
 ADMIN_SECONDS = 30
+RETRY_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,9 @@ class Target:
             return float("nan")
         total = 0
         for task in Path(f"/proc/{self.pid}/task").iterdir():
-            total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+            # A JVM ends threads that it has no work for.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
         return total / 1e9
 
     def rss_mib(self) -> float:
@@ -51,8 +54,8 @@ class Target:
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def _admin(self) -> AdminClient:
-        # Below this level the library only tells of its own queues.
-        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 5})
+        # A client that lives a moment longer than a broker it was made for need not say so.
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
 
     def make_topic(
         self,
@@ -62,14 +65,28 @@ class Target:
         durability: str | None = None,
         config: Mapping[str, str] | None = None,
     ) -> str:
-        """Makes a topic; the durability only where the broker is ours."""
+        """Makes a topic that has leaders; the durability only where the broker is ours."""
         config = dict(config or {})
         if durability and self.is_ours:
             config["samsa.durability"] = durability
         admin = self._admin()
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
         admin.create_topics([new], operation_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
+        self._wait_until_led(name, partitions)
         return name
+
+    def _wait_until_led(self, topic: str, partitions: int) -> None:
+        """Return when every leader answers; Kafka says that a topic is made before it leads it."""
+        deadline = time.monotonic() + ADMIN_SECONDS
+        while True:
+            try:
+                self.records_in(topic, partitions)
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(RETRY_SECONDS)
+            else:
+                return
 
     def delete_topic(self, name: str) -> None:
         admin = self._admin()

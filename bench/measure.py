@@ -22,6 +22,10 @@ ROUND_SECONDS = 0.05
 Cell = str | int | float | None
 
 
+class NoPeer(Exception):
+    """A peer cannot be run here; the message says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table of a suite. A float is a figure (µs, GB/s, a ratio); its column names the unit."""

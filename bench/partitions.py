@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from bench.blaster import Job, ask
+from bench.blaster import ask
 from bench.broker_targets import Target
 from bench.processes import Process
 from brokers.protocol.codec import codec
@@ -52,10 +52,11 @@ WRITTEN_AT_ONCE: Final = 500
 
 
 def _asked(target: Target, request: Message, response: type[Message], version: int) -> Message:
-    job = Job(host=target.host, port=target.port, kind="", connections=0, seconds=0)
     assert request.KEY is not None, "a request has the key of its API"
     body = codec(type(request), version).encode(request)
-    return codec(response, version).decode(ask(job, request.KEY, version, body))
+    return codec(response, version).decode(
+        ask((target.host, target.port), request.KEY, version, body)
+    )
 
 
 def create(target: Target, topic: str, partitions: int) -> float:
@@ -139,13 +140,12 @@ def first_answers(target: Target, since: float) -> tuple[float, float]:
     """
     assert target.pid is not None, "the broker is a process of this machine"
     versions = codec(ApiVersionsRequest, 0).encode(ApiVersionsRequest())
-    job = Job(host=target.host, port=target.port, kind="", connections=0, seconds=0)
     deadline = time.monotonic() + PATIENCE_SECONDS
     first = None
     while time.monotonic() < deadline:
         try:
             if first is None:
-                ask(job, ApiVersionsRequest.KEY or 18, 0, versions)
+                ask((target.host, target.port), ApiVersionsRequest.KEY or 18, 0, versions)
                 first = time.perf_counter() - since
             if _knows_itself(target):
                 return first, time.perf_counter() - since

@@ -24,12 +24,14 @@ SUITES = {
 # Run only when they are named: they take long, and most of it is waiting.
 LONG = frozenset({"loop", "scale", "soak"})
 # Which options a suite takes; the rest of the command line is everybody's.
+# The peer of the suite "broker" that it starts itself.
+KAFKA = "kafka"
 OPTIONS = {"broker": "peer", "groups": "peer", "scale": "minutes", "soak": "minutes"}
 
 
 class Suite(Protocol):
     def run(self, **options: str | int) -> Iterable[Table]:
-        """`peer` is another broker's HOST:PORT, `minutes` how long what takes long goes on."""
+        """`peer` is another broker's HOST:PORT or KAFKA, `minutes` how long the slow ones go on."""
         ...
 
 

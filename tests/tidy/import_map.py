@@ -120,7 +120,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
-        + "brokers.server",
+        + "brokers.server cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.
