@@ -29,8 +29,8 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 def main(suite: str | None, json_file: Path | None, peer: str | None, minutes: int | None) -> None:
     """Run one SUITE, or all that are short."""
     options = given({"peer": peer, "minutes": minutes}, suite)
-    # A file or a pipe has no width of its own: give the widest table room.
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    # A file or a pipe has no width of its own: give the widest table room, one beside a peer.
+    console = Console() if sys.stdout.isatty() else Console(width=240)
     started = datetime.now(UTC)
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
     results: dict[str, list[Table]] = {}

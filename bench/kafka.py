@@ -56,7 +56,7 @@ def real_kafka() -> Iterator[tuple[Target, float]]:
     jars = jars_of_kafka()
     with tempfile.TemporaryDirectory(prefix="samsa-bench-kafka-") as name:
         folder = Path(name)
-        port, controller_port = _free_ports()
+        port, controller_port = free_ports()
         config = folder / "server.properties"
         config.write_text(
             PROPERTIES.format(port=port, controller_port=controller_port, log_dir=folder / "data"),
@@ -138,7 +138,8 @@ def _java(jars: Path, main_class: str, *arguments: str) -> list[str]:
     return [*watched, *JAVA, "-cp", f"{jars}{os.sep}*", main_class, *arguments]
 
 
-def _free_ports() -> tuple[int, int]:
+def free_ports() -> tuple[int, int]:
+    """Find two ports that nobody listens on; somebody else may be quicker, which is rare."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
         for opened in sockets:

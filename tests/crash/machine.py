@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from bench.kafka import free_ports
 from brokers.cluster.twin import Twin
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.crash_files import CrashDisk
-from tests.oracles.kafka_broker import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30

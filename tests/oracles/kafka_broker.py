@@ -6,15 +6,15 @@ writes in the folder it is given and listens on two free ports of the loopback.
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from bench.kafka import free_ports
 from cli.maven import KafkaJars
 
 JAVA = (
@@ -125,13 +125,3 @@ class KafkaBroker:
         """Return what the broker warned of, in all its runs."""
         lines = self.output.read_text(encoding="utf-8").splitlines()
         return [line for line in lines if " WARN " in line or " ERROR " in line]
-
-
-def free_ports() -> tuple[int, int]:
-    """Find two ports that nobody listens on; somebody else may be quicker, which is rare."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
-        for opened in sockets:
-            opened.bind(("127.0.0.1", 0))
-        first, second = (opened.getsockname()[1] for opened in sockets)
-        return first, second
