@@ -1,6 +1,7 @@
 """The highest producer id of a log dir: never below what its logs hold, or have ever held."""
 
 import errno
+import random
 import shutil
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from brokers.storage.producer_ids import (
     write_highest,
 )
 from tests.builders.logs import NOW_MS, append, batch
+from tests.fakes.crash_files import CrashDisk
 from tests.fakes.faulty_files import Fault, FaultyFiles, UnsyncedFiles
 
 TOPIC_ID = bytes(range(16))
@@ -207,3 +209,20 @@ def test_a_full_disk_keeps_no_partition_from_being_removed(tmp_path: Path) -> No
 
     log_dir.save_producer_ids()
     assert read_highest(LocalFiles(), str(tmp_path / PRODUCER_IDS)) == 5_000
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_id_outlives_the_deletion_of_its_partition_and_a_power_cut(
+    tmp_path: Path, seed: int
+) -> None:
+    disk = CrashDisk(tmp_path)
+    with disk.files() as files:
+        log_dir = opened(disk.live, files)
+        append(log_dir.create("orders", 0, TOPIC_ID), batch(producer=5_000))
+        log_dir.remove("orders", 0)
+        log_dir.purge()
+        killed(log_dir)
+
+    disk.lose_power(random.Random(seed))
+
+    assert highest(opened(disk.live)) == 5_000
