@@ -102,7 +102,7 @@ TEMPLATES = [
     },
 ]
 
-# How long a writer waits for another one; transactions here are a few milliseconds.
+# How long a writer waits for its turn; transactions here are a few milliseconds.
 SQLITE_TIMEOUT_S: Final = 20
 # Connections of one process: its threads, and one to spare.
 POSTGRES_POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 3}
@@ -128,7 +128,8 @@ IS_ONE_DATABASE: Final = bool(env.str("DATABASE_URL", default=""))
 
 def sqlite(name: str) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        # Django's own, with a fair queue of writers.
+        "ENGINE": "gateway.sqlite",
         "NAME": SAMSA_HOME / name,
         "OPTIONS": {
             # A transaction that reads first and writes later fails at once, whatever the timeout,

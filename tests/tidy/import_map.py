@@ -68,10 +68,12 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "asyncio socket select ssl h11 signal",
     ),
     "brokers.controlplane": (CONTROLPLANE, "django"),
-    # What brokers wait for; rows are read in one thread of its own.
-    "brokers.controlplane.store": (
+    # What brokers wait for.
+    "brokers.controlplane.store": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
+    # Threads that wait for the database.
+    "brokers.controlplane.lanes": (
         CONTROLPLANE + "brokers.controlplane",
-        "django asyncio concurrent",
+        "django asyncio concurrent threading",
     ),
     "brokers.controlplane.feed": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.controlplane.membership": (CONTROLPLANE + "brokers.controlplane", "asyncio"),
@@ -102,6 +104,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         CONNECTORS_DOORS + "gateway.kafka console.monitoring.selectors brokers.key_files",
         "web",
     ),
+    # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
+    "gateway.sqlite": ("", "django fcntl threading"),
     "connectors.sdk": ("", ""),
     # What a plugin connects to is its own business.
     "connectors.plugins": ("connectors.sdk", "network databases"),

@@ -1,0 +1,111 @@
+"""Django's SQLite backend, whose write transactions take turns (`gateway.sqlite.turns`).
+
+A transaction takes its turn before BEGIN IMMEDIATE and gives it back after COMMIT or ROLLBACK, and
+a statement that writes outside of a transaction does the same around itself. Reads take none.
+OPTIONS has one key more than Django's: `is_urgent`, for a connection that skips the queue. Its
+`timeout` bounds the wait for the turn as well.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import OperationalError
+from django.db.backends.sqlite3 import base
+
+from gateway.sqlite.turns import Turn, TurnTimeout
+
+# What sqlite3 waits where the settings name no timeout.
+DEFAULT_TIMEOUT_S: Final = 5.0
+# How a statement begins that takes SQLite's write lock; one that begins with WITH may do either.
+WRITES: Final = re.compile(
+    r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER|REINDEX|ANALYZE|VACUUM"
+    r"|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """See the module."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as Django's own
+        super().__init__(*args, **kwargs)
+        self._turn: Turn | None = None
+        self._turn_timeout_s = DEFAULT_TIMEOUT_S
+        self.execute_wrappers.append(self._execute)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        is_urgent = bool(params.pop("is_urgent", False))
+        self._turn_timeout_s = float(params.get("timeout", DEFAULT_TIMEOUT_S))
+        if self._turn is not None:
+            self._turn.close()
+        # Nobody else sees a database in memory.
+        self._turn = (
+            None
+            if self.is_in_memory_db()
+            else Turn(Path(self.settings_dict["NAME"]), is_urgent=is_urgent)
+        )
+        return params
+
+    def _start_transaction_under_autocommit(self) -> None:
+        self._take_turn()
+        try:
+            super()._start_transaction_under_autocommit()
+        # A turn without a transaction would never be given back.
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def _commit(self) -> None:
+        try:
+            super()._commit()
+        finally:
+            self._end_turn()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()
+        finally:
+            self._end_turn()
+
+    def _close(self) -> None:
+        try:
+            super()._close()
+        finally:
+            if self._turn is not None:
+                self._turn.close()
+
+    def _execute(
+        self,
+        execute: Callable[..., Any],
+        sql: str,
+        params: object,
+        many: bool,
+        context: object,
+    ) -> Any:  # noqa: ANN401 - a cursor's
+        """Give a statement that writes by itself a turn of its own."""
+        if self._turn is None or self._turn.is_held or not WRITES.match(sql):
+            return execute(sql, params, many, context)
+        self._take_turn()
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            self._end_turn()
+
+    def _take_turn(self) -> None:
+        if self._turn is None:
+            return
+        try:
+            self._turn.take(self._turn_timeout_s)
+        except TurnTimeout as error:
+            raise OperationalError(str(error)) from error
+        except OSError as error:
+            raise OperationalError(f"unable to open database file: {error}") from error
+
+    def _end_turn(self) -> None:
+        """Give the turn back, unless the transaction goes on because its end has failed."""
+        turn = self._turn
+        if turn is not None and turn.is_held and not self.connection.in_transaction:
+            turn.give_back()

@@ -1,0 +1,222 @@
+"""Whose turn it is to write to a SQLite file: the processes that ask, in the order they ask.
+
+SQLite has no queue. A writer that finds the file taken sleeps and tries again, so one process that
+writes without a pause starves the others for seconds. Here a writer first takes two locks on files
+beside the database: `-queue`, which it holds until it has `-writer`. One process at most therefore
+waits for `-writer`, and whoever has just written queues behind those that already wait. An urgent
+writer skips the queue: it waits for the present writer and for at most one other.
+
+The locks are flocks, which the kernel frees when their process ends, however it ends. They order
+writers and protect nothing: SQLite's own locks still do, also against programs that know of none
+of this. Knows no SQL and no Django.
+"""
+
+import errno
+import fcntl
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+QUEUE_SUFFIX: Final = "-queue"
+WRITER_SUFFIX: Final = "-writer"
+# Threads of one process that wait for a turn, those whose caller has given up included: more than
+# a process has connections, so the bound is met only while a writer hangs.
+MAX_WAITING: Final = 64
+# A process id and a newline.
+HOLDER_BYTES: Final = 32
+
+
+class TurnTimeout(Exception):
+    """The turn has not come in time; the text names the file and its holder."""
+
+
+class Turn:
+    """The turns of one connection. Used by one thread at a time; each has its own open files."""
+
+    def __init__(self, database: Path, *, is_urgent: bool) -> None:
+        self._queue = Path(f"{database}{QUEUE_SUFFIX}")
+        self._writer = Path(f"{database}{WRITER_SUFFIX}")
+        self._is_urgent = is_urgent
+        self._files: _Files | None = None
+        # A wait whose caller has given up: it keeps its place until the next attempt.
+        self._wait: _Wait | None = None
+        self.is_held = False
+
+    def take(self, timeout_s: float) -> None:
+        """Wait for the turn; TurnTimeout where it does not come in time."""
+        files = self._opened()
+        assert not self.is_held, "a connection has one turn at a time"
+        deadline = time.monotonic() + timeout_s
+        if self._wait is None and not files.take_at_once(is_urgent=self._is_urgent):
+            self._wait = _Wait(files, is_urgent=self._is_urgent)
+        while self._wait is not None:
+            wait = self._wait
+            is_over = wait.is_over(deadline - time.monotonic())
+            if not is_over:
+                raise TurnTimeout(self._complaint(timeout_s))
+            self._wait = None
+            if not wait.is_granted():
+                # It was granted while nobody wanted it, and was given back.
+                self._wait = _Wait(files, is_urgent=self._is_urgent)
+        self.is_held = True
+        files.sign()
+
+    def give_back(self) -> None:
+        """End the turn; does nothing where there is none."""
+        if self.is_held and self._files is not None:
+            self.is_held = False
+            self._files.release()
+
+    def close(self) -> None:
+        """Give back and close the files; a wait that goes on closes them when it ends."""
+        self.give_back()
+        wait, self._wait = self._wait, None
+        files, self._files = self._files, None
+        if wait is not None:
+            wait.abandon()
+        elif files is not None:
+            files.close()
+
+    def _opened(self) -> "_Files":
+        files = self._files
+        # Open files are shared with a forked child, and so would be the locks on them.
+        if files is not None and files.pid != os.getpid():
+            files.close()
+            files, self._wait, self.is_held = None, None, False
+        if files is None:
+            files = self._files = _Files(self._queue, self._writer)
+        return files
+
+    def _complaint(self, timeout_s: float) -> str:
+        holder = _holder_of(self._writer)
+        who = f"process {holder}" if holder else "an unknown process"
+        return (
+            f"database is locked: waited {timeout_s:g} s for {self._writer}, which {who} holds; "
+            f"if that process hangs, stop it"
+        )
+
+
+class _Files:
+    """The two open lock files of a connection."""
+
+    def __init__(self, queue: Path, writer: Path) -> None:
+        self.pid = os.getpid()
+        self.queue = os.open(queue, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.writer = os.open(writer, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            os.close(self.queue)
+            raise
+
+    def take_at_once(self, *, is_urgent: bool) -> bool:
+        """Take the turn where nobody is in the way; the place at the head is kept otherwise."""
+        if not is_urgent and not _locked_at_once(self.queue):
+            return False
+        if not _locked_at_once(self.writer):
+            return False
+        fcntl.flock(self.queue, fcntl.LOCK_UN)
+        return True
+
+    def take(self, *, is_urgent: bool) -> None:
+        """Take the turn, however long that takes."""
+        if not is_urgent:
+            fcntl.flock(self.queue, fcntl.LOCK_EX)
+        fcntl.flock(self.writer, fcntl.LOCK_EX)
+        fcntl.flock(self.queue, fcntl.LOCK_UN)
+
+    def sign(self) -> None:
+        """Tell those who wait in vain whose turn it is."""
+        os.pwrite(self.writer, f"{self.pid:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
+
+    def release(self) -> None:
+        fcntl.flock(self.writer, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self.queue)
+        os.close(self.writer)
+
+
+class _Wait:
+    """A thread that waits in the kernel, because flock knows no timeout."""
+
+    _waiting = 0
+    _mutex = threading.Lock()
+
+    def __init__(self, files: _Files, *, is_urgent: bool) -> None:
+        with _Wait._mutex:
+            if _Wait._waiting >= MAX_WAITING:
+                raise TurnTimeout(
+                    f"database is locked: {MAX_WAITING} threads of this process wait for it"
+                )
+            _Wait._waiting += 1
+        self._files = files
+        self._is_urgent = is_urgent
+        self._is_wanted = True
+        self._is_abandoned = False
+        self._is_granted = False
+        self._error: OSError | None = None
+        self._ended = threading.Event()
+        # A daemon, so that a process can end while another one hangs with the lock.
+        threading.Thread(target=self._run, name="sqlite turn", daemon=True).start()
+
+    def is_over(self, timeout_s: float) -> bool:
+        """Wait; False: not yet, and nobody wants the turn until this is called again."""
+        with _Wait._mutex:
+            self._is_wanted = True
+        if self._ended.wait(max(0.0, timeout_s)):
+            return True
+        with _Wait._mutex:
+            self._is_wanted = False
+            return self._ended.is_set()
+
+    def is_granted(self) -> bool:
+        """Tell whether the turn is held, once the wait is over."""
+        if self._error is not None:
+            raise self._error
+        return self._is_granted
+
+    def abandon(self) -> None:
+        """Leave the files to the thread, which closes them."""
+        with _Wait._mutex:
+            self._is_wanted = False
+            self._is_abandoned = True
+            is_over = self._ended.is_set()
+        if is_over:
+            self._files.close()
+
+    def _run(self) -> None:
+        try:
+            self._files.take(is_urgent=self._is_urgent)
+        except OSError as error:
+            self._error = error
+        with _Wait._mutex:
+            _Wait._waiting -= 1
+            self._is_granted = self._is_wanted and self._error is None
+            if not self._is_granted and self._error is None:
+                self._files.release()
+            self._ended.set()
+            is_abandoned = self._is_abandoned
+        if is_abandoned:
+            self._files.close()
+
+
+def _locked_at_once(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in {errno.EAGAIN, errno.EWOULDBLOCK}:
+            raise
+        return False
+    return True
+
+
+def _holder_of(writer: Path) -> str:
+    """Return the process id that signed last; empty where nothing readable is there."""
+    try:
+        with writer.open("rb") as file:
+            text = file.read(HOLDER_BYTES).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return text if text.isdigit() else ""
