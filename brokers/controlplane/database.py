@@ -5,8 +5,9 @@ What differs between SQLite and PostgreSQL is said here and in `feed`, nowhere e
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import wraps
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import DatabaseError, IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,6 +21,10 @@ CHANNEL: Final = "samsa_changes"
 MAX_ATTEMPTS: Final = 5
 # What PostgreSQL calls a deadlock and a failed serialization: do it again.
 WORTH_REPEATING: Final = frozenset({"40P01", "40001"})
+# What PostgreSQL calls a lock that was not to be had within lock_timeout.
+LOCK_NOT_AVAILABLE: Final = "55P03"
+# How SQLite says the same, and so does the queue in front of it.
+LOCKED: Final = "database is locked"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +46,37 @@ def connection() -> BaseDatabaseWrapper:
 
 def is_postgres() -> bool:
     return connection().vendor == "postgresql"
+
+
+def own_connection(*, lock_timeout_s: float, is_urgent: bool = False) -> BaseDatabaseWrapper:
+    """Return a connection outside of threads and pools, which is made when it is first used.
+
+    A statement of it waits so long for a lock and no longer; an urgent one waits for fewer writers.
+    """
+    made = connections.create_connection(alias())
+    settings: dict[str, Any] = deepcopy(made.settings_dict)
+    options = settings["OPTIONS"]
+    if made.vendor == "postgresql":
+        # A pool would hand the connection on with what was set for it.
+        options.pop("pool", None)
+        timeout = f"-c lock_timeout={int(1000 * lock_timeout_s)}"
+        options["options"] = f"{options.get('options', '')} {timeout}".strip()
+    else:
+        options.update(timeout=lock_timeout_s, is_urgent=is_urgent)
+    made.settings_dict = settings
+    return made
+
+
+def use_own_connection(*, lock_timeout_s: float, is_urgent: bool) -> BaseDatabaseWrapper:
+    """Let all that this thread asks from now on go over a connection of its own; return it."""
+    made = own_connection(lock_timeout_s=lock_timeout_s, is_urgent=is_urgent)
+    connections[alias()] = made
+    return made
+
+
+def is_lock_timeout(error: Exception) -> bool:
+    """Tell whether a lock was held for too long, and the database is well."""
+    return _state_of(error) == LOCK_NOT_AVAILABLE or LOCKED in str(error)
 
 
 def transactional(function: Callable[P, T]) -> Callable[P, T]:
@@ -87,6 +123,9 @@ def tell_version(version: int) -> None:
 
 
 def _is_worth_repeating(error: DatabaseError | Overtaken) -> bool:
-    return isinstance(error, IntegrityError | Overtaken) or (
-        getattr(error.__cause__, "sqlstate", None) in WORTH_REPEATING
-    )
+    return isinstance(error, IntegrityError | Overtaken) or _state_of(error) in WORTH_REPEATING
+
+
+def _state_of(error: Exception) -> str | None:
+    """Return PostgreSQL's code of an error; None on SQLite."""
+    return getattr(error.__cause__, "sqlstate", None)

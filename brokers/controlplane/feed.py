@@ -8,10 +8,10 @@ may be lost with its connection.
 
 import asyncio
 from contextlib import suppress
-from copy import deepcopy
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from brokers.controlplane import database
@@ -20,6 +20,8 @@ from brokers.controlplane import database
 SQLITE_POLL_S: Final = 0.05
 # The truth behind the notifications, which come within a millisecond or two.
 POSTGRES_POLL_S: Final = 0.5
+# The counter is read in the loop, which a lock on the whole file must not stop.
+LOCK_S: Final = 0.05
 
 
 class Feed(Protocol):
@@ -57,16 +59,22 @@ class SqliteFeed:
     def __init__(self) -> None:
         self._wrapper: BaseDatabaseWrapper | None = None
         self._seen = -1
+        # Which file is open: another one may have been put in its place.
+        self._file: tuple[int, int] | None = None
 
     def open(self) -> None:
         self.close()
-        self._wrapper = _connected(database.alias())
+        # SQLite would make an empty database where there is none.
+        self._file = _file_of(database.connection())
+        self._wrapper = _connected()
 
     def attach(self, woken: asyncio.Event) -> None:
         """Nobody calls: the counter is polled."""
 
     def has_news(self) -> bool:
         assert self._wrapper is not None, "the feed is open"
+        if _file_of(self._wrapper) != self._file:
+            raise OperationalError("another database was put in the place of this one")
         # Past Django's cursor, which refuses to work in a loop: this waits for nothing.
         with self._wrapper.wrap_database_errors:
             (version,) = self._wrapper.connection.execute("PRAGMA data_version").fetchone()
@@ -94,7 +102,7 @@ class PostgresFeed:
 
     def open(self) -> None:
         self.close()
-        self._wrapper = wrapper = _connected(database.alias())
+        self._wrapper = wrapper = _connected()
         with wrapper.cursor() as cursor:
             cursor.execute(f"LISTEN {database.CHANNEL}")
 
@@ -136,13 +144,19 @@ def make_feed() -> Feed:
     return PostgresFeed() if database.is_postgres() else SqliteFeed()
 
 
-def _connected(alias: str) -> BaseDatabaseWrapper:
-    """Return a connection of its own, outside of threads and pools."""
-    wrapper = connections.create_connection(alias)
-    settings: dict[str, Any] = deepcopy(wrapper.settings_dict)
-    # A pool would take the connection back with its subscription.
-    settings["OPTIONS"].pop("pool", None)
-    wrapper.settings_dict = settings
+def _connected() -> BaseDatabaseWrapper:
+    """Return a connection of its own, which other threads may ask too."""
+    wrapper = database.own_connection(lock_timeout_s=LOCK_S)
     wrapper.inc_thread_sharing()
     wrapper.ensure_connection()
     return wrapper
+
+
+def _file_of(wrapper: BaseDatabaseWrapper) -> tuple[int, int]:
+    """Return what no other file is called; OperationalError where there is none."""
+    path = Path(wrapper.settings_dict["NAME"])
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise OperationalError(f"{path} cannot be opened: {error}") from error
+    return found.st_dev, found.st_ino

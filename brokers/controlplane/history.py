@@ -14,6 +14,10 @@ from brokers.cluster.image import ClusterImage, Position
 from brokers.cluster.store import MetadataRegressed
 
 
+class Unreadable(Exception):
+    """A change that says nothing to this code, as one that a newer host has made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One change: where it leads to, and its frames on the link."""
@@ -23,11 +27,16 @@ class Entry:
 
     @property
     def change(self) -> Change:
+        """The change as values; Unreadable where a part of it has no meaning here."""
         reader = link.FrameReader(link.decode_from_agent)
         records: list[Record] = []
-        for frame in reader.feed(self.encoded):
-            assert isinstance(frame, link.ChangeFrame), "a change is kept as its frames"
-            records += map(link.decode_record, frame.records)
+        try:
+            for frame in reader.feed(self.encoded):
+                if not isinstance(frame, link.ChangeFrame):
+                    raise Unreadable(f"{type(frame).__name__} stands where a change should")
+                records += map(link.decode_record, frame.records)
+        except link.MalformedFrame as malformed:
+            raise Unreadable(str(malformed)) from malformed
         return Change(position=self.position, records=tuple(records))
 
 
@@ -51,8 +60,13 @@ class History:
         return self.image.position
 
     def append(self, entry: Entry) -> None:
-        """Move on by one change."""
-        self.image = apply(self.image, entry.change)
+        """Move on by one change; Unreadable where it cannot be applied, and nothing happens."""
+        change = entry.change
+        try:
+            image = apply(self.image, change)
+        except AssertionError as error:
+            raise Unreadable(f"it does not follow: {error}") from error
+        self.image = image
         self._entries[entry.position.version] = entry
         self._weight += len(entry.encoded)
         while len(self._entries) > 1 and (
@@ -61,6 +75,11 @@ class History:
             # In the order of their versions, the oldest first.
             oldest = self._entries.pop(next(iter(self._entries)))
             self._weight -= len(oldest.encoded)
+
+    def forget_changes(self) -> None:
+        """Drop all changes: every reader that is behind takes over the whole image."""
+        self._entries.clear()
+        self._weight = 0
 
     def next_after(self, position: Position) -> Entry | None:
         """Return the change that follows a position; None where it is the newest, or lost."""

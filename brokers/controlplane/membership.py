@@ -18,6 +18,7 @@ from brokers.cluster.proposals import Outcome, Proposal
 from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
 from brokers.controlplane import models, services
 from brokers.controlplane.history import Entry
+from brokers.controlplane.lanes import Busy
 from brokers.controlplane.logs import log
 from brokers.controlplane.sessions import SESSION_S, Session, Sessions
 from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, OrmStore
@@ -190,13 +191,11 @@ class Membership:
             try:
                 await self._write_wishes()
                 pause = FIRST_PAUSE_S
-            except ConnectionError:
+            except (ConnectionError, MetadataRegressed):
                 # The store has said so in the log.
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 self._wished.set()
-            except MetadataRegressed:
-                self._wishes.clear()
 
     def end_expired(self) -> None:
         for session in self._sessions.expired(self._clock.monotonic()):
@@ -237,18 +236,35 @@ class Membership:
         self._wished.set()
 
     async def _write_wishes(self) -> None:
-        while self._wishes:
-            broker_id, wish = next(iter(self._wishes.items()))
-            service = services.fence_broker if wish.is_fenced else services.unfence_broker
-            is_done = await self.store.write(
-                service, broker_id=broker_id, broker_epoch=wish.broker_epoch
-            )
-            # A newer wish may have come meanwhile.
-            if self._wishes.get(broker_id) == wish:
-                del self._wishes[broker_id]
-            if is_done:
-                event = "broker.fenced" if wish.is_fenced else "broker.unfenced"
-                log.info(event, broker=broker_id, epoch=wish.broker_epoch)
+        """Write every wish, fences first; Busy where the row of one is locked by somebody else."""
+        busy: Busy | None = None
+        tried: set[tuple[int, Wish]] = set()
+        while waiting := {
+            key: wish for key, wish in self._wishes.items() if (key, wish) not in tried
+        }:
+            broker_id = min(waiting, key=lambda key: not waiting[key].is_fenced)
+            wish = waiting[broker_id]
+            tried.add((broker_id, wish))
+            try:
+                await self._write_wish(broker_id, wish)
+            except Busy as error:
+                # The rows of the others may be free.
+                busy = error
+        if busy is not None:
+            log.limited("broker.row_locked", error=str(busy))
+            raise busy
+
+    async def _write_wish(self, broker_id: int, wish: Wish) -> None:
+        service = services.fence_broker if wish.is_fenced else services.unfence_broker
+        is_done = await self.store.write(
+            service, broker_id=broker_id, broker_epoch=wish.broker_epoch
+        )
+        # A newer wish may have come meanwhile.
+        if self._wishes.get(broker_id) == wish:
+            del self._wishes[broker_id]
+        if is_done:
+            event = "broker.fenced" if wish.is_fenced else "broker.unfenced"
+            log.info(event, broker=broker_id, epoch=wish.broker_epoch)
 
 
 class Attachment:

@@ -1,27 +1,26 @@
 """The cluster's metadata out of the database, for the brokers of one host.
 
-The only place where asyncio meets the ORM: every query runs in one thread of its own, whose
-connection is closed when the database fails and made anew by the next query. What has been read
-stays in memory, so that brokers are served, and know their cluster, while the database is away.
+What has been read stays in memory, so that brokers are served, and know their cluster, while the
+database is away. A database that was set back is not believed and is read on: it is followed again
+as soon as it knows the position that was read last.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
+from django.db import DatabaseError
 
 from brokers.clock import Clock
 from brokers.cluster.image import ClusterImage, Position
 from brokers.cluster.proposals import Outcome, Proposal
 from brokers.cluster.store import MetadataRegressed
 from brokers.controlplane import services
-from brokers.controlplane.database import connection
 from brokers.controlplane.feed import Feed
-from brokers.controlplane.history import Entry, History
+from brokers.controlplane.history import Entry, History, Unreadable
 from brokers.controlplane.issued_ids import IssuedIds
+from brokers.controlplane.lanes import Busy, Lanes
 from brokers.controlplane.logs import log
 from brokers.controlplane.reading import News, read_all, read_news
 
@@ -30,6 +29,9 @@ FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 # How long a proposal is kept for a database that is away; then its broker is told to ask again.
 PATIENCE_S: Final = 3.0
+# How often a database that was set back is read, and that changes which this code cannot read are
+# passed over by reading everything: both cost up to a second of a thread.
+READ_AGAIN_S: Final = 1.0
 
 T = TypeVar("T")
 
@@ -42,14 +44,14 @@ class OrmStore:
         self.regressed: MetadataRegressed | None = None
         self._clock = clock
         self._feed = feed
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="orm")
+        self.lanes = Lanes()
         self._known: History | None = None
         self._read_at = clock.monotonic()
         self._is_away = False
         self.issued = IssuedIds()
         # Somebody has reason to think that there are changes to read.
         self._woken = asyncio.Event()
-        # Set, and replaced, whenever the image moves on.
+        # Set, and replaced, whenever the image moves on or `regressed` changes.
         self._moved = asyncio.Event()
 
     async def start(self) -> None:
@@ -66,7 +68,7 @@ class OrmStore:
                 return
 
     async def run(self) -> None:
-        """Follow the database; for ever, unless it is set back."""
+        """Follow the database for ever."""
         pause = FIRST_PAUSE_S
         is_open = True
         while True:
@@ -81,18 +83,20 @@ class OrmStore:
                 self._note_away(error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
-                # Its connection may be dead without having said so.
+                # They may be dead without having said so, or lead to a file that was replaced.
+                self.lanes.reconnect()
                 is_open = False
             except MetadataRegressed as regressed:
                 self._refuse(regressed)
-                return
+                await asyncio.sleep(READ_AGAIN_S)
+                self.lanes.reconnect()
+                is_open = False
 
     async def close(self) -> None:
         self._feed.detach()
-        for farewell in (self._feed.close, _disconnect):
-            with suppress(ConnectionError):
-                await self._in_thread(farewell, {})
-        self._thread.shutdown()
+        with suppress(ConnectionError):
+            await self.lanes.feed.run(self._feed.close)
+        await self.lanes.close()
 
     @property
     def image(self) -> ClusterImage:
@@ -105,7 +109,7 @@ class OrmStore:
 
     @property
     def moved(self) -> asyncio.Event:
-        """Set when the image moves on from what it is now."""
+        """Set when the image moves on from what it is now, or `regressed` changes."""
         return self._moved
 
     def check(self, position: Position) -> None:
@@ -130,13 +134,18 @@ class OrmStore:
                 await moved.wait()
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """One transaction; tried again, unchanged, while the database is away for a moment."""
-        outcomes = await self.ask(
-            self._proposed,
-            patience_s=PATIENCE_S,
-            proposals=proposals,
-            now_ms=self._clock.now_ms(),
-        )
+        """One transaction; tried again, unchanged, while the database is away for a moment.
+
+        A database that was set back is asked nothing: every proposal is refused in its words.
+        """
+        if self.regressed is not None:
+            refusal = Outcome(
+                error=self.regressed.code,
+                message=self.regressed.message,
+                version=self.image.version,
+            )
+            return [refusal] * len(proposals)
+        outcomes = await self._propose(proposals)
         self.issued.take(outcomes)
         self._woken.set()
         return outcomes
@@ -148,38 +157,66 @@ class OrmStore:
         )
 
     async def write(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
-        """Run a service that concerns this cluster, once; the arguments are the service's own."""
-        done = await self.ask(
+        """Run a service on who is alive in this cluster, once; the arguments are its own."""
+        if self.regressed is not None:
+            raise self.regressed
+        done = await self.lanes.liveness.run(
             service, cluster_id=self.cluster_id, now_ms=self._clock.now_ms(), **arguments
         )
+        self._answered()
         self._woken.set()
         return done
 
     async def ask(
         self, question: Callable[..., T], *, patience_s: float = 0, **arguments: object
     ) -> T:
-        """Run a function in the database's thread; ConnectionError while that is away."""
+        """Run a question that only reads; ConnectionError while the database is away."""
         if self.regressed is not None:
             raise self.regressed
         deadline = self._clock.monotonic() + patience_s
         pause = FIRST_PAUSE_S
         while True:
             try:
-                answer = await self._in_thread(question, arguments)
+                return await self._read(question, **arguments)
             except ConnectionError:
-                # What answers next may be an older copy.
-                self.issued.doubt()
                 if self._clock.monotonic() + pause >= deadline:
                     raise
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
-            else:
-                self._read_at = self._clock.monotonic()
-                return answer
 
-    async def _in_thread(self, question: Callable[..., T], arguments: dict[str, Any]) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: _asked(question, arguments))
+    async def _propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        deadline = self._clock.monotonic() + PATIENCE_S
+        pause = FIRST_PAUSE_S
+        failure: ConnectionError | None = None
+        while True:
+            try:
+                outcomes = await self.lanes.proposals.run(
+                    self._proposed,
+                    patience_s=max(0.0, deadline - self._clock.monotonic()),
+                    proposals=proposals,
+                    now_ms=self._clock.now_ms(),
+                )
+            except ConnectionError as error:
+                if not isinstance(error, Busy):
+                    # What answers next may be an older copy.
+                    self.issued.doubt()
+                # A last attempt that had too little time says less than the one before it.
+                failure = failure if failure and isinstance(error, Busy) else error
+                if self._clock.monotonic() + pause >= deadline:
+                    raise failure from error
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+            else:
+                self._answered()
+                return outcomes
+
+    async def _read(self, question: Callable[..., T], **arguments: object) -> T:
+        answer = await self.lanes.feed.run(question, patience_s=None, **arguments)
+        self._answered()
+        return answer
+
+    def _answered(self) -> None:
+        self._read_at = self._clock.monotonic()
 
     @property
     def _history(self) -> History:
@@ -188,11 +225,11 @@ class OrmStore:
 
     async def _begin(self) -> None:
         await self._open_feed()
-        self._take(await self.ask(read_all, cluster_id=self.cluster_id))
+        self._take(await self._read(read_all, cluster_id=self.cluster_id))
 
     async def _open_feed(self) -> None:
         self._feed.detach()
-        await self.ask(self._feed.open)
+        await self._read(self._feed.open)
         self._feed.attach(self._woken)
         # Whatever happened while nobody listened.
         self._woken.set()
@@ -216,15 +253,39 @@ class OrmStore:
         """Read until there is nothing more."""
         while True:
             position = self._history.position
-            news: News = await self.ask(read_news, cluster_id=self.cluster_id, after=position)
+            news: News = await self._read(read_news, cluster_id=self.cluster_id, after=position)
             self._note_back()
             if news.is_lost:
-                self._take(await self.ask(read_all, cluster_id=self.cluster_id))
+                self._take(await self._read(read_all, cluster_id=self.cluster_id))
             elif not news.entries:
                 return
-            for entry in news.entries if not news.is_lost else ():
-                self._history.append(entry)
+            elif not self._append(news.entries):
+                await self._pass_over()
             self._announce()
+
+    def _append(self, entries: Sequence[Entry]) -> bool:
+        """Take changes in; False: one of them says nothing to this code."""
+        for entry in entries:
+            try:
+                self._history.append(entry)
+            except Unreadable as unreadable:
+                log.limited(
+                    "change.unreadable",
+                    version=entry.position.version,
+                    error=str(unreadable),
+                    advice="update this host to the version that the others run; until then the "
+                    "agent reads the whole cluster instead",
+                )
+                return False
+        return True
+
+    async def _pass_over(self) -> None:
+        """Read everything instead of changes that cannot be read, and hand those to nobody."""
+        history = await self._read(read_all, cluster_id=self.cluster_id)
+        history.forget_changes()
+        self._take(history)
+        # A host that writes such changes without a pause must not keep this one reading.
+        await asyncio.sleep(READ_AGAIN_S)
 
     def _take(self, history: History) -> None:
         self._known = history
@@ -245,27 +306,15 @@ class OrmStore:
         if self._is_away:
             log.info("database.returned", version=self._history.position.version)
         self._is_away = False
+        if self.regressed is not None:
+            log.info("metadata.healed", version=self._history.position.version)
+            self.regressed = None
+            self._announce()
 
     def _refuse(self, regressed: MetadataRegressed) -> None:
         """Stop taking the database's word; what was read before stands, brokers serve on."""
-        log.error("metadata.regressed", error=regressed.message)
+        if self.regressed is None:
+            log.error("metadata.regressed", error=regressed.message)
         self.regressed = regressed
-
-
-def _asked(question: Callable[..., T], arguments: dict[str, Any]) -> T:
-    """Ask; where the database does not answer, say so in the house's words, and hang up."""
-    try:
-        return question(**arguments)
-    # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
-    except (OperationalError, InterfaceError, InternalError) as error:
-        with suppress(DatabaseError):
-            connection().close()
-        raise ConnectionError(str(error)) from error
-
-
-def _disconnect() -> None:
-    here = connection()
-    here.close()
-    # A pool has threads that would outlive the loop.
-    if close_pool := getattr(here, "close_pool", None):
-        close_pool()
+        self.issued.doubt()
+        self._announce()

@@ -12,7 +12,7 @@ from tests.tidy.project import Source, is_within
 # A name that says nothing about what it names.
 EMPTY_WORDS = {"util", "utils", "common", "helper", "helpers", "base", "manager", "misc", "stuff"}
 # Where Django looks for a database backend.
-NAMED_BY_DJANGO = {Path("gateway/sqlite/base.py")}
+NAMED_BY_DJANGO = {Path("gateway/sqlite/base.py"), Path("tests/gateway/sqlite/test_base.py")}
 EMPTY_VERBS = ("do_", "process_", "handle_all")
 
 # Only these may know what time it is, and what the environment says, in the broker.

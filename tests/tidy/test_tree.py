@@ -14,12 +14,9 @@ FROM_TABLES = {f"brokers.protocol.messages.{api.module}" for api in API_TABLE}
 FROM_TABLES |= {f"bench.{suite}" for suite in SUITES}
 # Found by frameworks: an app's module and a database backend by Django, the application by the web
 # server, a command by its name on the command line.
-FROM_TABLES |= {"console.apps", "gateway.asgi"}
+FROM_TABLES |= {"gateway.sqlite.base", "console.apps", "gateway.asgi"}
 FROM_TABLES |= {
     f"brokers.controlplane.management.commands.{name}" for name in ("agent", "rotate_secret")
-}
-FROM_TABLES |= {
-    "gateway.sqlite.base",
 }
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when

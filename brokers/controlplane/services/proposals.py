@@ -2,7 +2,8 @@
 
 A call is one transaction and at most one change, whatever it holds. What is decided, and in which
 words it is refused, stands in `brokers.cluster.decisions`; here are locks, rows and repetitions.
-Locks are taken in one order: brokers, topics, configurations, the cluster's row.
+Locks are taken in one order: topics, brokers, configurations, the cluster's row. Brokers come after
+topics because a proposal that waits for a topic must not keep its own broker from being fenced.
 """
 
 import uuid
@@ -75,8 +76,10 @@ class _Call:
         self._partitions_before = cluster.partition_count
         self._now_ms = now_ms
         self._topic_ids = topic_ids
+        actions = [proposal.action for proposal in proposals]
+        self._view = RowsView(cluster, actions)
         self._brokers = _locked_brokers(cluster, proposals)
-        self._view = RowsView(cluster, [proposal.action for proposal in proposals])
+        self._view.lock_configs(actions)
         self._records: list[Record] = []
         self._actors: dict[str, None] = {}
         self._accepted: list[bytes] = []

@@ -1,9 +1,10 @@
 """What an admin decision may look at, read from rows.
 
-Answers `brokers.cluster.decisions.View` within one transaction. Whatever the actions of a call name
-is read, and locked, at once and in the order of the keys; after that the view follows the records
-decided on, so that the second action of a call sees what the first has done, with no row written
-yet. Lives as long as its transaction.
+Answers `brokers.cluster.decisions.View` within one transaction. The topics that the actions of a
+call name are read and locked at once, in the order of their keys, and the configurations when the
+caller has locked the brokers. After that the view follows the records decided on, so that the
+second action of a call sees what the first has done, with no row written yet. Lives as long as its
+transaction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,12 @@ class RowsView:
         self._configs: dict[tuple[ResourceType, str], Mapping[str, str]] = {}
         self._brokers: list[Broker] | None = None
         self._read_topics(names=set(_names_in(actions)), ids=set(_ids_in(actions)))
+
+    def lock_configs(self, actions: Sequence[Action]) -> None:
+        """Read and lock what the actions edit, once their brokers are locked.
+
+        A broker's first edit has no row of its own to lock, so that the broker's row stands for it.
+        """
         edited = _configs_in(actions)
         if COMMON_DEFAULTS in edited:
             self._make_common_defaults()

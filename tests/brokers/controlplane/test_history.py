@@ -3,14 +3,14 @@
 import pytest
 
 from brokers.cluster import link
-from brokers.cluster.changes import Change, ConfigsChanged
+from brokers.cluster.changes import Change, ConfigsChanged, PartitionsAdded
 from brokers.cluster.image import ClusterImage, Position, ResourceType
 from brokers.cluster.store import MetadataRegressed
 from tests.database import project_home
 
 project_home()
 
-from brokers.controlplane.history import Entry, History  # noqa: E402
+from brokers.controlplane.history import Entry, History, Unreadable  # noqa: E402
 
 
 def entry(version: int) -> Entry:
@@ -42,6 +42,38 @@ def test_a_change_comes_out_of_its_frames_as_it_went_in() -> None:
     assert entry(7).change.records[0] == ConfigsChanged(
         ResourceType.BROKER, "", (("log.retention.ms", "7"),)
     )
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        # Another kind of message, half of one, and a change of what is not there.
+        link.encode(link.Pong()),
+        link.encode(link.Outcomes(request_no=1, outcomes=())),
+        link.encode_change(
+            Change(position=Position(version=3), records=(PartitionsAdded(bytes(16), 5, ()),))
+        ),
+    ],
+)
+def test_a_change_that_says_nothing_here_moves_nothing(encoded: bytes) -> None:
+    known = history(upto=2)
+
+    with pytest.raises(Unreadable):
+        known.append(Entry(position=at(3), encoded=encoded))
+
+    assert known.position == at(2)
+    assert known.next_after(at(2)) is None
+
+
+def test_changes_that_are_forgotten_send_readers_to_the_image() -> None:
+    known = history(upto=3)
+
+    known.forget_changes()
+
+    assert not known.is_known(at(2))
+    assert known.is_known(at(3))
+    known.append(entry(4))
+    assert known.next_after(at(3)) == entry(4)
 
 
 def test_a_reader_goes_on_from_what_is_kept_and_begins_anew_before_it() -> None:

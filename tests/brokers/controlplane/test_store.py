@@ -4,10 +4,10 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from pathlib import Path
+from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
 from brokers.cluster.changes import Change
 from brokers.cluster.image import ClusterImage, Position
@@ -18,6 +18,7 @@ from brokers.cluster.proposals import (
     Proposal,
 )
 from brokers.cluster.store import MetadataRegressed
+from brokers.protocol.errors import ErrorCode
 from tests.brokers.controlplane.host import (
     NOW_MS,
     SOON_S,
@@ -28,7 +29,7 @@ from tests.brokers.controlplane.host import (
     running_host,
     serving_broker,
 )
-from tests.database import postgres_database, sqlite_databases
+from tests.database import postgres_database
 from tests.extras import requires
 from tests.postgres import PostgresServer
 
@@ -174,30 +175,97 @@ def test_a_change_is_encoded_once_for_all_who_follow(database: str) -> None:
     asyncio.run(story())
 
 
-def test_a_database_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
-    async def story(host: Host) -> None:
-        async with serving_broker(host) as broker:
+def set_back(version: int) -> None:
+    """Let the database look as a restored backup does to a reader: rows of the past."""
+    models.Change.objects.filter(version__gt=version).delete()
+    models.Cluster.objects.update(version=version)
+
+
+async def regressed(host: Host) -> None:
+    await host.until(lambda: host.store.regressed is not None)
+
+
+def test_a_database_that_was_set_back_is_not_believed(database: str) -> None:
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
             await broker.propose(topic("kept"))
             await broker.propose(topic("also-kept"))
-            await host.run_elsewhere(restore)
-            async with asyncio.timeout(SOON_S):
-                await host.following
+            await host.run_elsewhere(lambda: set_back(2))
+            await regressed(host)
+
+            (refused,) = await broker.propose(topic("refused"))
+
+            assert refused.error is ErrorCode.POSITION_OUT_OF_RANGE
+            assert "METADATA_REGRESSED" in refused.message
             with pytest.raises(MetadataRegressed, match="METADATA_REGRESSED"):
-                await broker.propose(topic("refused"))
-        assert set(host.store.image.topics) == {"kept", "also-kept"}
+                await LocalBroker(host).register()
+            assert set(host.store.image.topics) == {"kept", "also-kept"}
 
-    def restore() -> None:
-        # As a restored backup looks to a reader: rows of the past, over another connection.
-        models.Change.objects.filter(version__gt=2).delete()
-        models.Cluster.objects.update(version=2)
+    cluster_id = new_cluster()
+    asyncio.run(story())
 
-    async def run() -> None:
-        async with running_host(cluster_id) as host:
-            await story(host)
 
-    with sqlite_databases(tmp_path):
-        cluster_id = new_cluster()
-        asyncio.run(run())
+def test_a_database_that_knows_its_position_again_is_followed_again(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.store.READ_AGAIN_S", 0.01)
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            await broker.propose(topic("kept"))
+            newest, before = await asyncio.to_thread(newest_rows)
+            await host.run_elsewhere(lambda: set_back(before))
+            await regressed(host)
+
+            await host.run_elsewhere(lambda: put_back(newest))
+            await host.until(lambda: host.store.regressed is None)
+            (accepted,) = await broker.propose(topic("after"))
+
+            assert not accepted.error
+            assert not host.following.done()
+
+    def newest_rows() -> tuple[list[models.Change], int]:
+        try:
+            rows = list(models.Change.objects.order_by("-version")[:1])
+        finally:
+            connections.close_all()
+        return rows, rows[0].version - 1
+
+    def put_back(rows: list[models.Change]) -> None:
+        models.Change.objects.bulk_create(rows)
+        models.Cluster.objects.update(version=rows[0].version)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def test_a_fence_is_not_lost_while_the_database_is_set_back(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.membership.FIRST_PAUSE_S", 0.01)
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            refused = asyncio.Event()
+            write = host.store.write
+
+            async def write_or_tell(*args: Any, **kwargs: Any) -> Any:
+                try:
+                    return await write(*args, **kwargs)
+                except MetadataRegressed:
+                    refused.set()
+                    raise
+
+            monkeypatch.setattr(host.store, "write", write_or_tell)
+            host.store.regressed = MetadataRegressed(Position(), Position())
+            broker.attachment.close(is_dead=True)
+            async with asyncio.timeout(SOON_S):
+                await refused.wait()
+            host.store.regressed = None
+            await host.until(lambda: not is_serving(host))
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
 
 
 @pytest.mark.slow
@@ -233,15 +301,17 @@ def test_brokers_are_served_while_the_database_is_away(
 def test_a_database_that_takes_no_writes_is_away_for_writers(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.2)
+    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 1.0)
 
     def refuse_writes() -> None:
         with database_connection().cursor() as cursor:
-            cursor.execute("SET default_transaction_read_only = on")
+            name = database_connection().settings_dict["NAME"]
+            cursor.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
 
     async def story() -> None:
         async with running_host(cluster_id) as host, serving_broker(host) as broker:
             await host.store.ask(refuse_writes)
+            host.store.lanes.reconnect()
             with pytest.raises(ConnectionError, match="read-only"):
                 await broker.propose(topic("not-now"))
             # Nothing else has ended.

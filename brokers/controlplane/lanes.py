@@ -1,0 +1,133 @@
+"""The agent's ways to the database: threads and connections of their own for each kind of work.
+
+The only place where asyncio meets the ORM. A statement that waits for a lock holds up its own lane
+only, so that a proposal that waits for a row delays neither a fence nor the news of a change. A
+connection is closed when the database fails, and the next question makes a new one.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from brokers.controlplane import database
+
+# How long a statement of a lane waits for a lock. A fence is tried again at once and must not keep
+# the fences behind it waiting; a proposal's broker asks again after as much.
+LIVENESS_LOCK_S: Final = 1.0
+PROPOSAL_LOCK_S: Final = 3.0
+# Reading takes no lock that anybody holds for longer than a commit.
+FEED_LOCK_S: Final = 3.0
+# Calls of brokers that PostgreSQL works on at once: one that waits for a row leaves two. SQLite has
+# one writer, and a second thread would only wait.
+PROPOSAL_THREADS: Final = 3
+
+T = TypeVar("T")
+
+
+class Busy(ConnectionError):
+    """A lock was not to be had in time: nothing was done, and the database is well."""
+
+
+class Lane:
+    """Threads for one kind of work, each with a connection that nobody else uses. One loop's."""
+
+    def __init__(
+        self, name: str, *, threads: int = 1, lock_timeout_s: float, is_urgent: bool = False
+    ) -> None:
+        self._lock_timeout_s = lock_timeout_s
+        self._is_urgent = is_urgent
+        self._generation = 0
+        self._here = threading.local()
+        self._connections: list[BaseDatabaseWrapper] = []
+        self._threads = ThreadPoolExecutor(threads, name, initializer=self._begin_thread)
+
+    async def run(
+        self, question: Callable[..., T], *, patience_s: float | None = None, **arguments: object
+    ) -> T:
+        """Ask in a thread; ConnectionError while the database is away, Busy where a lock is held.
+
+        A question that has waited for `patience_s` is Busy too: it is taken back where no thread
+        has begun with it, and else it may still be answered, to nobody.
+        """
+        job = self._threads.submit(self._ask, self._generation, question, arguments)
+        answer = asyncio.wrap_future(job)
+        if patience_s is None:
+            return await answer
+        try:
+            done, _ = await asyncio.wait({answer}, timeout=patience_s)
+        finally:
+            # Takes back what no thread has begun with, before the loop turns.
+            job.cancel()
+            answer.cancel()
+        if not done:
+            raise Busy(f"the database has not answered within {patience_s:g} s")
+        return answer.result()
+
+    def reconnect(self) -> None:
+        """Let every thread make a new connection: the old ones may lead to what is gone."""
+        self._generation += 1
+
+    async def close(self) -> None:
+        """Wait for what is under way, for a statement's time limit at most, and hang up."""
+        await asyncio.to_thread(self._close)
+
+    def _begin_thread(self) -> None:
+        connection = database.use_own_connection(
+            lock_timeout_s=self._lock_timeout_s, is_urgent=self._is_urgent
+        )
+        # It is closed by another thread in the end.
+        connection.inc_thread_sharing()
+        self._connections.append(connection)
+        self._here.generation = self._generation
+
+    def _ask(self, generation: int, question: Callable[..., T], arguments: dict[str, Any]) -> T:
+        """Ask; where the database does not answer, say so in the agent's words, and hang up."""
+        if self._here.generation != generation:
+            self._here.generation = generation
+            _hang_up(database.connection())
+        try:
+            return question(**arguments)
+        # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
+        except (OperationalError, InterfaceError, InternalError) as error:
+            if database.is_lock_timeout(error):
+                raise Busy(str(error).strip()) from error
+            _hang_up(database.connection())
+            raise ConnectionError(str(error)) from error
+
+    def _close(self) -> None:
+        self._threads.shutdown()
+        for connection in self._connections:
+            _hang_up(connection)
+
+
+class Lanes:
+    """One lane for each kind of an agent's work."""
+
+    def __init__(self) -> None:
+        # Registrations, fences, and letting brokers in: small, urgent, one after the other.
+        self.liveness = Lane("liveness", lock_timeout_s=LIVENESS_LOCK_S, is_urgent=True)
+        self.feed = Lane("feed", lock_timeout_s=FEED_LOCK_S)
+        self.proposals = Lane(
+            "proposals",
+            threads=PROPOSAL_THREADS if database.is_postgres() else 1,
+            lock_timeout_s=PROPOSAL_LOCK_S,
+        )
+
+    def reconnect(self) -> None:
+        for lane in (self.liveness, self.feed, self.proposals):
+            lane.reconnect()
+
+    async def close(self) -> None:
+        for lane in (self.liveness, self.feed, self.proposals):
+            await lane.close()
+
+
+def _hang_up(connection: BaseDatabaseWrapper) -> None:
+    with suppress(DatabaseError):
+        connection.close()
