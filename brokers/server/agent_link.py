@@ -54,6 +54,16 @@ SILENT_SECONDS: Final = 5.0
 # hundred brokers that try twice a second cost nothing.
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 0.5
+# The same where a connection ends because something on it cannot be read, which the next one may
+# find again; a session lasts longer than this.
+LONGEST_UNREADABLE_SECONDS: Final = 2.0
+# Enough to come from the first pause to the longest one.
+MAX_DOUBLINGS: Final = 6
+# Connections that end so at one position. After the second it is no accident of the wire, and the
+# whole image is asked for in place of the change that cannot be read.
+UNREADABLE_CONNECTIONS: Final = 2
+# A connection that lasted as long as this was well, whatever ended it.
+WELL_SECONDS: Final = 10.0
 # A client has given up by then: Kafka's request.timeout.ms is 30 s.
 PROPOSAL_SECONDS: Final = 30.0
 # The agent has kept a proposal for some seconds already when it says "later".
@@ -111,6 +121,9 @@ class AgentLink:
         self._last_call = 0
         self._applied = 0
         self._has_followed = False
+        # Where the last connections ended that could not be read, and how many of them in a row.
+        self._unreadable_at = Position()
+        self._unreadable = 0
         self._database_seen = clock.monotonic()
 
     @property
@@ -228,10 +241,12 @@ class AgentLink:
 
     async def _keep_up(self, connection: "_Connection") -> None:
         while True:
+            began = self._clock.monotonic()
             try:
                 await self._converse(connection)
             except _LOST as error:
                 self._log.limited("agent_link.lost", "lost", error=repr(error))
+                self._note_end(error, lasted=self._clock.monotonic() - began)
             except KafkaError as error:
                 self._fail(error)
             finally:
@@ -241,12 +256,37 @@ class AgentLink:
                 gc.enable()
             connection = self._opened = await self._connect_again()
 
+    def _note_end(self, error: Exception, *, lasted: float) -> None:
+        """Count connections that end at what cannot be read; behind the second, begin anew."""
+        is_unreadable = isinstance(error, MalformedFrame)
+        if not is_unreadable or lasted > WELL_SECONDS:
+            self._unreadable = 0
+        if not is_unreadable:
+            return
+        self._unreadable += 1
+        position = self._seen if self._backlog is None else self._backlog.position
+        is_here = position == self._unreadable_at
+        self._unreadable_at = position
+        is_stuck = is_here and self._unreadable >= UNREADABLE_CONNECTIONS
+        if is_stuck and self._backlog is not None and position != Position():
+            self._log.limited(
+                "agent_link.begins_anew",
+                "unreadable",
+                version=position.version,
+                advice="the change behind this version cannot be read: update this host",
+            )
+            self._backlog.begin_anew()
+
+    def _first_pause(self) -> float:
+        doublings = min(self._unreadable, MAX_DOUBLINGS)
+        return min(float(FIRST_PAUSE_SECONDS * 2**doublings), LONGEST_UNREADABLE_SECONDS)
+
     async def _connect_again(self) -> "_Connection":
         registration, before = self._registration, self._registered
         assert registration is not None, "a link that was up had registered"
         assert before is not None, "a link that was up had registered"
         # The agent knows the incarnation, and the id that it was given.
-        pause = FIRST_PAUSE_SECONDS
+        pause = self._first_pause()
         while True:
             await asyncio.sleep(pause * self._random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
