@@ -39,6 +39,8 @@ class Registration:
     # The highest producer id that is or was in a log here, or in a block that was given to this
     # broker; the store's counter goes above it. An agent of an older checkout ignores it.
     highest_producer_id: int = -1
+    # The metadata level that this code knows; the first where it says none.
+    metadata_level: int = 1
 
     @property
     def position(self) -> Position:

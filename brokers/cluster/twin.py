@@ -12,6 +12,7 @@ from itertools import count
 from typing import Final
 
 from brokers.clock import Clock, ManualClock
+from brokers.cluster import levels
 from brokers.cluster.apply import ImageDraft
 from brokers.cluster.changes import (
     BrokerChanged,
@@ -65,6 +66,7 @@ class Twin:
         self.image = ClusterImage(cluster_id=cluster_id)
         # While it is away, whatever would need the database fails and nothing new is seen.
         self.is_away = False
+        self.metadata_level = levels.FIRST_LEVEL
         self._clock = clock or ManualClock()
         self._changes_kept = changes_kept
         self._changes: dict[int, Change] = {}
@@ -76,6 +78,8 @@ class Twin:
         self._incarnations: dict[int, bytes] = {}
         # Incarnations that are alive, whether their links are up or not.
         self._alive: dict[int, bytes] = {}
+        # The metadata levels that brokers know.
+        self._levels: dict[int, int] = {}
         self._door = Door(self)
 
     # What a test asks for.
@@ -182,6 +186,7 @@ class Twin:
             raise KafkaError(
                 ErrorCode.DUPLICATE_BROKER_REGISTRATION, f"broker {broker_id} is running already"
             )
+        self._take_level(broker_id, registration)
         self._alive[broker_id] = registration.incarnation
         above = registration.highest_producer_id + 1
         self._counts.next_producer_id = max(self._counts.next_producer_id, above)
@@ -251,6 +256,14 @@ class Twin:
             return registration.wanted_id
         return max(self.image.brokers, default=0) + 1
 
+    def _take_level(self, broker_id: int, registration: Registration) -> None:
+        """Raise the metadata level to what every broker knows, or refuse one that knows less."""
+        known = registration.metadata_level
+        levels.check_member(f"broker {broker_id}", known, self.metadata_level)
+        self._levels[broker_id] = known
+        level = min(levels.KNOWN_LEVEL, *self._levels.values())
+        self.metadata_level = max(self.metadata_level, level)
+
     def _registered(self, broker_id: int, registration: Registration) -> Broker:
         return Broker(
             id=broker_id,
@@ -269,6 +282,7 @@ class Twin:
             return done
         try:
             self._check_proposer(proposal)
+            levels.check_action(proposal.action, self.metadata_level)
             decision = decide(
                 _View(draft, self._counts),
                 proposal.action,

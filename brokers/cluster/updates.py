@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from brokers.cluster.apply import apply
+from brokers.cluster.change_bounds import MAX_RECORDS
 from brokers.cluster.changes import Change, Record
 from brokers.cluster.image import ClusterImage, Position
 from brokers.cluster.link import (
@@ -26,8 +27,6 @@ from brokers.cluster.store import Update
 
 # Changes that wait for a reader: seconds of a busy cluster, while the reader makes new folders.
 MAX_WAITING: Final = 256
-# Records of one change: a call has 500 proposals, and none of them more than a few records.
-MAX_RECORDS: Final = 10_000
 
 FeedMessage: TypeAlias = SnapshotBegin | SnapshotPart | SnapshotEnd | ChangeFrame
 
@@ -122,7 +121,11 @@ class Backlog:
                     f"change {update.position.version} came after {self.position.version}"
                 )
             if self._image is not None:
-                self._image = apply(self._image, update)
+                try:
+                    self._image = apply(self._image, update)
+                except AssertionError as error:
+                    # What an agent says is not ours to be sure of.
+                    raise MalformedFrame(str(error)) from error
         self.position = update.position
         self._waiting.append(update)
         if self._image is not None and len(self._waiting) > self._most:

@@ -33,6 +33,8 @@ class Cluster(models.Model):
     # Partitions in all, so that no check has to count them.
     partition_count = models.BigIntegerField(default=0)
     created_at_ms = models.BigIntegerField()
+    # Which kinds of records may be written: cluster.levels.
+    metadata_level = models.SmallIntegerField(default=1, db_default=1)
 
     def __str__(self) -> str:
         return self.name
@@ -70,6 +72,8 @@ class Agent(models.Model):
     host = models.CharField(max_length=HOST_CHARS)
     boot_id = models.CharField(max_length=UUID_CHARS)
     started_at_ms = models.BigIntegerField()
+    # The highest that it knows.
+    metadata_level = models.SmallIntegerField(default=1, db_default=1)
 
     class Meta:
         constraints: ClassVar = [
@@ -99,6 +103,7 @@ class Broker(models.Model):
     # The process as its agent knows it: kernel's boot, pid, start; empty where it cannot see it.
     process = models.CharField(max_length=PROCESS_CHARS, default="")
     registered_at_ms = models.BigIntegerField()
+    metadata_level = models.SmallIntegerField(default=1, db_default=1)
 
     class Meta:
         constraints: ClassVar = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brokers.cluster.levels import KNOWN_LEVEL
 from brokers.cluster.store import Registered, Registration
 from brokers.storage.files import Files
 from brokers.storage.meta_properties import (
@@ -75,6 +76,7 @@ def registration(
         pid=os.getpid(),
         clean_epoch=clean_epoch,
         highest_producer_id=highest_producer_id,
+        metadata_level=KNOWN_LEVEL,
     )
 
 

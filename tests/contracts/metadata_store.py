@@ -13,6 +13,7 @@ from contextlib import aclosing
 
 import pytest
 
+from brokers.cluster import levels
 from brokers.cluster.apply import apply
 from brokers.cluster.changes import Change
 from brokers.cluster.image import Broker, ClusterImage, Position, ResourceType
@@ -35,6 +36,7 @@ from tests.contracts.keeper import (
     done,
     joined,
     new_id,
+    refused,
     registration,
 )
 from tests.contracts.metadata_proposals import PROPOSAL_CASES
@@ -109,6 +111,28 @@ async def a_broker_of_another_cluster_is_refused(keeper: Keeper) -> None:
         await keeper.attach().register(registration(cluster_id="some-other-cluster0000"))
 
     assert refusal.value.code is ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+async def an_action_above_the_metadata_level_is_refused_until_every_broker_knows_it(
+    keeper: Keeper,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "KNOWN_LEVEL", 2)
+        patch.setitem(levels.ACTION_LEVELS, CreateTopic, 2)
+        older = await joined(keeper)
+        newer = await joined(keeper, registration(metadata_level=2))
+
+        outcome = await refused(newer.store, CreateTopic(name="new"), ErrorCode.UNSUPPORTED_VERSION)
+        await older.close()
+        await keeper.end(older.store)
+        updated = await joined(keeper, registration(older.registered.broker_id, metadata_level=2))
+        await done(updated.store, CreateTopic(name="new"))
+
+        assert "CreateTopic needs metadata level 2 and the cluster is at 1" in outcome.message
+        with pytest.raises(KafkaError, match="knows metadata level 1"):
+            await keeper.attach().register(registration())
+        await newer.close()
+        await updated.close()
 
 
 async def a_broker_is_fenced_until_it_has_applied_its_registration(keeper: Keeper) -> None:
@@ -290,6 +314,7 @@ CASES: tuple[Case, ...] = (
     another_incarnation_is_refused_while_the_first_lives,
     another_incarnation_takes_over_from_a_dead_one,
     a_broker_of_another_cluster_is_refused,
+    an_action_above_the_metadata_level_is_refused_until_every_broker_knows_it,
     a_broker_is_fenced_until_it_has_applied_its_registration,
     a_broker_that_has_applied_its_registration_is_let_in,
     a_dead_broker_is_fenced,

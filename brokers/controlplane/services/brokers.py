@@ -10,6 +10,7 @@ from typing import Final
 
 from django.db.models import Max
 
+from brokers.cluster import levels
 from brokers.cluster.changes import BrokerChanged
 from brokers.cluster.decisions import MAX_PRODUCER_ID
 from brokers.cluster.image import Broker
@@ -17,6 +18,7 @@ from brokers.cluster.store import Registered, Registration
 from brokers.controlplane import models, values
 from brokers.controlplane.database import transactional
 from brokers.controlplane.logs import log
+from brokers.controlplane.services.levels import raise_level
 from brokers.controlplane.services.transactions import append_change
 from brokers.protocol.errors import ErrorCode, KafkaError
 
@@ -55,6 +57,7 @@ def register_broker(
         log_dir_id=registration.log_dir_id,
         process=process,
         registered_at_ms=now_ms,
+        metadata_level=registration.metadata_level,
     )
     broker = _broker(row.broker_id, registration, agent_id)
     change = append_change(
@@ -63,6 +66,10 @@ def register_broker(
         actor=AGENT,
         now_ms=now_ms,
     )
+    # The change has locked the cluster's row: the level is what it is until this is committed.
+    if registration.metadata_level > cluster.metadata_level:
+        raise_level(cluster)
+    levels.check_member(f"broker {broker.id}", registration.metadata_level, cluster.metadata_level)
     return _registered(cluster_id, replace(broker, epoch=change.position.version))
 
 
@@ -126,6 +133,7 @@ def _check(registration: Registration) -> None:
         "wanted id": (max(registration.wanted_id, 0), MAX_BROKER_ID),
         # The counter stands one above it.
         "highest producer id": (max(registration.highest_producer_id, 0), MAX_PRODUCER_ID - 1),
+        "metadata level": (registration.metadata_level, levels.MAX_LEVEL),
     }
     for name, (number, limit) in numbers.items():
         if not 0 <= number <= limit:

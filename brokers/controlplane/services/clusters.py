@@ -7,10 +7,12 @@ from typing import Final
 
 from django.db.models import F
 
+from brokers.cluster import levels
 from brokers.cluster.image import NO_ID
 from brokers.controlplane import models
 from brokers.controlplane.database import transactional
 from brokers.controlplane.services.cluster_secrets import add_missing
+from brokers.controlplane.services.levels import raise_level
 
 # The producer ids of a new cluster begin at a random multiple of 2^20 below 2^60, so that they do
 # not meet those in folders of another cluster, nor those of an earlier one in the same log dirs.
@@ -44,15 +46,22 @@ def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
 def start_agent(
     *, cluster_id: str, agent_id: str, host: str, boot_id: str, now_ms: int
 ) -> models.Agent:
-    """Begin the next epoch of a host's agent."""
+    """Begin the next epoch of a host's agent; KafkaError where its code is too old."""
     cluster = models.Cluster.objects.get(cluster_id=cluster_id)
     agent, _ = models.Agent.objects.update_or_create(
         cluster=cluster,
         agent_id=agent_id,
-        defaults={"host": host, "boot_id": boot_id, "started_at_ms": now_ms},
+        defaults={
+            "host": host,
+            "boot_id": boot_id,
+            "started_at_ms": now_ms,
+            "metadata_level": levels.KNOWN_LEVEL,
+        },
     )
     cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1)
     agent.refresh_from_db()
+    raise_level(cluster)
+    levels.check_member(f"the agent of {host}", levels.KNOWN_LEVEL, cluster.metadata_level)
     return agent
 
 

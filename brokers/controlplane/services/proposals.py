@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from brokers.cluster import link
+from brokers.cluster import change_bounds, levels, link
 from brokers.cluster.changes import ConfigsChanged, Record
 from brokers.cluster.decisions import MAX_PARTITIONS, decide
 from brokers.cluster.image import ResourceType
@@ -26,6 +26,7 @@ from brokers.cluster.proposals import (
 from brokers.controlplane import models
 from brokers.controlplane.database import Overtaken, transactional
 from brokers.controlplane.services.brokers import MAX_BROKER_ID
+from brokers.controlplane.services.levels import named
 from brokers.controlplane.services.transactions import append_change, prune_proposals
 from brokers.controlplane.services.view import RowsView
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -81,22 +82,27 @@ class _Call:
         self._brokers = _locked_brokers(cluster, proposals)
         self._view.lock_configs(actions)
         self._records: list[Record] = []
+        # Records and bytes of the change so far.
+        self._size = (0, 0)
         self._actors: dict[str, None] = {}
         self._accepted: list[bytes] = []
 
     def take(self, proposal: Proposal) -> None:
         try:
             _check_proposer(proposal, self._brokers)
+            self._check_level(proposal.action)
             decision = decide(
                 self._view, proposal.action, now_ms=self._now_ms, new_topic_id=self._topic_ids
             )
             _check_texts(decision.records)
+            size = self._size_with(decision.records)
         except KafkaError as refusal:
             self.outcomes[proposal.id] = Outcome(error=refusal.code, message=refusal.message)
             return
         self.outcomes[proposal.id] = Outcome(result=decision.result)
         if proposal.validate_only:
             return
+        self._size = size
         self._accepted.append(proposal.id)
         self._actors[proposal.actor] = None
         self._records += decision.records
@@ -131,6 +137,20 @@ class _Call:
             ]
         )
         prune_proposals([row.pk for row in rows])
+
+    def _check_level(self, action: Action) -> None:
+        try:
+            levels.check_action(action, self._cluster.metadata_level)
+        except levels.LevelTooLow as refusal:
+            raise named(self._cluster, refusal) from refusal
+
+    def _size_with(self, records: Iterable[Record]) -> tuple[int, int]:
+        """Return the size of the change with these records; refuse what is too much for it."""
+        parts = list(change_bounds.split(records))
+        count, size = self._size
+        size_with = count + len(parts), size + sum(map(change_bounds.weight, parts))
+        change_bounds.check(*size_with)
+        return size_with
 
     def _check_room(self) -> None:
         """Begin anew where others took, before our turn with the cluster's row, the same room."""

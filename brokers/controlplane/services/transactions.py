@@ -1,6 +1,6 @@
 """One numbered change per transaction: the last thing that every service does.
 
-The cluster's row is locked here and nowhere else, after brokers, topics and partitions, so that
+The cluster's row is locked here and nowhere else, after topics, brokers and partitions, so that
 numbers are given in the order of commits and writers cannot wait for each other in a circle.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 from django.db.models import F
 from django.db.models.functions import Length
 
-from brokers.cluster import link
+from brokers.cluster import change_bounds, levels, link
 from brokers.cluster.apply import MAX_DELETED
 from brokers.cluster.changes import (
     BrokerChanged,
@@ -63,13 +63,19 @@ def append_change(
     actor: str,
     now_ms: int,
 ) -> Change:
-    """Give the transaction the next version, and write its records under it."""
+    """Give the transaction the next version, and write its records under it.
+
+    KafkaError where the records are too many for one change, or of a kind that not every reader
+    knows.
+    """
     change_id = secrets.token_bytes(16)
     models.Cluster.objects.filter(pk=cluster.pk).update(
         version=F("version") + 1, change_id=change_id
     )
     cluster.refresh_from_db()
-    records = tuple(records_at(cluster.version))
+    decided = tuple(records_at(cluster.version))
+    levels.check_records(decided, cluster.metadata_level)
+    records = change_bounds.bounded(decided)
     write(cluster, records, version=cluster.version, now_ms=now_ms)
     change = Change(position=Position(version=cluster.version, id=change_id), records=records)
     encoded = link.encode_change(change)
@@ -78,7 +84,7 @@ def append_change(
         version=cluster.version,
         change_id=change_id,
         encoded=encoded,
-        summary=summary(records, version=cluster.version),
+        summary=summary(decided, version=cluster.version),
         actor=actor.replace("\0", "")[: models.TOPIC_NAME_CHARS],
         made_at_ms=now_ms,
     )

@@ -24,7 +24,7 @@ from tests.database import project_home
 project_home()
 
 # Models can be imported only after the project is set up.
-from brokers.controlplane import models, services, values  # noqa: E402
+from brokers.controlplane import models, selectors, services, values  # noqa: E402
 from brokers.controlplane.reading import read_all, read_news  # noqa: E402
 
 NOW_MS = 1_700_000_000_000
@@ -461,3 +461,40 @@ def test_changes_are_kept_by_their_weight_too(
     assert history.image == values.image(models.Cluster.objects.get())
     # An agent that was away reads everything anew, and does not take it for another database.
     assert read_news(cluster_id=cluster_id, after=seen).is_lost
+
+
+def test_a_topic_of_many_partitions_is_several_records_of_one_change(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.cluster.change_bounds.PARTITIONS_PER_RECORD", 3)
+    cluster_id = new_cluster()
+    history = read_all(cluster_id=cluster_id)
+    serving(cluster_id)
+
+    (outcome,) = propose(cluster_id, asking(topic("large", 10)))
+    (grown,) = propose(cluster_id, asking(CreatePartitions(name="large", count=17)))
+    for entry in read_news(cluster_id=cluster_id, after=history.position).entries:
+        history.append(entry)
+
+    assert not outcome.error
+    assert not grown.error
+    assert len(history.image.topics["large"].partitions) == 17
+    assert history.image == values.image(models.Cluster.objects.get())
+    assert selectors.recent_changes(cluster_id=cluster_id)[1].summary == "topic created: large"
+
+
+def test_a_call_that_is_too_much_for_one_change_is_done_as_far_as_it_goes(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.cluster.change_bounds.MAX_RECORDS", 3)
+    cluster_id = new_cluster()
+    serving(cluster_id)
+
+    outcomes = propose(cluster_id, *(asking(topic(f"t{number}")) for number in range(5)))
+
+    assert [outcome.error for outcome in outcomes] == [
+        *[ErrorCode.NONE] * 3,
+        *[ErrorCode.POLICY_VIOLATION] * 2,
+    ]
+    assert "4 records in one change, 3 are allowed: ask for less" in outcomes[3].message
+    assert models.Topic.objects.count() == 3
