@@ -29,6 +29,7 @@ SHAPES: Final[Mapping[str, tuple[str, str]]] = {
     "stopping": ("◌", "yellow"),
     "stopped": ("◌", "yellow"),
     "unresponsive": ("▲", "yellow"),
+    "degraded": ("▲", "red"),
     "crash-loop": ("■", "red"),
 }
 

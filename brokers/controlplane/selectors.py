@@ -12,8 +12,11 @@ from typing import Final
 from django.conf import settings
 from django.db.models import Count, QuerySet
 
+from brokers.cluster import levels
 from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
-from brokers.controlplane import models, presence, values
+from brokers.controlplane import condition, models, presence, values
+from brokers.controlplane.condition import Condition
+from brokers.controlplane.services.levels import holders
 
 # What one page may ask for at once.
 MAX_ROWS: Final = 1_000
@@ -63,6 +66,18 @@ class RecentChange:
 def is_agent_gone() -> bool:
     """Tell whether the agent of this home has ended; False where none is to be seen from here."""
     return presence.is_gone(settings.SAMSA_HOME)
+
+
+def agent_condition() -> Condition | None:
+    """Return what the agent of this home said last of itself; None where it has not, or is gone."""
+    said = condition.read(settings.SAMSA_HOME)
+    return None if said is None or is_agent_gone() else said
+
+
+def held_back_by(*, cluster_id: str) -> list[str]:
+    """Return, in words, who knows less than the metadata level that this code knows."""
+    row = models.Cluster.objects.filter(cluster_id=cluster_id).first()
+    return [] if row is None else holders(row, levels.KNOWN_LEVEL)
 
 
 def clusters() -> list[ClusterSummary]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from brokers.clock import Clock
 from brokers.config import environment
-from brokers.supervisor import control, leftovers, picture, ports
+from brokers.supervisor import agent_status, control, leftovers, picture, ports
 from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, table
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
@@ -35,6 +35,8 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 UNRESPONSIVE: Final = "unresponsive"
 # What a start cannot do without: a console that fails must not take the brokers down.
 DATA_KINDS: Final = frozenset({Kind.AGENT, Kind.BROKER})
+# And of one that answers and cannot do its work; its reason says why.
+DEGRADED: Final = "degraded"
 # Events that are kept as warnings; the others are information.
 WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
 
@@ -233,8 +235,14 @@ class Supervisor:
             watcher.component.name: UNRESPONSIVE if watcher in mute else watcher.state.value
             for watcher in self._watchers
         }
+        troubles: dict[str, str] = {}
+        for watcher in self._of(Kind.AGENT):
+            trouble = agent_status.trouble(self._home.run, watcher.pid)
+            if trouble and watcher in good:
+                states[watcher.component.name] = DEGRADED
+                troubles[watcher.component.name] = trouble
         own = (State.STOPPING if self._stopping.is_set() else State.HEALTHY).value
-        return picture.status(self._reach(), self._watchers, states, own_state=own)
+        return picture.status(self._reach(), self._watchers, states, troubles, own_state=own)
 
     def _of(self, kind: Kind) -> list[Watcher]:
         return [watcher for watcher in self._watchers if watcher.component.kind is kind]

@@ -48,9 +48,14 @@ class Reach:
 
 
 def status(
-    reach: Reach, watchers: Sequence[Watcher], states: Mapping[str, str], *, own_state: str
+    reach: Reach,
+    watchers: Sequence[Watcher],
+    states: Mapping[str, str],
+    troubles: Mapping[str, str],
+    *,
+    own_state: str,
 ) -> dict[str, Any]:
-    """The answer to `status`; `states` by component name."""
+    """The answer to `status`; `states`, and what processes complain of, by component name."""
     return {
         "bootstrap": reach.bootstrap,
         "console": reach.console,
@@ -67,18 +72,25 @@ def status(
         ],
         "components": [
             {"name": "supervisor", "state": own_state, "pid": os.getpid()},
-            *(component(watcher, states[watcher.component.name]) for watcher in watchers),
+            *(
+                component(
+                    watcher,
+                    states[watcher.component.name],
+                    trouble=troubles.get(watcher.component.name, ""),
+                )
+                for watcher in watchers
+            ),
         ],
         "home": str(reach.home),
     }
 
 
-def component(watcher: Watcher, state: str) -> dict[str, Any]:
+def component(watcher: Watcher, state: str, *, trouble: str = "") -> dict[str, Any]:
     return {
         "name": watcher.component.name,
         "state": state,
         "pid": watcher.pid,
         "restarts": watcher.restarts.total,
-        "reason": watcher.reason,
+        "reason": trouble or watcher.reason,
         "last_lines": watcher.last_lines,
     }

@@ -78,7 +78,7 @@ def _read(cluster_id: str | None) -> Overview:
     shown = around.shown.cluster_id
     brokers = selectors.brokers(cluster_id=shown)
     today = moment(time.time()).date()
-    needs = [*_needs_of_brokers(brokers), *_need_of_topics(shown)]
+    needs = [*_need_of_agent(shown), *_needs_of_brokers(brokers), *_need_of_topics(shown)]
     return Overview(
         frame=around,
         bootstrap=tuple(f"{b.host}:{b.port}" for b in brokers[:BOOTSTRAP_BROKERS]),
@@ -112,6 +112,24 @@ def _row(broker: Broker) -> BrokerRow:
         epoch=broker.epoch,
         rack=broker.rack,
     )
+
+
+def _need_of_agent(cluster_id: str) -> list[Need]:
+    """Return one line where the agent of this home does not believe its database, or none."""
+    said = selectors.agent_condition()
+    if said is None or not said.is_regressed or said.cluster_id != cluster_id:
+        return []
+    return [
+        Need(
+            state="bad",
+            word="Set back",
+            sentence="The cluster's database was set back in time",
+            cause=f"{said.message}. Brokers serve what they know and refuse every change; they go"
+            " on by themselves once the newer database is back.",
+            link="#brokers",
+            link_text="See brokers",
+        )
+    ]
 
 
 def _needs_of_brokers(brokers: Iterable[Broker]) -> list[Need]:

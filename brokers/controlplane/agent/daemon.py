@@ -13,15 +13,19 @@ from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from brokers.clock import Clock, SystemClock
+from brokers.cluster import levels
+from brokers.cluster.levels import NAMED
 from brokers.controlplane import selectors, services
 from brokers.controlplane.agent import home, keys
 from brokers.controlplane.agent.processes import watch_process
 from brokers.controlplane.agent.server import AgentServer
+from brokers.controlplane.agent.status import keep_status
 from brokers.controlplane.agent.tables import ensure_tables
 from brokers.controlplane.feed import make_feed
 from brokers.controlplane.logs import forward_libraries, log
 from brokers.controlplane.membership import Membership, former_members
 from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, OrmStore
+from brokers.protocol.errors import KafkaError
 
 # The cluster that a home begins with; a console may come to show others beside it.
 FIRST_CLUSTER: Final = "local"
@@ -33,13 +37,30 @@ TICK_S: Final = 0.5
 HELD_UP_S: Final = 3.0
 
 
+class StartRefused(Exception):
+    """The cluster does not take this agent; the text says why and what to do."""
+
+
 def run() -> None:
     """Be the agent of this home until SIGTERM or SIGINT."""
     forward_libraries()
     # Records of the cluster and password hashes: whoever starts this, nobody else looks in.
     os.umask(PRIVATE)
     with home.locked(settings.SAMSA_HOME):
-        asyncio.run(_serve(home.agent_id(settings.SAMSA_HOME), SystemClock()))
+        try:
+            asyncio.run(_serve(home.agent_id(settings.SAMSA_HOME), SystemClock()))
+        except BaseExceptionGroup as group:
+            refusals, bugs = group.split(KafkaError)
+            if refusals is None or bugs is not None:
+                raise
+            raise StartRefused(str(_first(refusals))) from None
+
+
+def _first(group: BaseExceptionGroup[KafkaError]) -> BaseException:
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
 
 
 async def _serve(agent_id: str, clock: Clock) -> None:
@@ -73,6 +94,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
             tasks.create_task(membership.run())
             tasks.create_task(_watch_sessions(membership, clock))
             tasks.create_task(keys.keep_keys(cluster_id, clock))
+            tasks.create_task(keep_status(store, settings.SAMSA_HOME, clock))
     finally:
         await server.close()
         membership.close()
@@ -109,6 +131,8 @@ def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:
         )
         keys.write_key_files(cluster.cluster_id, now_ms)
         founder_id, founder_host = selectors.founder(cluster_id=cluster.cluster_id)
+        if held_back_by := selectors.held_back_by(cluster_id=cluster.cluster_id):
+            log.info("metadata.level_held_back", known=levels.KNOWN_LEVEL, by=held_back_by[:NAMED])
     finally:
         # This thread's; the store has its own.
         connections.close_all()

@@ -1,7 +1,14 @@
 """What the overview says of a cluster."""
 
+from dataclasses import replace
+from pathlib import Path
+
+from django.test.utils import override_settings
+
+from brokers.controlplane.condition import REGRESSED, WELL, write
 from console.queries.overview import MAX_NEEDS, overview
 from console.queries.reading import State
+from tests.builders.conditions import condition
 from tests.console import cluster_rows
 
 
@@ -33,6 +40,24 @@ def test_a_healthy_cluster_needs_nothing() -> None:
 
     assert data is not None
     assert data.needs == ()
+
+
+def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1, is_fenced=True)
+    said = condition(condition=REGRESSED, message="METADATA_REGRESSED: it was set back")
+
+    with override_settings(SAMSA_HOME=tmp_path):
+        write(tmp_path, said)
+        data = overview(None).data
+        write(tmp_path, replace(said, condition=WELL))
+        healed = overview(None).data
+
+    assert data is not None
+    assert data.needs[0].sentence == "The cluster's database was set back in time"
+    assert "METADATA_REGRESSED" in data.needs[0].cause
+    assert healed is not None
+    assert [need.sentence for need in healed.needs] == ["Broker 1 is not serving"]
 
 
 def test_a_broker_that_is_away_and_what_it_led_are_told_once_each() -> None:

@@ -2,7 +2,7 @@
 
 from django.core.management import BaseCommand, CommandError
 
-from brokers.controlplane.agent.daemon import run
+from brokers.controlplane.agent.daemon import StartRefused, run
 from brokers.controlplane.agent.home import HomeDamaged, HomeInUse
 
 
@@ -14,5 +14,5 @@ class Command(BaseCommand):
     def handle(self, *_: object, **__: object) -> None:
         try:
             run()
-        except (HomeInUse, HomeDamaged) as error:
+        except (HomeInUse, HomeDamaged, StartRefused) as error:
             raise CommandError(str(error)) from error
