@@ -26,9 +26,10 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 @click.option(
     "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
 )
-def main(suite: str | None, json_file: Path | None, peer: str | None, minutes: int | None) -> None:
+@click.option("--postgres", metavar="URL", help="Run controlplane on this database, too.")
+def main(suite: str | None, json_file: Path | None, **options_given: str | int | None) -> None:
     """Run one SUITE, or all that are short."""
-    options = given({"peer": peer, "minutes": minutes}, suite)
+    options = given(options_given, suite)
     # A file or a pipe has no width of its own: give the widest table room, one beside a peer.
     console = Console() if sys.stdout.isatty() else Console(width=240)
     started = datetime.now(UTC)

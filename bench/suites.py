@@ -18,6 +18,7 @@ SUITES = {
     "broker": "a whole broker over its socket, next to the kernel alone and, if given, a peer",
     "groups": "consumer groups: joins of hundreds, commits, heartbeats, ten thousand at rest",
     "loop": "what one costly client does to the others of a broker",
+    "controlplane": "four processes that write the cluster's metadata, and a fence among them",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
     "soak": "an hour of a cluster that nobody uses",
 }
@@ -26,12 +27,20 @@ LONG = frozenset({"loop", "scale", "soak"})
 # Which options a suite takes; the rest of the command line is everybody's.
 # The peer of the suite "broker" that it starts itself.
 KAFKA = "kafka"
-OPTIONS = {"broker": "peer", "groups": "peer", "scale": "minutes", "soak": "minutes"}
+OPTIONS = {
+    "broker": "peer",
+    "groups": "peer",
+    "controlplane": "postgres",
+    "scale": "minutes",
+    "soak": "minutes",
+}
 
 
 class Suite(Protocol):
     def run(self, **options: str | int) -> Iterable[Table]:
-        """`peer` is another broker's HOST:PORT or KAFKA, `minutes` how long the slow ones go on."""
+        """`peer` is another broker's HOST:PORT or KAFKA, `minutes` how long the slow ones go on,
+        `postgres` the URL of a database that may be written to.
+        """
         ...
 
 

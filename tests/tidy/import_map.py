@@ -120,11 +120,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Bounds what all threads of a web server do at once.
     "console.password_hasher": ("", "django threading"),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),
-    # Outside the product: a benchmark may measure any room of the broker process.
+    # Outside the product: a benchmark may measure any room of the broker process or the agent.
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
-        + "brokers.server cli.installer cli.maven",
+        + "brokers.server brokers.controlplane cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.
