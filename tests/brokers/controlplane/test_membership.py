@@ -11,6 +11,7 @@ from brokers.cluster.proposals import CreateTopic
 from brokers.cluster.store import Registered
 from brokers.protocol.errors import ErrorCode, KafkaError
 from tests.brokers.controlplane.host import (
+    SOON_S,
     Host,
     LocalBroker,
     is_serving,
@@ -286,3 +287,41 @@ def test_of_two_that_register_under_one_id_at_once_one_serves(database: str) -> 
 
     cluster_id = new_cluster()
     asyncio.run(story())
+
+
+def test_fences_are_written_before_brokers_are_let_in_and_wait_for_no_locked_row(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.membership.FIRST_PAUSE_S", 0.01)
+    written: list[tuple[str, int]] = []
+    locked = {2}
+
+    def service(name: str) -> Callable[..., bool]:
+        def write(*, broker_id: int, **_: object) -> bool:
+            written.append((name, broker_id))
+            if broker_id in locked:
+                locked.clear()
+                raise OperationalError("database is locked: waited 1 s")
+            return True
+
+        return write
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host:
+            brokers = [LocalBroker(host) for _ in range(3)]
+            for broker in brokers:
+                await broker.register()
+            monkeypatch.setattr("brokers.controlplane.services.fence_broker", service("fence"))
+            monkeypatch.setattr("brokers.controlplane.services.unfence_broker", service("let in"))
+            first, second, third = (broker.attachment for broker in brokers)
+            first.applied(host.store.image.version + 9)
+            second.close(is_dead=True)
+            third.close(is_dead=True)
+            async with asyncio.timeout(SOON_S):
+                while len(written) < 4:
+                    await asyncio.wait([host.following], timeout=0.01)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+    assert written == [("fence", 2), ("fence", 3), ("let in", 1), ("fence", 2)]

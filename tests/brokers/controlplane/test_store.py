@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from brokers.cluster.proposals import (
 )
 from brokers.cluster.store import MetadataRegressed
 from brokers.protocol.errors import ErrorCode
+from gateway.sqlite.turns import Turn
 from tests.brokers.controlplane.host import (
     NOW_MS,
     SOON_S,
@@ -37,6 +39,7 @@ from brokers.controlplane import models, services  # isort: skip
 from brokers.controlplane.database import connection as database_connection  # isort: skip
 from brokers.controlplane.feed import Feed, make_feed  # isort: skip
 from brokers.controlplane.history import Entry  # isort: skip
+from brokers.controlplane.reading import read_all  # isort: skip
 
 
 def topic(name: str) -> CreateTopic:
@@ -234,6 +237,66 @@ def test_a_database_that_knows_its_position_again_is_followed_again(
     def put_back(rows: list[models.Change]) -> None:
         models.Change.objects.bulk_create(rows)
         models.Cluster.objects.update(version=rows[0].version)
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_old_file_in_the_place_of_a_running_one_is_found_out_and_the_newer_one_too(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.store.READ_AGAIN_S", 0.01)
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+
+    def save(copy: Path) -> None:
+        with database_connection().cursor() as cursor:
+            cursor.execute("VACUUM INTO %s", [str(copy)])
+
+    def put(copy: Path) -> None:
+        for suffix in ("-wal", "-shm"):
+            (tmp_path / f"cluster.db{suffix}").unlink(missing_ok=True)
+        copy.replace(tmp_path / "cluster.db")
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            await host.run_elsewhere(lambda: save(old))
+            await broker.propose(topic("newer"))
+            await host.run_elsewhere(lambda: save(new))
+
+            put(old)
+            await regressed(host)
+            put(new)
+            await host.until(lambda: host.store.regressed is None)
+            (accepted,) = await broker.propose(topic("after"))
+
+            assert not accepted.error
+            await host.until(lambda: {"newer", "after"} <= set(host.store.image.topics))
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_reading_waits_for_no_writer_and_a_proposal_for_as_long_as_it_may(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.05)
+    monkeypatch.setattr("brokers.controlplane.lanes.PROPOSAL_LOCK_S", 0.1)
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            writer = Turn(tmp_path / "cluster.db", is_urgent=False)
+            writer.take(SOON_S)
+            history = await host.store.ask(read_all, cluster_id=cluster_id)
+            with pytest.raises(ConnectionError):
+                await broker.propose(topic("not-now"))
+            writer.close()
+            monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", SOON_S)
+            (accepted,) = await broker.propose(topic("later"))
+
+            assert history.image.brokers == host.store.image.brokers
+            assert not accepted.error
 
     cluster_id = new_cluster()
     asyncio.run(story())
