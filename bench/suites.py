@@ -24,9 +24,9 @@ SUITES = {
 }
 # Run only when they are named: they take long, and most of it is waiting.
 LONG = frozenset({"loop", "scale", "soak"})
-# Which options a suite takes; the rest of the command line is everybody's.
 # The peer of the suite "broker" that it starts itself.
 KAFKA = "kafka"
+# Which options a suite takes; the rest of the command line is everybody's.
 OPTIONS = {
     "broker": "peer",
     "groups": "peer",
