@@ -197,9 +197,7 @@ class OrmStore:
                     now_ms=self._clock.now_ms(),
                 )
             except ConnectionError as error:
-                if not isinstance(error, Busy):
-                    # What answers next may be an older copy.
-                    self.issued.doubt()
+                self._doubt(error)
                 # A last attempt that had too little time says less than the one before it.
                 failure = failure if failure and isinstance(error, Busy) else error
                 if self._clock.monotonic() + pause >= deadline:
@@ -211,9 +209,18 @@ class OrmStore:
                 return outcomes
 
     async def _read(self, question: Callable[..., T], **arguments: object) -> T:
-        answer = await self.lanes.feed.run(question, patience_s=None, **arguments)
+        try:
+            answer = await self.lanes.feed.run(question, patience_s=None, **arguments)
+        except ConnectionError as error:
+            self._doubt(error)
+            raise
         self._answered()
         return answer
+
+    def _doubt(self, error: ConnectionError) -> None:
+        """Expect an older copy of a database that did not answer; a lock says nothing of the kind."""
+        if not isinstance(error, Busy):
+            self.issued.doubt()
 
     def _answered(self) -> None:
         self._read_at = self._clock.monotonic()
@@ -300,7 +307,7 @@ class OrmStore:
         if not self._is_away:
             log.warning("database.lost", error=str(error).strip())
         self._is_away = True
-        self.issued.doubt()
+        self._doubt(error)
 
     def _note_back(self) -> None:
         if self._is_away:
