@@ -1,7 +1,8 @@
-"""How many times a test repeats: little at the desk, more in CI, most when asked for.
+"""How many times a test repeats: few times at the desk and in CI, many when asked for.
 
-Seconds at the desk decide whether people run the tests at all; counts that prove something
-(fuzz frames, model steps, crashes) belong to CI and to `./samsa test --long`.
+What proves by repetition (fuzz frames, model steps, kills) runs from a fixed seed at the desk and
+in CI: enough to meet every kind of step, and to fail on the broken builds that prove the test.
+The campaign that looks for what nobody thought of belongs to `./samsa test --long`.
 """
 
 import os

@@ -22,7 +22,7 @@ from tests.scale import count
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20_261_121
-ROUNDS = count(3, 30)
+ROUNDS = count(3, 3, long=30)
 TOPIC = "compacted"
 CONFIG = {
     "cleanup.policy": "compact",

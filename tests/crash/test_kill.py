@@ -19,7 +19,7 @@ from tests.scale import count
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20_261_120
-ROUNDS = count(2, 30)
+ROUNDS = count(2, 3, long=30)
 # A round with fewer acknowledgements before the kill shows nothing.
 LEAST_ACKNOWLEDGED = 10_000
 # Written in the last moment before the fault, and while the broker is away.

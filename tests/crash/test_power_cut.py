@@ -20,7 +20,7 @@ from tests.scale import count
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20_261_121
-ROUNDS = count(2, 10)
+ROUNDS = count(2, 3, long=10)
 # Tries of the build that lies; the cut spares unsynced bytes now and then.
 LYING_ROUNDS = 5
 LEAST_ACKNOWLEDGED = 10_000

@@ -22,7 +22,7 @@ from tests.builders.logs import batch, content, spans
 from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
 
-ROUNDS = count(6, 20, long=200)
+ROUNDS = count(6, 10, long=200)
 BATCHES = 40
 ACKNOWLEDGED = 12  # when the power goes
 

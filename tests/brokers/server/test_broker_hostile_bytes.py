@@ -39,7 +39,7 @@ from tests.scale import count
 
 SEED = 20_261_119
 WITNESS, VICTIM = "witness", "victim"
-FRAMES_PER_VERSION = count(12, 120, long=1_000)
+FRAMES_PER_VERSION = count(12, 24, long=1_000)
 # Connections that lie at the same time.
 LIARS = 8
 # A request that is in order may wait for records, or want no answer: then the client leaves.

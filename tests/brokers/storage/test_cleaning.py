@@ -45,7 +45,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=count(40, 400), deadline=None)
+@settings(max_examples=count(40, 100, long=2_000), deadline=None)
 @given(BATCHES, st.lists(st.integers(0, 2 * KEPT_MS), min_size=1, max_size=4), st.integers(2, 6))
 def test_what_a_reader_knows_in_the_end_never_changes(
     rows: list[tuple[list[Row], Compression]], waits: list[int], max_keys: int

@@ -23,7 +23,7 @@ from tests.scale import count
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARDS = 8
-ROUNDS = count(16, 200, long=2_000) // SHARDS
+ROUNDS = count(16, 40, long=2_000) // SHARDS
 ALL = 1 << 30
 
 

@@ -20,7 +20,7 @@ from tests.scale import count
 ID = bytes(range(16))
 CONFIG = LogConfig(index_interval_bytes=300, retention_ms=-1)
 BATCHES = 12
-SEEDS = count(25, 100, long=1_000)
+SEEDS = count(25, 50, long=1_000)
 # Values small enough for what is read again quickly, and too large for it.
 SMALL, LARGE = 100, 100_000
 

@@ -34,7 +34,7 @@ CONFIG = LogConfig(
 )
 PARTITIONS: list[Partition] = [("orders", 0), ("orders", 1), ("payments", 0)]
 SHARDS = 4
-LIVES = count(60, 240, long=4_000) // SHARDS
+LIVES = count(60, 120, long=4_000) // SHARDS
 STEPS_OF_A_LIFE = 40
 # Most steps make fewer calls, so that some of them come through and the next one is hit.
 CALLS_UNTIL_THE_END = 25

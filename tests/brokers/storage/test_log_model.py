@@ -35,7 +35,7 @@ from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
 
 SEEDS = 20
-STEPS = count(250, 2_500, long=25_000)
+STEPS = count(250, 750, long=25_000)
 ALL = 1 << 30
 
 # What happens how often; the numbers are weights.

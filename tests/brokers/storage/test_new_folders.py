@@ -13,7 +13,7 @@ from tests.fakes.faulty_files import SYNCS, Fault, FaultyFiles
 from tests.scale import count
 
 NOTE = "partition.metadata"
-SEEDS = count(20, 60, long=600)
+SEEDS = count(20, 40, long=600)
 
 
 def wanted(parent: Path, number: int) -> list[NewFolder]:

@@ -57,7 +57,7 @@ def test_recovery_from_a_power_failure_asks_nobody_and_loses_nothing(
     tmp_path: Path, shard: int
 ) -> None:
     rng = random.Random(shard)
-    for number in range(count(20, 200, long=4_000) // SHARDS):
+    for number in range(count(20, 60, long=4_000) // SHARDS):
         disk = CrashDisk(tmp_path / f"{number}")
         folder, written, safe, point = disk.live / "t-0", b"", 0, 0
         for epoch in range(4):

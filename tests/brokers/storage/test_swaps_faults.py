@@ -36,7 +36,7 @@ from tests.scale import count
 
 CONFIG = compacted(segment_bytes=600, file_delete_delay_ms=0)
 NEVER = 1 << 30
-EVERY = count(7, 1)
+EVERY = count(7, 3, long=1)
 LATER_MS = NOW_MS + KEPT_MS
 FAULTS = {
     "the disk is full for a moment": Fault(at=0, error=errno.ENOSPC),

@@ -176,7 +176,7 @@ class Mixed(RuleBasedStateMachine):
 
 TestMixed = pytest.mark.slow(Mixed.TestCase)
 TestMixed.settings = settings(
-    max_examples=count(60, 600, long=3_000),
+    max_examples=count(60, 120, long=3_000),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -284,7 +284,7 @@ def test_a_value_under_the_key_of_another_is_a_bug() -> None:
         records.record_of(GroupKey("g"), ConsumerGroupMetadataValue())
 
 
-@settings(max_examples=count(100, 2_000), deadline=None)
+@settings(max_examples=count(100, 200, long=10_000), deadline=None)
 @given(texts, texts, int32s)
 def test_keys_of_any_text_come_back(one: str, other: str, number: int) -> None:
     keys: list[Key] = [OffsetKey(one, other, number), GroupKey(one), MemberKey(one, other)]
@@ -292,7 +292,7 @@ def test_keys_of_any_text_come_back(one: str, other: str, number: int) -> None:
         assert records.decode_key(records.encode_key(key)) == key
 
 
-@settings(max_examples=count(100, 2_000), deadline=None)
+@settings(max_examples=count(100, 200, long=10_000), deadline=None)
 @given(
     st.builds(
         Committed,
@@ -319,7 +319,7 @@ def test_any_offset_comes_back_and_has_the_bytes_of_the_codec(told: Committed) -
     assert record.value[2:] == b"".join(by_codec)
 
 
-@settings(max_examples=count(60, 1_000), deadline=None)
+@settings(max_examples=count(60, 150, long=5_000), deadline=None)
 @given(st.lists(st.tuples(texts, st.none() | texts, st.binary(max_size=30)), max_size=5))
 def test_any_classic_group_comes_back(members: list[tuple[str, str | None, bytes]]) -> None:
     value = GroupMetadataValue(
@@ -333,7 +333,7 @@ def test_any_classic_group_comes_back(members: list[tuple[str, str | None, bytes
     assert records.decode_value(GroupMetadataValue, record.value) == value
 
 
-@settings(max_examples=count(60, 1_000), deadline=None)
+@settings(max_examples=count(60, 150, long=5_000), deadline=None)
 @given(st.lists(st.lists(st.tuples(int32s, int32s), max_size=4), max_size=4), st.booleans())
 def test_any_current_assignment_comes_back(
     topics: list[list[tuple[int, int]]], has_epochs: bool
@@ -405,7 +405,7 @@ def test_a_version_that_nobody_knows_is_named(version: int) -> None:
         assert f"has version {version}; 0 to 4 are known" in refused(value, kind).message
 
 
-@settings(max_examples=count(300, 20_000), deadline=None)
+@settings(max_examples=count(300, 1_000, long=100_000), deadline=None)
 @given(st.data())
 def test_a_changed_byte_is_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
     value, kind = data.draw(st.sampled_from(list(readings())))

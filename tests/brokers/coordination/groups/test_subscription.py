@@ -117,7 +117,7 @@ def test_a_lying_count_costs_no_memory() -> None:
     assert peak <= 2 * len(data)
 
 
-@settings(max_examples=count(200, 5_000), deadline=None)
+@settings(max_examples=count(200, 500, long=20_000), deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_are_none(data: bytes) -> None:
     for version in (b"", b"\0\0", b"\0\1", b"\0\2", b"\0\3"):
@@ -127,7 +127,7 @@ def test_any_bytes_are_read_or_are_none(data: bytes) -> None:
         assert assignment is None or assignment.version <= 3
 
 
-@settings(max_examples=count(100, 2_000), deadline=None)
+@settings(max_examples=count(100, 200, long=10_000), deadline=None)
 @given(named, st.integers(0, 3))
 def test_any_assignment_comes_back(partitions: dict[str, frozenset[int]], version: int) -> None:
     encoded = encode_assignment(partitions, version)

@@ -55,7 +55,7 @@ def test_more_members_than_partitions_leave_some_without() -> None:
     assert made == {"a": {A: frozenset({0})}, "b": {}, "c": {A: frozenset({1})}}
 
 
-@settings(max_examples=count(150, 3_000), deadline=None)
+@settings(max_examples=count(150, 300, long=15_000), deadline=None)
 @given(
     st.lists(st.sets(st.sampled_from([A, B])), min_size=1, max_size=6),
     st.lists(st.sets(st.sampled_from([A, B])), min_size=1, max_size=6),

@@ -40,7 +40,7 @@ def sizes_of(made: dict[str, TopicPartitions]) -> list[int]:
     return [sum(map(len, share.values())) for share in made.values()]
 
 
-@settings(max_examples=count(100, 2_000), deadline=None)
+@settings(max_examples=count(100, 200, long=10_000), deadline=None)
 @given(SIZES, st.integers(1, 7), st.integers(1, 7))
 def test_alike_members_get_even_shares_and_no_partition_moves_in_vain(
     sizes: dict[bytes, int], before: int, after: int
@@ -68,7 +68,7 @@ def test_alike_members_get_even_shares_and_no_partition_moves_in_vain(
     assert low <= min(sizes_of(new))
 
 
-@settings(max_examples=count(150, 3_000), deadline=None)
+@settings(max_examples=count(150, 300, long=15_000), deadline=None)
 @given(
     SIZES,
     st.lists(st.sets(st.sampled_from(TOPICS)), min_size=1, max_size=6),
