@@ -4,7 +4,6 @@ Raw commits of many groups show that nothing acknowledged is lost, in many round
 machine loses its power; members of real clients show that a group goes on as if nothing had been.
 """
 
-import json
 import threading
 import time
 from collections import Counter
@@ -21,14 +20,15 @@ from tests.cluster import Cluster, running_cluster
 from tests.crash.commits import Committer, judge
 from tests.crash.machine import Machine, running_machine
 from tests.interop.group_story import (
-    BROKER_SETTINGS,
     CONFLUENT,
     CONFLUENT_CONSUMER,
     KAFKA_PYTHON,
+    PER_SECOND,
     Kind,
     Story,
     fill,
 )
+from tests.interop.homes import BROKERS, ENVIRONMENT
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
 from tests.raw_groups import Coordinated, GroupError, coordinator, patiently
 from tests.scale import count
@@ -42,9 +42,9 @@ pytestmark = [
 
 SEED = 20_261_204
 GROUPS = 64
-ROUNDS = count(2, 20)
-POWER_CUTS = count(2, 10)
-LOADS = count(2, 10)
+ROUNDS = count(2, 2, long=20)
+POWER_CUTS = count(2, 2, long=10)
+LOADS = count(2, 2, long=10)
 # Tries of the build that lies; the cut spares unsynced bytes now and then.
 LYING_ROUNDS = 5
 # A round with fewer acknowledgements before the kill shows nothing.
@@ -52,21 +52,15 @@ LEAST_ACKNOWLEDGED = 500
 BUSY_SECONDS = 60
 TOPIC, PARTITIONS = "orders", 3
 PLACES = tuple((TOPIC, index) for index in range(PARTITIONS))
-# Of a story: half a minute for three members at the pace of the stories.
-RECORDS = 90_000
-SETTINGS = {
-    "auto.create.topics.enable": "false",
-    "group.initial.rebalance.delay.ms": "0",
-    **BROKER_SETTINGS,
-}
+# Of a story: three members read them in six seconds, if nothing happens.
+STORY_RECORDS = 3 * 6 * PER_SECOND
 Report = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    environment = {"SAMSA_DEFAULTS": json.dumps(SETTINGS)}
     home = tmp_path_factory.mktemp("groups-kill") / "home"
-    with running_cluster(home, brokers=3, environment=environment) as started:
+    with running_cluster(home, brokers=BROKERS, environment=ENVIRONMENT) as started:
         admin = AdminClient({"bootstrap.servers": started.bootstrap, **QUIET})
         create_topic(admin, TOPIC, PARTITIONS, {})
         yield started
@@ -271,7 +265,7 @@ def test_a_group_goes_on_when_its_coordinator_is_killed(
     cluster: Cluster, kind: Kind, tmp_path: Path, report: Report
 ) -> None:
     topic = f"story-{kind.name}"
-    ends = fill(cluster.bootstrap, topic, RECORDS)
+    ends = fill(cluster.bootstrap, topic, STORY_RECORDS)
     story = Story(kind, tmp_path, cluster.bootstrap, topic=topic, ends=ends)
     members: list[set[str]] = []
 

@@ -26,15 +26,17 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Produc
 from confluent_kafka.admin import AdminClient
 
 from cli.extras import KAFKAJS
+from tests.interop.homes import SESSION_MS
 from tests.interop.ownership import Line, Spans, Verdict, What, judge, parse
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
+from tests.scale import count
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMBERS = "tests.interop.members"
 PARTITIONS = 12
-RECORDS = 200_000
-SESSION_MS = 6000
-PER_SECOND = 5000
+# Of three members, who read so many a second each, for ten seconds; longer in a long run.
+RECORDS = count(60_000, 60_000, long=200_000)
+PER_SECOND = count(2_000, 2_000, long=5_000)
 # How often the committed offsets are asked for.
 OBSERVE_SECONDS = 0.1
 ANSWER_SECONDS = 5
@@ -42,12 +44,6 @@ ANSWER_SECONDS = 5
 ROLLS = 6
 # A step that takes longer hangs; the machine is shared.
 STEP_SECONDS = 90
-# What brokers must be told, so that the server's side of the new protocol sees a dead member as
-# soon as clients do in the classic one.
-BROKER_SETTINGS = {
-    "group.consumer.session.timeout.ms": str(SESSION_MS),
-    "group.consumer.heartbeat.interval.ms": "500",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

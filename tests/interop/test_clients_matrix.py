@@ -2,10 +2,12 @@
 
 One hash over partition, offset, timestamp, key, value and headers of all that was read must be the
 same for every reader, and that of what went in. Each topic is written once and read by all. With
-PostgreSQL there are two runs, one with an outage in the middle of every test.
+PostgreSQL an outage happens in the middle of every test, and each writer brings one codec. A long
+run writes more records, with all codecs, and also to PostgreSQL without outages and to Kafka.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -23,25 +25,25 @@ from tests.interop.clients.records import (
     small_records,
 )
 from tests.interop.clients.table import READERS, WRITERS
-from tests.interop.clients.target import KAFKA, ON_POSTGRES, SAMSA, Kind, Target
+from tests.interop.clients.target import KAFKA, ON_POSTGRES, SHARED_SAMSA, Kind, Target
+from tests.interop.homes import BROKERS
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
 from tests.scale import IS_LONG, count
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 
-# Each shape in each partition at least: at the desk that is about all.
-SMALL_RECORDS = count(600, 10_000)
-LARGE_RECORDS = count(4, 20)
+# Each shape in each partition at least: of 600 that is about all.
+SMALL_RECORDS = count(600, 600, long=10_000)
+LARGE_RECORDS = count(4, 4, long=20)
 # The records are old, and shall stay.
 TOPIC_CONFIG = {"retention.ms": "-1"}
-# Partitions on several brokers, so that clients have to find their leaders.
-BROKERS = 3
-
 
 # Apache Kafka runs the same matrix when there is time: it shows that the test asks nothing odd.
-KINDS = (SAMSA, KAFKA) if IS_LONG else (SAMSA,)
-# Whatever keeps the metadata, a broker treats all codecs alike: at the desk one shows enough.
-CODECS_ON_POSTGRES = tuple(Compression)[-count(1, len(Compression)) :]
+KINDS = (SHARED_SAMSA, KAFKA) if IS_LONG else (SHARED_SAMSA,)
+CODECS = tuple(Compression)
+# Whatever keeps the metadata, a broker treats all codecs alike: each writer brings another one.
+PAIRS = tuple((writer, codec) for writer in WRITERS for codec in CODECS)
+PAIRS_ON_POSTGRES = PAIRS if IS_LONG else tuple(zip(WRITERS, cycle(CODECS), strict=False))
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +55,22 @@ def target(
         yield running
 
 
-each_writer = pytest.mark.parametrize(
-    "writer",
-    [pytest.param(each, id=each.name, marks=requires(*each.needs)) for each in WRITERS],
-)
-
-
 def each_of(kinds: Iterable[Kind]) -> pytest.MarkDecorator:
     rows = [pytest.param(kind, id=kind.name, marks=kind.marks) for kind in kinds]
     return pytest.mark.parametrize("target", rows, indirect=True)
 
 
-def each_codec(codecs: Iterable[Compression]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("codec", codecs, ids=lambda codec: codec.name.lower())
+def each_pair(pairs: Iterable[tuple[Writer, Compression]]) -> pytest.MarkDecorator:
+    rows = [
+        pytest.param(
+            writer, codec, id=f"{writer.name}-{codec.name.lower()}", marks=requires(*writer.needs)
+        )
+        for writer, codec in pairs
+    ]
+    return pytest.mark.parametrize(("writer", "codec"), rows)
 
 
-@each_codec(Compression)
-@each_writer
+@each_pair(PAIRS)
 @each_of(KINDS)
 def test_all_clients_read_the_same_of_what_one_wrote(
     target: Target, writer: Writer, codec: Compression
@@ -77,8 +78,7 @@ def test_all_clients_read_the_same_of_what_one_wrote(
     play(target, writer, codec)
 
 
-@each_codec(CODECS_ON_POSTGRES)
-@each_writer
+@each_pair(PAIRS_ON_POSTGRES)
 @each_of(ON_POSTGRES)
 def test_they_do_so_with_postgres_and_while_it_is_away(
     target: Target, writer: Writer, codec: Compression

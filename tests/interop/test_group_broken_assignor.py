@@ -3,31 +3,27 @@
 It is the proof that the stories of tests/interop/test_group_clients.py could fail.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cluster import running_cluster
 from tests.interop.group_story import BROKEN, Story, fill
+from tests.interop.homes import shared_bootstrap
 from tests.interop.members.broken_assignor import TWICE
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
-TOPIC = "story"
-RECORDS = 60_000
-DEFAULTS = {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
+RECORDS = 12_000
 
 
 def test_a_partition_with_several_owners_is_found_out(
-    tmp_path: Path, report: Callable[[str], None]
+    tmp_path: Path, unique: Callable[[str], str], report: Callable[[str], None]
 ) -> None:
-    environment = {"SAMSA_DEFAULTS": json.dumps(DEFAULTS)}
-    with running_cluster(tmp_path / "home", environment=environment) as cluster:
-        ends = fill(cluster.bootstrap, TOPIC, RECORDS)
+    bootstrap, topic = shared_bootstrap(), unique("story")
+    ends = fill(bootstrap, topic, RECORDS)
 
-        verdict = Story(BROKEN, tmp_path, cluster.bootstrap, topic=TOPIC, ends=ends).play_shared()
+    verdict = Story(BROKEN, tmp_path, bootstrap, topic=topic, ends=ends).play_shared()
 
     report(verdict.table())
     assert any(f"partition {TWICE} was given to" in told for told in verdict.complaints)

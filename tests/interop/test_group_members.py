@@ -14,7 +14,8 @@ import time
 import pytest
 
 from tests.extras import requires
-from tests.interop.group_story import KINDS, PER_SECOND, ROOT, SESSION_MS, Kind
+from tests.interop.group_story import KINDS, PER_SECOND, ROOT, Kind
+from tests.interop.homes import SESSION_MS
 from tests.interop.members.journal import ABANDONED
 from tests.oracles.confluent_client import SECONDS
 

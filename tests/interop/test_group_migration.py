@@ -4,40 +4,33 @@ Members of a real client are exchanged one by one; each partition has one owner 
 every record is read, and committed offsets never go back.
 """
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.cluster import running_cluster
 from tests.extras import requires
 from tests.interop.group_story import (
-    BROKER_SETTINGS,
     CONFLUENT,
     CONFLUENT_CONSUMER,
     JAVA_CLASSIC,
     JAVA_CONSUMER,
+    PER_SECOND,
     Kind,
     Story,
     fill,
 )
+from tests.interop.homes import shared_bootstrap
 from tests.oracles.confluent_client import QUIET, SECONDS
 from tests.scale import IS_LONG
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.slow,
-    # One worker for all of the file, so that its broker runs and its topic is written once.
-    pytest.mark.xdist_group("group-migration"),
-]
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 long_only = pytest.mark.skipif(not IS_LONG, reason="this one is told in a long run only")
-TOPIC = "story"
 # Of each member: so slow that a step is over before the next tenth has been read.
-PER_SECOND = 2500
+ROLLED_PER_SECOND = PER_SECOND * 3 // 8
 # In which members keep what they have. That of librdkafka cannot be rolled, here as with Kafka: it
 # writes user data into assignments, by which the coordinator knows an assignor that is not its own.
 JAVA_COOPERATIVE = replace(
@@ -51,19 +44,6 @@ JAVA_COOPERATIVE = replace(
 )
 # So that classic members learn of a rebalance as soon as others do.
 OFTEN = {"heartbeat.interval.ms": 500}
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[int, int]]]:
-    settings = {
-        "auto.create.topics.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-        **BROKER_SETTINGS,
-    }
-    environment = {"SAMSA_DEFAULTS": json.dumps(settings)}
-    home = tmp_path_factory.mktemp("migration") / "home"
-    with running_cluster(home, brokers=1, environment=environment) as cluster:
-        yield cluster.bootstrap, fill(cluster.bootstrap, TOPIC)
 
 
 def group_type(bootstrap: str, group: str) -> str:
@@ -86,20 +66,21 @@ def group_type(bootstrap: str, group: str) -> str:
     ],
 )
 def test_a_group_is_rolled_to_the_other_protocol_and_back(
-    written: tuple[str, dict[int, int]],
     classic: Kind,
     consumer: Kind,
     tmp_path: Path,
+    unique: Callable[[str], str],
     report: Callable[[str], None],
 ) -> None:
-    bootstrap, ends = written
+    bootstrap, topic = shared_bootstrap(), unique("story")
+    ends = fill(bootstrap, topic)
     often = replace(classic, settings={**classic.settings, **OFTEN})
 
-    story = Story(often, tmp_path, bootstrap, topic=TOPIC, ends=ends, per_second=PER_SECOND)
+    story = Story(often, tmp_path, bootstrap, topic=topic, ends=ends, per_second=ROLLED_PER_SECOND)
     verdict = story.play_rolled(consumer)
 
     report(f"{classic.name}: seconds of each owner, by partition\n{verdict.table()}")
     assert verdict.complaints == ()
     assert verdict.answers > 0
     assert verdict.owners() == {f"m{number}" for number in range(1, 10)}
-    assert group_type(bootstrap, f"{TOPIC}-{classic.name}") == "CLASSIC"
+    assert group_type(bootstrap, story.group) == "CLASSIC"

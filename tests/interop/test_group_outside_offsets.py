@@ -5,7 +5,7 @@ went.
 """
 
 import asyncio
-import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -18,12 +18,14 @@ import pytest
 from confluent_kafka import OFFSET_END, OFFSET_INVALID, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.cluster import running_cluster
+from tests.interop.homes import shared_bootstrap
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
+from tests.suite.shared import unique_name
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
-TOPIC = "kept-outside"
+# Each process writes its own.
+TOPIC = unique_name("kept-outside", str(os.getpid()))
 PARTITIONS = 3
 RECORDS = 200
 # Records are a second apart; partition 1 begins and ends half an hour later than the others.
@@ -212,19 +214,16 @@ def member(name: str, bootstrap: str) -> Iterator[Member]:
 
 
 @pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    environment = {"SAMSA_DEFAULTS": json.dumps({"group.initial.rebalance.delay.ms": "0"})}
-    folder = tmp_path_factory.mktemp("outside") / "home"
-    with running_cluster(folder, environment=environment) as cluster:
-        address = cluster.bootstrap
-        create_topic(AdminClient({"bootstrap.servers": address, **QUIET}), TOPIC, PARTITIONS, {})
-        producer = Producer({"bootstrap.servers": address, **QUIET})
-        for place in range(PARTITIONS):
-            for number in range(RECORDS):
-                born = BORN_MS + LATER_MS[place] + number * STEP_MS
-                producer.produce(TOPIC, b"%d" % number, partition=place, timestamp=born)
-        assert producer.flush(SECONDS) == 0
-        yield address
+def bootstrap() -> str:
+    address = shared_bootstrap()
+    create_topic(AdminClient({"bootstrap.servers": address, **QUIET}), TOPIC, PARTITIONS, {})
+    producer = Producer({"bootstrap.servers": address, **QUIET})
+    for place in range(PARTITIONS):
+        for number in range(RECORDS):
+            born = BORN_MS + LATER_MS[place] + number * STEP_MS
+            producer.produce(TOPIC, b"%d" % number, partition=place, timestamp=born)
+    assert producer.flush(SECONDS) == 0
+    return address
 
 
 @pytest.mark.parametrize("name", MEMBERS)

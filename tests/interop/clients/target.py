@@ -3,7 +3,6 @@
 What all answer is what a test may demand; a difference is a finding about us, or about the test.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -15,16 +14,10 @@ import pytest
 from tests.cluster import running_cluster
 from tests.extras import requires
 from tests.interop.clients.outage import End, outage
+from tests.interop.homes import BROKERS, ENVIRONMENT, shared_bootstrap
 from tests.oracles.kafka_broker import KafkaBroker
 from tests.postgres import postgres_server
-from tests.scale import count
-
-# As the judge is set up: a topic that is only asked for is not made, and a group waits for nobody.
-SETTINGS = {
-    "SAMSA_DEFAULTS": json.dumps(
-        {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
-    )
-}
+from tests.scale import IS_LONG
 
 
 @contextmanager
@@ -59,15 +52,22 @@ class Kind:
 @contextmanager
 def samsa(folder: Path, brokers: int) -> Iterator[Target]:
     """Start a cluster of ours as it comes, with SQLite."""
-    with running_cluster(folder / "home", brokers=brokers, environment=SETTINGS) as cluster:
+    with running_cluster(folder / "home", brokers=brokers, environment=ENVIRONMENT) as cluster:
         yield Target(bootstrap=cluster.bootstrap)
+
+
+@contextmanager
+def shared_samsa(_folder: Path, brokers: int) -> Iterator[Target]:
+    """Give out the cluster of ours that all tests of a run share."""
+    assert brokers == BROKERS
+    yield Target(bootstrap=shared_bootstrap())
 
 
 @contextmanager
 def samsa_on_postgres(folder: Path, brokers: int, *, has_outages: bool) -> Iterator[Target]:
     """Start a cluster of ours whose DATABASE_URL leads to a server of its own."""
     with postgres_server() as server:
-        settings = {**SETTINGS, "DATABASE_URL": server.make_database("samsa")}
+        settings = {**ENVIRONMENT, "DATABASE_URL": server.make_database("samsa")}
         with running_cluster(folder / "home", brokers=brokers, environment=settings) as cluster:
             assert not (cluster.folder / "cluster.db").exists()
             trouble = partial(outage, cluster, server) if has_outages else calm
@@ -83,6 +83,7 @@ def kafka(folder: Path, _brokers: int) -> Iterator[Target]:
 
 
 SAMSA = Kind(name="samsa", start=samsa)
+SHARED_SAMSA = Kind(name="samsa", start=shared_samsa)
 KAFKA = Kind(name="kafka", start=kafka, needs=("java", "maven-kafka"))
 POSTGRES = Kind(
     name="postgres",
@@ -94,5 +95,5 @@ OUTAGE = Kind(
     start=partial(samsa_on_postgres, has_outages=True),
     needs=("postgresql",),
 )
-# Who passes with outages would pass without, so at the desk those are enough.
-ON_POSTGRES = (OUTAGE, POSTGRES)[: count(1, 2)]
+# What passes with outages would pass without, so those are enough.
+ON_POSTGRES = (OUTAGE, POSTGRES) if IS_LONG else (OUTAGE,)
