@@ -103,17 +103,39 @@ def _forget(alias: str) -> None:
 @contextmanager
 def postgres_database(server: PostgresServer) -> Iterator[str]:
     """Point Django at a fresh database of a server, its tables made; return its URL."""
+    name = f"test_{secrets.token_hex(8)}"
+    url = server.make_database(name, template=migrated_on(server.folder, server.port))
+    try:
+        with pointed_at_postgres(url):
+            yield url
+    finally:
+        # A server that a test has stopped takes its databases with it.
+        if server.is_shared:
+            server.drop_database(name)
+
+
+@cache
+def migrated_on(folder: Path, port: int) -> str:
+    """Make, once per process and server, a database with all tables and nothing in them."""
     project_home()
     from django.core.management import call_command  # noqa: PLC0415
+
+    name = f"migrated_{secrets.token_hex(8)}"
+    with pointed_at_postgres(PostgresServer(folder=folder, port=port).make_database(name)):
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+    return name
+
+
+@contextmanager
+def pointed_at_postgres(url: str) -> Iterator[None]:
+    """Point all of Django's databases at one of PostgreSQL's."""
     from django.db import connections  # noqa: PLC0415
 
     from gateway.settings import server as place_of  # noqa: PLC0415
 
-    url = server.make_database(f"test_{secrets.token_hex(8)}")
     with pointed_at(dict.fromkeys(FILES, place_of(url)), is_one=True):
-        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
         try:
-            yield url
+            yield
         finally:
             # Pools are kept by alias, whatever server they lead to.
             for alias in FILES:

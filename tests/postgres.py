@@ -85,10 +85,9 @@ class PostgresServer:
         assert told.returncode == 0, told.stderr
         return told.stdout.strip()
 
-    def make_database(self, name: str) -> str:
-        """Make an empty database; return its URL."""
-        made = self._ask("createdb", "-U", "samsa", name)
-        assert made.returncode == 0, made.stderr
+    def make_database(self, name: str, *, template: str = "template1") -> str:
+        """Make a database, a copy of the template's; return its URL."""
+        self._require("createdb", "-U", "samsa", "-T", template, name)
         return self.url_of(name)
 
     def dump(self, database: str) -> bytes:
@@ -107,6 +106,14 @@ class PostgresServer:
         options = ("-q", "-v", "ON_ERROR_STOP=1", "-f", str(file))
         told = self._ask("psql", "-U", "samsa", "-d", database, *options)
         assert told.returncode == 0, told.stderr
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database, whoever is connected to it."""
+        self._require("dropdb", "-U", "samsa", "--force", name)
+
+    def _require(self, program: str, *arguments: str) -> None:
+        done = self._ask(program, *arguments)
+        assert done.returncode == 0, done.stderr
 
     def _ask(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         place = ("-h", "127.0.0.1", "-p", str(self.port))
