@@ -20,6 +20,7 @@ from cli import durations
 from cli.extras import EXTRAS
 from tests.extras import missing
 from tests.scale import IS_DESK
+from tests.suite.folders import write_to_memory
 from tests.suite.order import LongestFirst
 from tests.suite.services import SERVICES
 from tests.suite.shared import SharedFailure, keeping, unique_name
@@ -120,6 +121,8 @@ def is_worker(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[RUN] = run = Run(config)
     config.pluginmanager.register(run, "samsa-run")
+    if config.getoption("numprocesses", default=None):
+        write_to_memory()
     if not is_worker(config):
         run.services.enter_context(keeping(SERVICES))
 
