@@ -45,6 +45,8 @@ function member(job) {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     // A member that the coordinator forgot joins again without another word.
     revoke()
+    // A rebalance may be under way when it leaves; of what that gives it, it reads nothing.
+    if (isLeaving) return
     owned = payload.memberAssignment[job.topic] || []
     tell('assigned', { partitions: owned })
   })
