@@ -30,6 +30,7 @@ from tests.interop.homes import SESSION_MS
 from tests.interop.ownership import Line, Spans, Verdict, What, judge, parse
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
 from tests.scale import count
+from tests.suite.shared import ADDRESS_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMBERS = "tests.interop.members"
@@ -61,6 +62,11 @@ class Kind:
     has_victim: bool = False
     # More settings, for the member that is to be killed.
     victim_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def whole_environment(self) -> dict[str, str]:
+        """Return what a member finds: nothing that it would share, since it may be killed."""
+        own = {name: value for name, value in os.environ.items() if name != ADDRESS_VARIABLE}
+        return {**own, **self.environment}
 
 
 def python(module: str) -> tuple[str, ...]:
@@ -150,7 +156,7 @@ class Member:
             self.process = subprocess.Popen(
                 kind.command,
                 cwd=ROOT,
-                env={**os.environ, **kind.environment},
+                env=kind.whole_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

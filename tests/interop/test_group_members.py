@@ -50,7 +50,7 @@ def test_a_member_ends_with_its_teller_and_leaves_nobody(kind: Kind) -> None:
         member = subprocess.Popen(
             kind.command,
             cwd=ROOT,
-            env={**os.environ, **kind.environment},
+            env=kind.whole_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

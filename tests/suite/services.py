@@ -57,4 +57,13 @@ def _postgres(_folder: Path) -> Iterator[Any]:
         yield {"folder": str(server.folder), "port": server.port}
 
 
-SERVICES: Mapping[str, Service] = {"home": _home, "postgres": _postgres}
+@contextmanager
+def _java(_folder: Path) -> Iterator[Any]:
+    # Imported late: most runs have no Java in them.
+    from tests.oracles.java import running_java  # noqa: PLC0415
+
+    with running_java() as told:
+        yield told
+
+
+SERVICES: Mapping[str, Service] = {"home": _home, "postgres": _postgres, "java": _java}
