@@ -218,7 +218,7 @@ class OrmStore:
         return answer
 
     def _doubt(self, error: ConnectionError) -> None:
-        """Expect an older copy of a database that did not answer; a lock says nothing of the kind."""
+        """Expect an older copy where a database did not answer; a held lock is no sign of one."""
         if not isinstance(error, Busy):
             self.issued.doubt()
 
