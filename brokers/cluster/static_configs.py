@@ -5,7 +5,6 @@ asks nobody would be believed. Knows no file and no command line.
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
@@ -85,6 +84,9 @@ def _unknown(key: str, numbers: Mapping[str, int]) -> str:
         near = [synonym.key for synonym in topic_row.synonyms]
         what = f"{key} is a topic's config, not a broker's"
     else:
+        # Only a mistake needs it, and every broker would hold it.
+        from difflib import get_close_matches  # noqa: PLC0415
+
         near = get_close_matches(key[:_SHOWN], [*broker_configs.ROWS, *numbers], n=MAX_SUGGESTIONS)
         what = f"there is no broker config {key[:_SHOWN]!r}"
     return f"{what}; near it: {', '.join(near[:MAX_SUGGESTIONS])}" if near else what
