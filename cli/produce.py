@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final, Protocol
 
 import click
 
 from cli.bootstrap import reaches_cluster, split_pair
 from cli.output import Form, output_option, say, show_json
 from cli.record_format import unescape
+from cli.standard_input import interruptible
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.producer import MAX_RECORD_BYTES, Producer
@@ -197,14 +198,19 @@ def sources(
         with lines_file.open("rb") as file:
             yield from cut(file, end)
     else:
-        yield from cut(sys.stdin.buffer, end)
+        with interruptible(sys.stdin.fileno()) as stream:
+            yield from cut(stream, end)
 
 
-def cut(stream: BinaryIO, end: bytes) -> Iterator[bytes]:
+class Blocks(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+
+
+def cut(stream: Blocks, end: bytes) -> Iterator[bytes]:
     """Yield what stands between delimiters; the last one may be missing."""
     rest = bytearray()
     searched = 0
-    while block := stream.read1(BLOCK_BYTES):  # type: ignore[attr-defined]
+    while block := stream.read1(BLOCK_BYTES):
         rest += block
         begin = 0
         while (found := rest.find(end, max(begin, searched))) >= 0:

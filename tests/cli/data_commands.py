@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import click
@@ -24,7 +25,11 @@ class Shell:
     ) -> Result:
         """Run a command that ends with an exit code; nothing but that may end it."""
         runner = CliRunner(env={BOOTSTRAP_VARIABLE: self.bootstrap})
-        ran = runner.invoke(command, list(arguments), input=stdin)
+        # A file, since a command may wait for the descriptor of its input.
+        with TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            ran = runner.invoke(command, list(arguments), input=file)
         assert ran.exit_code == code, f"{ran.exit_code}: {ran.output}{ran.exception!r}"
         return ran
 
