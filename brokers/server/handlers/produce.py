@@ -82,12 +82,14 @@ NO_TRANSACTIONS: Final = "transactions are not served by this release"
 class PendingProduce:
     """A request whose answer waits for high watermarks. See `AppendWaiter` and `Expiring`."""
 
-    __slots__ = ("_call", "_context", "_is_over", "_open", "_response", "_size", "due_ms")
+    __slots__ = ("_added", "_call", "_context", "_is_over", "_open", "_response", "_size", "due_ms")
 
     def __init__(self, context: Context, call: Call) -> None:
         self._context = context
         self._call = call
-        # What still waits, by a number of its own. Kept after the end, when nobody listens.
+        self._added = 0
+        # What still waits, by a number of its own, which is used once: some of it may be reached
+        # before all is added. Kept after the end, when nobody listens.
         self._open: dict[int, PartitionProduceResponse] = {}
         self._response: ProduceResponse | None = None
         self._is_over = False
@@ -96,7 +98,8 @@ class PendingProduce:
 
     def add(self, partition: Partition, offset: int, answer: PartitionProduceResponse) -> None:
         """Lets one partition's answer wait until its high watermark is at `offset`."""
-        slot = len(self._open)
+        slot = self._added
+        self._added += 1
         self._open[slot] = answer
         partition.wait_for(offset, self, slot)
 

@@ -10,8 +10,11 @@ from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.produce import (
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
+    TopicProduceResponse,
 )
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
@@ -19,7 +22,15 @@ from brokers.protocol.records.reader import PACE
 from brokers.protocol.records.validation import MAX_PARTS_AT_ONCE
 from brokers.server.handlers import produce
 from brokers.server.long_produce import MAX_KEPT_BYTES
-from tests.brokers.replication.parts import Line, TickingClock, image, rig, topic, until
+from tests.brokers.replication.parts import (
+    GatedFiles,
+    Line,
+    TickingClock,
+    image,
+    rig,
+    topic,
+    until,
+)
 from tests.builders.logs import NOW_MS, content
 
 HEADERS = 49_000
@@ -209,6 +220,32 @@ def test_a_request_of_many_partitions_is_appended_over_many_turns(tmp_path: Path
             await turns_until(line)
 
             assert outcomes(line) == [(ErrorCode.NONE, 0)] * count
+
+    asyncio.run(run())
+
+
+def test_what_is_safe_before_the_rest_is_appended_frees_no_number_for_the_rest(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        files = GatedFiles()
+        cluster = image(topic(partitions=3))
+        async with rig(tmp_path, cluster, files=files) as broker:
+            files.gate.clear()
+            line = Line()
+            pending = produce.PendingProduce(broker.context, broker.call(request(acks=-1), 9, line))
+            answers = [PartitionProduceResponse(index=index) for index in range(3)]
+            for index in (0, 1):
+                pending.add(broker.leader(index=index), 1, answers[index])
+            pending.reached(0)
+            pending.add(broker.leader(index=2), 1, answers[2])
+            topics = [TopicProduceResponse(name="t", partition_responses=answers)]
+            pending.begin(ProduceResponse(responses=topics), 30_000)
+
+            pending.reached(1)
+            assert line.answers == []
+            pending.reached(2)
+            assert len(line.answers) == 1
 
     asyncio.run(run())
 
