@@ -32,7 +32,7 @@ from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import TopicSettings, topic_settings
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
-from brokers.replication.turns import Turns
+from brokers.replication.turns import Gate, Turns
 from brokers.replication.waits import WaitRoom
 from brokers.storage import names
 from brokers.storage.errors import LogBusy, LogDirFailed, StorageCorrupt, StorageError
@@ -48,6 +48,11 @@ Make = Callable[[NewPartition], PartitionLog | None]
 
 # Partitions that one round of `try_postponed` takes up, so that it stays short.
 MAX_TRIED: Final = 20
+# Produced batches that are looked into in steps, and searches by time, that are under way at once.
+# Each holds one unpacked batch, which a few KiB of a client may make 64 MiB, and twice that for a
+# moment. The others wait in line, and hold what was sent.
+MAX_INSPECTIONS: Final = 4
+MAX_SEARCHES: Final = 4
 _NO_IMAGE: Final = ClusterImage(cluster_id="")
 
 
@@ -72,6 +77,8 @@ class Replicas:
         self.deadlines = Deadlines(loop, clock)
         # Work for requests that takes longer than one may hold the loop.
         self.turns = Turns(loop, clock, self.report, event="request.turn_failed")
+        self.inspections = Gate(MAX_INSPECTIONS)
+        self.searches = Gate(MAX_SEARCHES)
         # Partitions that are still in use and must go, or that could not be made: tried again.
         self.postponed: dict[Key, None] = {}
         self._loop = loop

@@ -88,6 +88,32 @@ class Turns:
             self._come()
 
 
+class Gate:
+    """Lets few works of a kind be under way at a time, since each holds much memory meanwhile."""
+
+    __slots__ = ("_inside", "_line", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._inside = 0
+        self._line: dict[object, None] = {}  # who waits, in the order of coming
+
+    def through(self, steps: Generator[None, None, T]) -> Generator[None, None, T]:
+        """The same steps, with pauses in front of the first one while others are inside."""
+        me = object()
+        self._line[me] = None
+        try:
+            while self._inside >= self._most or next(iter(self._line)) is not me:
+                yield
+        finally:
+            del self._line[me]
+        self._inside += 1
+        try:
+            return (yield from steps)
+        finally:
+            self._inside -= 1
+
+
 class _Work(Generic[T]):
     """Steps whose result somebody awaits."""
 

@@ -10,7 +10,7 @@ of locals, without calls, tables or tuples between them, to stay near half a mic
 the CRC.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
@@ -201,7 +201,9 @@ def check_produced(
     return batch
 
 
-def inspecting(records: memoryview, rules: ProduceRules, now_ms: int) -> Iterator[None]:
+def inspecting(
+    records: memoryview, rules: ProduceRules, now_ms: int
+) -> Generator[None, None, None]:
     """Look at all records of a batch for which `check_produced` asked that, in short steps.
 
     The records must stay what they are until the end.

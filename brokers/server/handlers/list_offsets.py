@@ -112,7 +112,7 @@ def _finding(
     if place is not None:
         offset, found_at, epoch = place(partition)
     else:
-        record = yield from (
+        record = yield from context.replicas.searches.through(
             partition.search_max_timestamp()
             if timestamp == _NEWEST
             else partition.search_timestamp(timestamp)

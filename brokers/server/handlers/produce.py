@@ -190,7 +190,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                     appended = partition.append(records, now_ms)
                 except NeedsInspection:
                     try:
-                        appended = yield from _append_inspected(room, partition, data, now_ms)
+                        appended = yield from _append_inspected(context, partition, data, now_ms)
                     finally:
                         began = clock()
             except KafkaError as error:
@@ -226,8 +226,9 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
 
 
 def _append_inspected(
-    room: WaitRoom, partition: Partition, data: PartitionProduceData, now_ms: int
+    context: Context, partition: Partition, data: PartitionProduceData, now_ms: int
 ) -> Generator[None, None, Appended]:
+    room = context.replicas.room
     if room.kept_bytes > MAX_KEPT_BYTES:
         raise KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
@@ -239,7 +240,7 @@ def _append_inspected(
     assert records is not None, "no records were refused"
     while True:
         rules = partition.log.config.rules
-        yield from inspecting(records, rules, now_ms)
+        yield from context.replicas.inspections.through(inspecting(records, rules, now_ms))
         try:
             return partition.append(records, now_ms, rules)
         except NeedsInspection:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator
 import pytest
 
 from brokers.clock import ManualClock
-from brokers.replication.turns import Turns
+from brokers.replication.turns import Gate, Turns
 
 SHARDS, STEPS = 50, 20
 # A step takes a millisecond here, and a slice is two; one more for how seconds are rounded.
@@ -141,3 +141,36 @@ def test_steps_that_nobody_waits_for_any_more_are_dropped() -> None:
         assert (ended, told) == (["closed"], [])
 
     in_turns(test)
+
+
+def test_a_gate_lets_few_through_at_a_time_and_in_the_order_of_coming() -> None:
+    inside: list[int] = []
+    begun: list[int] = []
+
+    def work(number: int) -> Generator[None, None, int]:
+        begun.append(number)
+        inside.append(number)
+        assert len(inside) <= 2
+        try:
+            for _ in range(3):
+                yield
+        finally:
+            inside.remove(number)
+        return number
+
+    gate, results = Gate(2), list[int]()
+    works = {number: gate.through(work(number)) for number in range(6)}
+    for steps in works.values():
+        next(steps)
+    works.pop(0).close()  # one that is inside
+    works.pop(3).close()  # one that waits
+    while works:
+        for number, steps in reversed(list(works.items())):
+            try:
+                next(steps)
+            except StopIteration as end:
+                results.append(end.value)
+                del works[number]
+
+    assert sorted(results) == [1, 2, 4, 5]
+    assert begun == [0, 1, 2, 4, 5]

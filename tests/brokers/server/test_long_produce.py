@@ -1,6 +1,7 @@
 """Batches that take long to look into: in steps over many turns, in order, from a copy."""
 
 import asyncio
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.reader import PACE
 from brokers.protocol.records.validation import MAX_PARTS_AT_ONCE
+from brokers.replication.replicas import MAX_INSPECTIONS
 from brokers.server.handlers import produce
 from brokers.server.long_produce import MAX_KEPT_BYTES
 from tests.brokers.replication.parts import (
@@ -259,6 +261,31 @@ def test_where_too_much_is_kept_already_a_request_of_many_partitions_is_not_kept
             line = broker.ask(produce, request(*[costly(headers=0)] * 9), 9)
 
             assert outcomes(line) == [(ErrorCode.NONE, 0)] * 9
+
+    asyncio.run(run())
+
+
+def test_few_batches_are_unpacked_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, most = 0, 0
+
+    def inspecting(*_: object) -> Generator[None, None, None]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        yield
+        under_way -= 1
+
+    monkeypatch.setattr(produce, "inspecting", inspecting)
+
+    async def run() -> None:
+        async with compacted(tmp_path) as broker:
+            lines = [broker.ask(produce, request(costly()), 9) for _ in range(20)]
+            await until(lambda: all(line.answers for line in lines))
+
+            assert [outcomes(line)[0][0] for line in lines] == [ErrorCode.NONE] * 20
+            assert most == MAX_INSPECTIONS
 
     asyncio.run(run())
 
