@@ -47,6 +47,8 @@ MAX_WAITING: Final = 2048
 _TIME_SAMPLES: Final = 32
 # One that is smaller is walked instead, which costs less than a tenth of a millisecond.
 _SMALL_BYTES: Final = 16 * 1024
+# A header that lies spoils the entry of its batch, and one behind it that is looked for from there.
+_TIME_TRIES: Final = 4
 # Of a segment from an earlier run: its time index knows, and is asked when someone must know.
 NOT_READ: Final = -2
 UNSEALED: Final = -1
@@ -65,6 +67,7 @@ class Segment:
         "file",
         "first_timestamp",
         "handles",
+        "has_new_indexes",
         "holes",
         "max_timestamp",
         "max_timestamp_offset",
@@ -102,6 +105,8 @@ class Segment:
         self.max_timestamp_offset = base_offset  # the last offset of the batch that has it
         self.holes: Sequence[Hole] = ()  # damage met so far, in the order of positions
         self.rebuild: IndexRebuild | None = None  # the one under way
+        # Made from the headers since the file was opened: another rebuild would make the same.
+        self.has_new_indexes = False
 
     def headers(self, position: int = 0) -> Iterator[Header]:
         """The sound batches of the file from `position` on, which must be a batch's beginning."""
@@ -145,12 +150,7 @@ class Segment:
     ) -> Iterator[Header]:
         """The batches among which those at or behind `timestamp` and `start_offset` are."""
         self.settle()
-        entry = self.time_index.lookup(timestamp)
-        try:
-            self._confirm_time(entry, config, is_strict=False)
-        except IndexLies:
-            self.rebuild_in_steps(config)
-            entry = self.time_index.lookup(timestamp)
+        entry = self._confirmed_time(timestamp, config)
         first = self.find_sound(max(entry.offset, start_offset), config)
         return iter(()) if first is None else self.headers(first.position)
 
@@ -279,8 +279,11 @@ class Segment:
     def rebuild_in_steps(self, config: LogConfig) -> None:
         """Take the first step to new indexes; IndexUnfinished if more are to come.
 
-        Housekeeping takes those through the log dir.
+        Housekeeping takes those through the log dir. IndexLies if they are new: then it is a header
+        that lies, since neither a base offset nor the CRC is checked on the way.
         """
+        if self.has_new_indexes:
+            raise IndexLies(self.file.path, 0, "new indexes contradict the batches as well")
         if self.rebuild is None and len(self.handles.rebuilds) < MAX_REBUILDS:
             self.rebuild = IndexRebuild(self, self._fresh(), config)
             self.handles.rebuilds[self.rebuild] = None
@@ -306,6 +309,7 @@ class Segment:
         self.waiting = bytearray()
         self.bytes_since_index = fresh.bytes_since_index
         self.sealed_size = UNSEALED
+        self.has_new_indexes = True
         if fresh.max_timestamp > self.max_timestamp:
             self.max_timestamp = fresh.max_timestamp
             self.max_timestamp_offset = fresh.max_timestamp_offset
@@ -333,6 +337,7 @@ class Segment:
     def cut(self, position: int, offset: int) -> None:
         """Takes note that the file was cut at `position`, where `offset` begins, in all indexes."""
         self.drop_rebuild()
+        self.has_new_indexes = False
         self.holes = tuple(hole for hole in self.holes if hole.end <= position)
         self.size = position
         self.sealed_size = UNSEALED
@@ -496,6 +501,22 @@ class Segment:
         except OSError as error:
             if not is_refusal(error):
                 raise
+
+    def _confirmed_time(self, timestamp: int, config: LogConfig) -> TimeEntry:
+        """The greatest entry at or before a time, or an earlier one, that a batch confirms."""
+        entry = self.time_index.lookup(timestamp)
+        for _ in range(_TIME_TRIES):
+            try:
+                self._confirm_time(entry, config, is_strict=False)
+            except IndexLies:
+                if self.has_new_indexes:
+                    entry = self.time_index.lookup(entry.timestamp - 1)
+                else:
+                    self.rebuild_in_steps(config)
+                    entry = self.time_index.lookup(timestamp)
+            else:
+                return entry
+        return TimeEntry(NO_TIMESTAMP, self.base_offset)
 
     def _confirm_time(self, entry: TimeEntry, config: LogConfig, *, is_strict: bool) -> None:
         """Raise IndexLies if no batch is what an entry says; one in a hole cannot be checked."""

@@ -474,3 +474,37 @@ def test_whatever_is_damaged_what_is_read_is_what_was_written(tmp_path: Path, se
     behind = log.segments[1].base_offset
     assert spans(read(log, behind, max_bytes=1)) == [(behind, behind + 1)]
     log.abandon()
+
+
+@pytest.mark.parametrize("number", range(30, 50))
+def test_an_offset_that_lies_has_the_indexes_made_again_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(index_rebuild, "STEP_BYTES", 4_000)
+    log = written(tmp_path / "t-0")
+    overwrite(log.segments[0], number * SIZE, (2 * number + 4_096).to_bytes(8, "big"))
+    log = clean_start(log)
+    batches = range(log.segments[1].base_offset // 2)
+    rebuilds: set[object] = set()
+    answers = []
+
+    for searched in batches:
+        while True:
+            try:
+                answers.append(at_time(log, NOW_MS + 1_000 * searched))
+            except IndexUnfinished:
+                (rebuild,) = log.handles.rebuilds
+                assert rebuilds <= {rebuild}, "the indexes were new already"
+                rebuilds.add(rebuild)
+                while not rebuild.step():
+                    pass
+            else:
+                break
+
+    late = [
+        searched
+        for searched, answer in zip(batches, answers, strict=True)
+        if searched != number and (answer is None or answer.offset > 2 * searched)
+    ]
+    assert late == []
+    log.abandon()
