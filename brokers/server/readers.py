@@ -30,7 +30,7 @@ SLICE_SECONDS: Final = 0.005
 
 
 class Readers:
-    """Belongs to the event loop. What is called must not raise."""
+    """Belongs to the event loop. What is called should not raise; nobody else pays if it does."""
 
     __slots__ = ("_calls", "_clock", "_later", "_loop", "_missed", "_poll")
 
@@ -87,13 +87,21 @@ class Readers:
     def _shared_turn(self) -> None:
         if self._poll.closed:
             return
-        self._serve_ready()
-        self._later[0]()
-        # Closed meanwhile, it is empty.
-        if self._later:
-            self._later.popleft()
-        if self._later:
-            self._loop.call_soon(self._shared_turn)
+        try:
+            self._serve_ready()
+        finally:
+            self._go_on_with_one()
+
+    def _go_on_with_one(self) -> None:
+        try:
+            self._later[0]()
+        finally:
+            # Whatever one ran into: while one is left here nobody is read but by the next turn.
+            # Closed meanwhile, it is empty.
+            if self._later:
+                self._later.popleft()
+            if self._later:
+                self._loop.call_soon(self._shared_turn)
 
     def _serve_ready(self) -> None:
         calls, clock, left = self._calls, self._clock, READY_PER_TURN

@@ -168,3 +168,28 @@ def test_who_waits_to_go_on_is_forgotten_when_all_is_closed() -> None:
         assert calls == []
 
     asyncio.run(story())
+
+
+def test_who_goes_wrong_when_it_goes_on_keeps_nobody_else_from_being_read(
+    pairs: list[Pair],
+) -> None:
+    left, right = pairs[0]
+    taken: list[bytes] = []
+    troubles: list[object] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, told: troubles.append(told["exception"]))
+        readers = Readers(loop, SystemClock())
+        readers.add(left, lambda: taken.append(left.recv(1)))
+        readers.go_on_later(lambda: taken.remove(b"?"))
+        readers.go_on_later(lambda: taken.append(b"later"))
+        await until(lambda: taken)
+        right.send(b"a")
+        await until(lambda: len(taken) == 2)
+
+        assert taken == [b"later", b"a"]
+        assert [type(error) for error in troubles] == [ValueError]
+        readers.close()
+
+    asyncio.run(story())
