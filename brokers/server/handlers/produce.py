@@ -172,7 +172,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
             if spent >= SLICE_SECONDS and room.kept_bytes <= MAX_KEPT_BYTES:
                 note_stall(context, spent)
                 yield
-                began = clock()
+                now_ms, began = context.clock.now_ms(), clock()
             try:
                 if wrong is not None:
                     raise wrong
@@ -192,7 +192,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                     try:
                         appended = yield from _append_inspected(context, partition, data, now_ms)
                     finally:
-                        began = clock()
+                        now_ms, began = context.clock.now_ms(), clock()
             except KafkaError as error:
                 first_error = first_error or error
                 answer = _refusal_of(context, version, name, data.index, error)
@@ -242,7 +242,8 @@ def _append_inspected(
         rules = partition.log.config.rules
         yield from context.replicas.inspections.through(inspecting(records, rules, now_ms))
         try:
-            return partition.append(records, now_ms, rules)
+            # Now, and not when it came: the times that a broker stamps grow with the offsets.
+            return partition.append(records, context.clock.now_ms(), rules)
         except NeedsInspection:
             continue  # the topic has other rules since it began
 

@@ -265,6 +265,25 @@ def test_where_too_much_is_kept_already_a_request_of_many_partitions_is_not_kept
     asyncio.run(run())
 
 
+def test_the_time_that_is_stamped_is_that_of_the_append(tmp_path: Path) -> None:
+    stamped = {**COMPACTED, "message.timestamp.type": "LogAppendTime"}
+
+    async def run() -> None:
+        cluster = image(topic(), configs={"t": stamped})
+        async with rig(tmp_path, cluster, clock=TickingClock(NOW_MS)) as broker:
+            slow = broker.ask(produce, request(costly()), 9)
+            quick = broker.ask(produce, request(costly(headers=0)), 9)
+            await turns_until(slow)
+
+            first, second = (
+                line.answers[0].responses[0].partition_responses[0] for line in (quick, slow)
+            )
+            assert (first.base_offset, second.base_offset) == (0, 1)
+            assert first.log_append_time_ms < second.log_append_time_ms
+
+    asyncio.run(run())
+
+
 def test_few_batches_are_unpacked_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
