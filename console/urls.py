@@ -1,17 +1,24 @@
-"""The addresses of the console's pages."""
+"""The addresses of the console's pages. Each view declares who may use it."""
 
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
+from console.pages import account
 from console.pages.login import Login
 from console.pages.overview import overview
+from console.pages.password import password
 from console.pages.topics import topics
+from gateway.access.requirements import public
 
 app_name = "console"
 
 urlpatterns = [
     path("", overview, name="overview"),
     path("topics", topics, name="topics"),
-    path("login", Login.as_view(), name="login"),
-    path("logout", LogoutView.as_view(), name="logout"),
+    path("account", account.account, name="account"),
+    path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
+    path("password", password, name="password"),
+    path("login", public(Login.as_view()), name="login"),
+    # Whoever is not signed in is already where this leads.
+    path("logout", public(LogoutView.as_view()), name="logout"),
 ]

@@ -27,9 +27,20 @@ def without_traceback(record: logging.LogRecord) -> bool:
 logging.getLogger("django.security.DisallowedHost").addFilter(without_traceback)
 
 
+def show_audit_log() -> None:
+    """Write what `gateway.access.audit` tells to the log of this process."""
+    audit = logging.getLogger("gateway.access.audit")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    audit.addHandler(handler)
+    audit.setLevel(logging.INFO)
+    audit.propagate = False
+
+
 def load() -> Application:
     """Read the settings and make Django ready."""
     application: Application = get_asgi_application()
+    show_audit_log()
     # Django would read the addresses at the first request: a mistake in them must end the start.
     assert get_resolver().url_patterns, "the console has pages"
     return application

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,10 +67,10 @@ except NotAnAddress as error:
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "brokers.controlplane.apps.ControlplaneConfig",
+    "gateway.access.apps.AccessConfig",
     "console",
 ]
 
@@ -85,6 +86,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # Last, so that it knows the session and the user of a request.
+    "gateway.access.middleware.AccessGate",
 ]
 
 ROOT_URLCONF = "gateway.urls"
@@ -97,6 +100,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "gateway.access.context.may",
             ],
         },
     },
@@ -185,6 +189,25 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login"
+# Where a user goes whose password somebody else made, and nowhere else until it is changed.
+PASSWORD_CHANGE_URL = "/password"  # noqa: S105 - an address
+
+# For as long as this nobody did anything, and the session is over.
+IDLE_MINUTES: Final = env.int("SAMSA_SESSION_IDLE_MINUTES", default=30)
+# However busy somebody is, a session ends this long after signing in.
+LIMIT_HOURS: Final = env.int("SAMSA_SESSION_LIMIT_HOURS", default=12)
+if not 2 <= IDLE_MINUTES <= 1440:
+    # Activity is written once a minute, so one minute would end the sessions of busy people.
+    raise ImproperlyConfigured(
+        f"SAMSA_SESSION_IDLE_MINUTES is {IDLE_MINUTES}; give 2 to 1440 minutes"
+    )
+if not 1 <= LIMIT_HOURS <= 168:
+    raise ImproperlyConfigured(f"SAMSA_SESSION_LIMIT_HOURS is {LIMIT_HOURS}; give 1 to 168 hours")
+SESSION_IDLE: Final = timedelta(minutes=IDLE_MINUTES)
+SESSION_LIMIT: Final = timedelta(hours=LIMIT_HOURS)
+SESSION_ENGINE = "gateway.access.sessions"
+# The browser forgets the cookie when the session is over at the latest.
+SESSION_COOKIE_AGE = LIMIT_HOURS * 3600
 # The one switch for browsers that come by https, here or to a proxy in front.
 IS_HTTPS: Final = env.bool("SAMSA_HTTPS", default=False)
 SESSION_COOKIE_HTTPONLY = True

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Left
+from django.db.models.lookups import Exact
 
 from brokers.cluster import levels
 from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
@@ -31,6 +33,14 @@ class ClusterSummary:
     serving_brokers: int
     topics: int
     partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameSet:
+    """The names that somebody may see: whole ones, and all that begin with a prefix."""
+
+    literals: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +115,16 @@ def brokers(*, cluster_id: str) -> list[Broker]:
 
 
 def topics(
-    *, cluster_id: str, contains: str = "", offset: int = 0, limit: int = MAX_ROWS
+    *,
+    cluster_id: str,
+    contains: str = "",
+    within: NameSet | None = None,
+    offset: int = 0,
+    limit: int = MAX_ROWS,
 ) -> list[TopicSummary]:
-    """Return topics by name, from `offset` on; `contains` narrows them down."""
+    """Return topics by name, from `offset` on; `contains` and `within` narrow them down."""
     assert 0 <= limit <= MAX_ROWS, f"{limit} topics asked for, {MAX_ROWS} is the most"
-    rows = list(_topic_rows(cluster_id, contains)[offset : offset + limit])
+    rows = list(_topic_rows(cluster_id, contains, within)[offset : offset + limit])
     keys = [row.pk for row in rows]
     counts = _partition_counts(keys)
     configs = _configs(cluster_id, [row.name for row in rows])
@@ -134,8 +149,8 @@ def topics(
     ]
 
 
-def topic_count(*, cluster_id: str, contains: str = "") -> int:
-    return _topic_rows(cluster_id, contains).count()
+def topic_count(*, cluster_id: str, contains: str = "", within: NameSet | None = None) -> int:
+    return _topic_rows(cluster_id, contains, within).count()
 
 
 def leaderless(*, cluster_id: str, named: int) -> Leaderless:
@@ -192,10 +207,16 @@ def _summary(row: models.Cluster) -> ClusterSummary:
     )
 
 
-def _topic_rows(cluster_id: str, contains: str) -> QuerySet[models.Topic]:
+def _topic_rows(cluster_id: str, contains: str, within: NameSet | None) -> QuerySet[models.Topic]:
     rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id)
     if contains:
         rows = rows.filter(name__icontains=contains)
+    if within is not None:
+        allowed = Q(name__in=within.literals)
+        for prefix in within.prefixes:
+            # Not by `startswith`, which SQLite compares without regard to case.
+            allowed |= Q(Exact(Left("name", len(prefix)), prefix))
+        rows = rows.filter(allowed)
     return rows.order_by("name")
 
 

@@ -274,7 +274,7 @@ class Supervisor:
         if isinstance(founded_on, str) and founded_on:
             return (
                 f"admin, made on {printable(founded_on)} when the cluster began: that home has the"
-                f" password in secrets/{file.name}"
+                f" password in secrets/{file.name} until it is changed"
             )
         return (
             f"a user of this console; `./samsa manage --home {shlex.quote(str(self._home.folder))}"

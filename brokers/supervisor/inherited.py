@@ -70,6 +70,11 @@ ROWS: Final = (
         kinds=frozenset({Kind.WEB}),
         reason="how browsers reach the console; a mistake in one must not stop the agent",
     ),
+    Row(
+        names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),
+        kinds=frozenset({Kind.WEB}),
+        reason="for how long a browser stays signed in",
+    ),
 )
 
 

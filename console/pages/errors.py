@@ -11,6 +11,9 @@ from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from gateway.access import selectors
+from gateway.access.middleware import AccessDenied
+
 # status: (what happened, what to do next)
 WORDS: Final = {
     400: ("This request makes no sense", "Go back and try it again from the page."),
@@ -28,6 +31,8 @@ WORDS: Final = {
         "Brokers go on serving meanwhile. See whether the database runs, then try again.",
     ),
 }
+# Of a console with hundreds of admins a page needs not all.
+NAMED_ADMINS: Final = 3
 # A name in DNS is no longer.
 MAX_SHOWN_HOST: Final = 253
 
@@ -45,8 +50,19 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(400)
 
 
-def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
-    return error_page(403)
+def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer somebody who lacks a right: which one, and who can give it."""
+    if not isinstance(exception, AccessDenied):
+        return error_page(403)
+    named = selectors.admins()
+    more = len(named) - NAMED_ADMINS
+    listed = ", ".join(named[:NAMED_ADMINS]) + (f" and {more} more" if more > 0 else "")
+    return error_page(
+        403,
+        title="You may not do this",
+        next_step=f"{exception.decision.reason} Admins of this console: {listed or 'nobody yet'}.",
+        has_account=True,
+    )
 
 
 def csrf_failed(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
@@ -63,12 +79,15 @@ def failed(_request: HttpRequest) -> HttpResponse:
     return error_page(503 if is_database else 500)
 
 
-def error_page(status: int, *, title: str = "", next_step: str = "") -> HttpResponse:
+def error_page(
+    status: int, *, title: str = "", next_step: str = "", has_account: bool = False
+) -> HttpResponse:
     usual_title, usual_step = WORDS[status]
     context = {
         "status": status,
         "title": title or usual_title,
         "next_step": next_step or usual_step,
+        "has_account": has_account,
     }
     # Without the request: asking who is logged in might be what failed.
     return HttpResponse(render_to_string("console/error.html", context), status=status)

@@ -9,6 +9,7 @@ from django.shortcuts import render
 
 from console import login_limits
 from console.password_hasher import TooBusy
+from gateway.access import audit, first_user, selectors, sessions
 
 # What a browser is told to wait when too many passwords are being checked.
 BUSY_SECONDS: Final = 5
@@ -24,22 +25,40 @@ class Login(LoginView):
         sources = _sources(request)
         wait_s = login_limits.attempt(sources)
         if wait_s:
-            return _limited(request, wait_s, is_busy=False)
+            return limited(request, wait_s, is_busy=False)
         try:
             answer: HttpResponse = super().post(request, *args, **kwargs)
         except TooBusy:
             # Not a failure of whoever tried.
             login_limits.take_back(sources)
-            return _limited(request, BUSY_SECONDS, is_busy=True)
+            return limited(request, BUSY_SECONDS, is_busy=True)
         return answer
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         login_limits.forget(_sources(self.request))
+        # Nothing of what the browser had before goes into the session of a user.
+        self.request.session.flush()
         answer: HttpResponse = super().form_valid(form)
+        sessions.note_origin(self.request)
+        sessions.make_room(form.get_user().pk)
+        audit.record(
+            "user.signed_in",
+            actor=selectors.actor_of(self.request),
+            subject=form.get_user().get_username(),
+        )
         return answer
 
+    def get_redirect_url(self, **kwargs: object) -> str:
+        """Return where the visitor wanted to be: on this site, and not on this page again."""
+        wanted: str = super().get_redirect_url(**kwargs)
+        return "" if wanted.partition("?")[0] == self.request.path else wanted
 
-def _limited(request: HttpRequest, wait_s: int, *, is_busy: bool) -> HttpResponse:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
+        context: dict[str, object] = super().get_context_data(**kwargs)
+        return {**context, "has_password_file": first_user.has_file()}
+
+
+def limited(request: HttpRequest, wait_s: int, *, is_busy: bool) -> HttpResponse:
     context = {"minutes": -(-wait_s // 60), "seconds": wait_s, "is_busy": is_busy}
     response = render(request, "console/login_limited.html", context, status=429)
     response["Retry-After"] = str(wait_s)

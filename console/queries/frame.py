@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
+from gateway.access.grants import Rights
+from gateway.access.operations import Kind, Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,18 +14,33 @@ class Frame:
 
     shown: ClusterSummary | None
     others: tuple[ClusterSummary, ...]
+    # Clusters exist, and the user may see none of them.
+    is_hidden: bool = False
+    # The user may see every topic of the cluster shown, and so may know how many there are.
+    has_all_topics: bool = True
     # What is shown of brokers is then as old as its end, and nothing can be changed.
     is_agent_gone: bool = False
 
 
-def frame(cluster_id: str | None) -> Frame:
-    """Return the cluster asked for, or the first one where none of that id exists."""
-    clusters = selectors.clusters()
+def frame(cluster_id: str | None, rights: Rights) -> Frame:
+    """Return the cluster asked for, or the first one of those that the user may see."""
+    every = selectors.clusters()
+    clusters = [
+        cluster
+        for cluster in every
+        if rights.allows_somewhere(Operation.VIEW, cluster=cluster.cluster_id)
+    ]
     shown = next((c for c in clusters if c.cluster_id == cluster_id), None)
     if shown is None and clusters:
         shown = clusters[0]
     return Frame(
         shown=shown,
+        has_all_topics=shown is not None and _has_all_topics(rights, shown.cluster_id),
+        is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
     )
+
+
+def _has_all_topics(rights: Rights, cluster_id: str) -> bool:
+    return rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC).is_all

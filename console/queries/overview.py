@@ -11,6 +11,8 @@ from brokers.controlplane import selectors
 from brokers.controlplane.selectors import RecentChange
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
+from gateway.access.grants import Resource, Rights
+from gateway.access.operations import Kind, Operation
 
 # As many changes as fit beside the brokers.
 RECENT_CHANGES: Final = 12
@@ -56,6 +58,8 @@ class Event:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     frame: Frame
+    # False where the user may see a part of the cluster only.
+    is_whole: bool = True
     bootstrap: tuple[str, ...] = ()
     brokers: tuple[BrokerRow, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -63,19 +67,23 @@ class Overview:
     events: tuple[Event, ...] = ()
 
 
-def overview(cluster_id: str | None) -> Reading[Overview]:
+def overview(cluster_id: str | None, rights: Rights) -> Reading[Overview]:
     return last_good.read(
-        ("overview", cluster_id),
-        lambda: _read(cluster_id),
+        # With the rights, so that nobody is shown what was read for somebody else.
+        ("overview", cluster_id, rights.grants),
+        lambda: _read(cluster_id, rights),
         is_empty=lambda data: data.frame.shown is None,
     )
 
 
-def _read(cluster_id: str | None) -> Overview:
-    around = frame(cluster_id)
+def _read(cluster_id: str | None, rights: Rights) -> Overview:
+    around = frame(cluster_id, rights)
     if around.shown is None:
         return Overview(frame=around)
     shown = around.shown.cluster_id
+    if not _sees_all(rights, shown):
+        # Brokers are part of the cluster, and changes and needs name topics of everybody.
+        return Overview(frame=around, is_whole=False)
     brokers = selectors.brokers(cluster_id=shown)
     today = moment(time.time()).date()
     needs = [*_need_of_agent(shown), *_needs_of_brokers(brokers), *_need_of_topics(shown)]
@@ -90,6 +98,12 @@ def _read(cluster_id: str | None) -> Overview:
             for change in selectors.recent_changes(cluster_id=shown, limit=RECENT_CHANGES)
         ),
     )
+
+
+def _sees_all(rights: Rights, cluster_id: str) -> bool:
+    cluster = Resource(kind=Kind.CLUSTER, cluster=cluster_id)
+    topics = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
+    return topics.is_all and rights.allows(Operation.VIEW, cluster)
 
 
 def _event(change: RecentChange, today: date) -> Event:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from brokers.controlplane import selectors
-from brokers.controlplane.selectors import TopicSummary
+from brokers.controlplane.selectors import NameSet, TopicSummary
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
+from gateway.access.grants import Rights
+from gateway.access.operations import Kind, Operation
 
 PAGE_ROWS: Final = 100
 # A topic's name is no longer, so no filter needs to be.
@@ -35,6 +37,8 @@ class TopicRow:
 class Topics:
     frame: Frame
     filter: str = ""
+    # False where the user may see some topics only; numbers of the cluster say more than the rows.
+    is_whole: bool = True
     rows: tuple[TopicRow, ...] = ()
     total: int = 0
     first: int = 0  # the number of the first row shown, from 1
@@ -43,29 +47,34 @@ class Topics:
     next_page: int | None = None
 
 
-def topics(cluster_id: str | None, contains: str, page: int) -> Reading[Topics]:
+def topics(cluster_id: str | None, contains: str, page: int, rights: Rights) -> Reading[Topics]:
     # No name holds a NUL, and PostgreSQL refuses to be asked for one.
     contains = contains.replace("\0", "").strip()[:MAX_FILTER]
     return last_good.read(
-        ("topics", cluster_id, contains, page),
-        lambda: _read(cluster_id, contains, page),
+        # With the rights, so that nobody is shown what was read for somebody else.
+        ("topics", cluster_id, contains, page, rights.grants),
+        lambda: _read(cluster_id, contains, page, rights),
         is_empty=lambda data: not data.rows,
     )
 
 
-def _read(cluster_id: str | None, contains: str, page: int) -> Topics:
-    around = frame(cluster_id)
+def _read(cluster_id: str | None, contains: str, page: int, rights: Rights) -> Topics:
+    around = frame(cluster_id, rights)
     if around.shown is None:
         return Topics(frame=around, filter=contains)
     shown = around.shown.cluster_id
-    total = selectors.topic_count(cluster_id=shown, contains=contains)
+    within = _visible(rights, shown)
+    total = selectors.topic_count(cluster_id=shown, contains=contains, within=within)
     pages = max(1, -(-total // PAGE_ROWS))
     page = min(max(1, page), pages)
     offset = (page - 1) * PAGE_ROWS
-    found = selectors.topics(cluster_id=shown, contains=contains, offset=offset, limit=PAGE_ROWS)
+    found = selectors.topics(
+        cluster_id=shown, contains=contains, within=within, offset=offset, limit=PAGE_ROWS
+    )
     return Topics(
         frame=around,
         filter=contains,
+        is_whole=within is None,
         rows=tuple(_row(topic) for topic in found),
         total=total,
         first=offset + 1 if found else 0,
@@ -73,6 +82,14 @@ def _read(cluster_id: str | None, contains: str, page: int) -> Topics:
         previous_page=page - 1 if page > 1 else None,
         next_page=page + 1 if page < pages else None,
     )
+
+
+def _visible(rights: Rights, cluster_id: str) -> NameSet | None:
+    """Return the topics that a user may see; None where that is all of them."""
+    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
+    if names.is_all:
+        return None
+    return NameSet(literals=names.literals, prefixes=names.prefixes)
 
 
 def _row(topic: TopicSummary) -> TopicRow:

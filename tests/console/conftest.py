@@ -1,4 +1,4 @@
-"""Fixtures of the console's tests: fresh databases, and somebody who is signed in."""
+"""Fixtures of the console's tests: fresh databases, and people who are signed in."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,15 +10,16 @@ from tests.database import project_home, sqlite_databases
 # Before any import of a model, here and in the tests, which needs the project set up.
 project_home()
 
-from django.contrib.auth.models import User  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
 from console.queries.reading import last_good  # noqa: E402
+from gateway.access.operations import Role  # noqa: E402
+from tests.builders import users  # noqa: E402
 
 # The real one takes its time on purpose; that it is the real one is a test of the settings.
 FAST_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-PASSWORD = "open-sesame-123"  # noqa: S105 - of nobody
+PASSWORD = users.PASSWORD
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,22 @@ def client() -> Client:
 
 @pytest.fixture
 def alice(client: Client) -> Client:
-    """A browser in which alice is signed in."""
-    client.force_login(User.objects.create_user("alice", password=PASSWORD))
+    """A browser in which alice is signed in, who is an admin."""
+    client.force_login(users.user("alice"))
     return client
+
+
+@pytest.fixture
+def olga() -> Client:
+    """A browser in which olga is signed in, who is an operator."""
+    browser = Client()
+    browser.force_login(users.user("olga", role=Role.OPERATOR))
+    return browser
+
+
+@pytest.fixture
+def victor() -> Client:
+    """A browser in which victor is signed in, who is a viewer."""
+    browser = Client()
+    browser.force_login(users.user("victor", role=Role.VIEWER))
+    return browser

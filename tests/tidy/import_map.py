@@ -100,8 +100,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Its answers come as futures.
     "gateway.kafka": ("", "confluent_kafka concurrent"),
+    # Who may do what, for every room that people reach by a browser or by HTTP.
+    "gateway.access": ("", "django"),
     "gateway": (
-        CONNECTORS_DOORS + "gateway.kafka console.monitoring.selectors brokers.key_files",
+        CONNECTORS_DOORS
+        + "gateway.kafka gateway.access console.monitoring.selectors brokers.key_files",
         "web",
     ),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
@@ -110,11 +113,15 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # What a plugin connects to is its own business.
     "connectors.plugins": ("connectors.sdk", "network databases"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),
-    "connectors": ("connectors.runtime connectors.sdk connectors.plugins", "django celery"),
+    "connectors": (
+        "connectors.runtime connectors.sdk connectors.plugins gateway.access",
+        "django celery",
+    ),
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS
-        + "gateway.kafka brokers.inspection brokers.cluster.image console.password_hasher",
+        + "gateway.kafka gateway.access brokers.inspection brokers.cluster.image "
+        + "console.password_hasher",
         "django celery channels",
     ),
     # Bounds what all threads of a web server do at once.

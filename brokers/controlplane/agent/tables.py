@@ -5,8 +5,6 @@ them stands in the home, and only another hash makes Django look.
 """
 
 import hashlib
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,13 +18,12 @@ from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, ProgrammingError, connections
 
 from brokers.controlplane import database, models
-from brokers.controlplane.agent.home import sync_folder
 from brokers.controlplane.logs import log
 
 HASH_FILE: Final = "migrated"
-ADMIN_NAME: Final = "admin"
-ADMIN_PASSWORD_FILE: Final = "admin-password"  # noqa: S105 - the name of the file
-ADMIN_PASSWORD_BYTES: Final = 18  # 24 characters to type, beyond all guessing
+# The command of the room that owns the users, and the file that has the first one's password.
+ENSURE_FIRST_USER: Final = "ensure_first_user"
+PASSWORD_FILE: Final = "admin-password"  # noqa: S105 - the name of the file
 # Two agents that start on one PostgreSQL take turns by this number, which is ours by chance.
 MIGRATION_LOCK: Final = 0x53414D5341
 
@@ -37,37 +34,18 @@ def ensure_tables() -> None:
     record = settings.SAMSA_HOME / HASH_FILE
     with suppress(FileNotFoundError):
         if record.read_text(encoding="ascii") == wanted and _has_tables():
+            if Path(settings.SAMSA_SECRETS, PASSWORD_FILE).exists():
+                # It may have been changed on another host, which cannot delete the file here.
+                call_command(ENSURE_FIRST_USER, verbosity=0)
             return
     with _alone():
         for alias in (DEFAULT_DB_ALIAS, *sorted({database.alias()} - {DEFAULT_DB_ALIAS})):
             call_command(
                 "migrate", database=alias, verbosity=0, interactive=False, skip_checks=True
             )
-        ensure_admin()
+        call_command(ENSURE_FIRST_USER, verbosity=0)
     record.write_text(wanted, encoding="ascii")
     log.info("tables.migrated", databases=len(settings.DATABASES))
-
-
-def ensure_admin() -> None:
-    """Make the first user of a console that has none, with a password nobody knows yet."""
-    users = get_user_model()
-    if users.objects.exists():
-        return
-    password = secrets.token_urlsafe(ADMIN_PASSWORD_BYTES)
-    folder: Path = settings.SAMSA_SECRETS
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / ADMIN_PASSWORD_FILE
-    # On the disk before the user is: a crash in between leaves a password that opens nothing, and
-    # the next start writes another one; a user whose password is lost would let nobody in.
-    file.unlink(missing_ok=True)
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="ascii") as written:
-        written.write(f"{password}\n")
-        written.flush()
-        os.fsync(written.fileno())
-    sync_folder(folder)
-    users.objects.create_superuser(username=ADMIN_NAME, password=password)
-    log.info("admin.created", user=ADMIN_NAME, password_file=str(file))
 
 
 def _hash() -> str:

@@ -30,6 +30,8 @@ async function renew() {
   try {
     const answer = await fetch(location.href, {
       credentials: "same-origin",
+      // Nobody has to be there for this, so it must not keep a session from ending.
+      headers: { "Samsa-Poll": "1" },
       redirect: "manual",
       signal: AbortSignal.timeout(PATIENCE_MS),
     });

@@ -7,14 +7,15 @@ from django.test import Client
 
 from console.login_limits import MAX_PER_PAIR
 from console.password_hasher import TooBusy
-from tests.console.conftest import PASSWORD
+from tests.builders import users
+from tests.builders.users import PASSWORD
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def account() -> User:
-    return User.objects.create_user("alice", password=PASSWORD)
+    return users.user("alice")
 
 
 def sign_in(client: Client, password: str, **more: str) -> int:
@@ -127,3 +128,14 @@ def test_a_form_of_another_site_is_refused(account: User) -> None:
 
     assert answer.status_code == 403
     assert "This is not allowed" in answer.content.decode()
+
+
+@pytest.mark.parametrize("wanted", ["/login", "/login?next=/login"])
+def test_somebody_who_is_signed_in_is_not_led_in_a_circle(
+    client: Client, account: User, wanted: str
+) -> None:
+    sign_in(client, PASSWORD)
+
+    answer = client.get("/login", {"next": wanted})
+
+    assert (answer.status_code, answer["Location"]) == (302, "/")

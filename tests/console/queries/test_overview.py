@@ -8,12 +8,16 @@ from django.test.utils import override_settings
 from brokers.controlplane.condition import REGRESSED, WELL, write
 from console.queries.overview import MAX_NEEDS, overview
 from console.queries.reading import State
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Kind, Role
 from tests.builders.conditions import condition
 from tests.console import cluster_rows
 
+ALL = Rights([Grant(role=Role.VIEWER)])
+
 
 def test_a_console_without_a_cluster_is_empty() -> None:
-    assert overview(None).state is State.EMPTY
+    assert overview(None, ALL).state is State.EMPTY
 
 
 def test_brokers_are_told_with_shape_and_word() -> None:
@@ -21,7 +25,7 @@ def test_brokers_are_told_with_shape_and_word() -> None:
     cluster_rows.broker(shown, 1, rack="a")
     cluster_rows.broker(shown, 2, is_fenced=True)
 
-    data = overview(None).data
+    data = overview(None, ALL).data
 
     assert data is not None
     assert [(b.id, b.address, b.state, b.word, b.epoch, b.rack) for b in data.brokers] == [
@@ -36,7 +40,7 @@ def test_a_healthy_cluster_needs_nothing() -> None:
     cluster_rows.broker(shown, 1)
     cluster_rows.topic(shown, "orders", partitions=3)
 
-    data = overview(None).data
+    data = overview(None, ALL).data
 
     assert data is not None
     assert data.needs == ()
@@ -49,9 +53,9 @@ def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> N
 
     with override_settings(SAMSA_HOME=tmp_path):
         write(tmp_path, said)
-        data = overview(None).data
+        data = overview(None, ALL).data
         write(tmp_path, replace(said, condition=WELL))
-        healed = overview(None).data
+        healed = overview(None, ALL).data
 
     assert data is not None
     assert data.needs[0].sentence == "The cluster's database was set back in time"
@@ -67,7 +71,7 @@ def test_a_broker_that_is_away_and_what_it_led_are_told_once_each() -> None:
     for number in range(6):
         cluster_rows.topic(shown, f"topic-{number}", partitions=2, leader=2)
 
-    data = overview(None).data
+    data = overview(None, ALL).data
 
     assert data is not None
     assert [need.sentence for need in data.needs] == [
@@ -82,7 +86,7 @@ def test_a_list_of_needs_ends_with_a_number() -> None:
     for broker_id in range(1, MAX_NEEDS + 4):
         cluster_rows.broker(shown, broker_id, is_fenced=True)
 
-    data = overview(None).data
+    data = overview(None, ALL).data
 
     assert data is not None
     assert (len(data.needs), data.more_needs) == (MAX_NEEDS, 3)
@@ -93,7 +97,7 @@ def test_the_newest_change_comes_first_and_an_old_one_shows_its_date() -> None:
     cluster_rows.change(shown, 6, "long ago", at_ms=1_000_000)
     cluster_rows.change(shown, 7, "just now")
 
-    data = overview(None).data
+    data = overview(None, ALL).data
 
     assert data is not None
     assert [(event.text, event.is_today) for event in data.events] == [
@@ -107,7 +111,7 @@ def test_the_cluster_that_is_asked_for_is_shown() -> None:
     cluster_rows.cluster(cluster_id="b" * 22, name="second")
 
     def name(cluster_id: str | None) -> str:
-        data = overview(cluster_id).data
+        data = overview(cluster_id, ALL).data
         assert data is not None
         assert data.frame.shown is not None
         assert len(data.frame.others) == 1
@@ -115,3 +119,17 @@ def test_the_cluster_that_is_asked_for_is_shown() -> None:
 
     assert name("b" * 22) == "second"
     assert name("nonsense") == name(None) == "first"
+
+
+def test_who_sees_some_topics_is_told_nothing_of_brokers_and_other_topics() -> None:
+    orders = cluster_rows.cluster()
+    cluster_rows.broker(orders, 1, is_fenced=True)
+    cluster_rows.topic(orders, "secret")
+    cluster_rows.change(orders, 8, "topic secret created")
+    some = Rights([Grant(role=Role.VIEWER, kind=Kind.TOPIC, pattern="orders.*")])
+
+    data = overview(None, some).data
+
+    assert data is not None
+    assert not data.is_whole
+    assert (data.brokers, data.needs, data.events, data.bootstrap) == ((), (), (), ())

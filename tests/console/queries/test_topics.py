@@ -3,14 +3,19 @@
 import base64
 
 import pytest
+from django.db import DatabaseError
 
 from console.queries.reading import State
 from console.queries.topics import PAGE_ROWS, Topics, topics
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Kind, Operation, Role
 from tests.console import cluster_rows
 
+ALL = Rights([Grant(role=Role.VIEWER)])
 
-def shown(contains: str = "", page: int = 1) -> Topics:
-    data = topics(None, contains, page).data
+
+def shown(contains: str = "", page: int = 1, rights: Rights = ALL) -> Topics:
+    data = topics(None, contains, page, rights).data
     assert data is not None
     return data
 
@@ -50,7 +55,7 @@ def test_a_filter_finds_a_part_of_a_name() -> None:
 def test_nothing_found_is_empty_and_keeps_the_filter() -> None:
     cluster_rows.topic(cluster_rows.cluster(), "payments")
 
-    reading = topics(None, "zzz", 1)
+    reading = topics(None, "zzz", 1, ALL)
 
     assert reading.state is State.EMPTY
     assert reading.data is not None
@@ -78,3 +83,48 @@ def test_a_filter_asks_for_no_character_that_no_name_has() -> None:
     data = shown(contains=" pay\0ments ")
 
     assert (data.filter, len(data.rows)) == ("payments", 1)
+
+
+def limited(*patterns: str) -> Rights:
+    return Rights(
+        Grant(operation=Operation.VIEW, kind=Kind.TOPIC, pattern=pattern) for pattern in patterns
+    )
+
+
+def test_only_topics_that_the_user_may_see_are_shown_and_counted() -> None:
+    orders = cluster_rows.cluster()
+    for name in ("orders.a", "orders.b", "Orders.c", "orders_x", "payments", "secret"):
+        cluster_rows.topic(orders, name)
+
+    some = shown(rights=limited("orders.*", "payments"))
+    none = shown(rights=limited("nothing*"))
+
+    # Case matters, and a dot is a dot.
+    assert [row.name for row in some.rows] == ["orders.a", "orders.b", "payments"]
+    assert (some.total, some.is_whole) == (3, False)
+    assert (none.rows, none.total) == ((), 0)
+
+
+def test_what_was_read_for_one_user_is_not_shown_to_another_as_stale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "secret")
+    shown()
+
+    def away() -> None:
+        raise DatabaseError("away")
+
+    monkeypatch.setattr("brokers.controlplane.selectors.clusters", away)
+
+    assert topics(None, "", 1, ALL).state is State.STALE
+    assert topics(None, "", 1, limited("orders.*")).state is State.FAILED
+
+
+def test_a_cluster_that_the_user_has_no_right_on_is_not_there() -> None:
+    cluster_rows.cluster()
+    elsewhere = Rights([Grant(role=Role.VIEWER, cluster="another-cluster")])
+
+    data = shown(rights=elsewhere)
+
+    assert data.frame.shown is None
+    assert data.frame.is_hidden

@@ -1,7 +1,5 @@
 """Tables and the first user: made when needed, and only then."""
 
-import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from django.contrib.auth import get_user_model  # noqa: E402
 
 from brokers.controlplane import models  # noqa: E402
 from brokers.controlplane.agent import tables  # noqa: E402
+from gateway.access.models import Account  # noqa: E402
 
 
 @pytest.fixture
@@ -30,9 +29,10 @@ def migrations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The databases that were migrated, in order."""
     seen: list[str] = []
 
-    def migrate(command: str, *, database: str, **rest: object) -> None:
-        seen.append(database)
-        call_command(command, database=database, **rest)
+    def migrate(command: str, **options: object) -> None:
+        if command == "migrate":
+            seen.append(str(options["database"]))
+        call_command(command, **options)
 
     monkeypatch.setattr(tables, "call_command", migrate)
     return seen
@@ -89,35 +89,19 @@ def test_a_database_that_is_gone_is_made_anew(home: Path, migrations: list[str])
     assert migrations == ["default", "cluster"]
 
 
-def test_a_console_with_users_gets_no_other(home: Path) -> None:
-    with sqlite_databases(home):
-        get_user_model().objects.create_user(username="alice", password=None)
-
-        tables.ensure_admin()
-
-        assert get_user_model().objects.count() == 1
-    assert not (home / "secrets").exists()
-
-
-def test_the_password_is_for_its_owner_only(home: Path) -> None:
-    with sqlite_databases(home):
-        tables.ensure_admin()
-
-    password = home / "secrets" / "admin-password"
-    assert stat.S_IMODE(password.stat().st_mode) == 0o600
-    assert stat.S_IMODE(password.parent.stat().st_mode) == 0o700
-
-
-def test_the_password_is_on_the_disk_before_its_user_is(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_home_with_the_first_password_asks_at_each_start_whether_it_is_void(
+    home: Path, migrations: list[str]
 ) -> None:
-    had_user: list[bool] = []
-    users = get_user_model().objects
-    monkeypatch.setattr(os, "fsync", lambda _handle: had_user.append(users.exists()))
-
     with sqlite_databases(home):
-        tables.ensure_admin()
+        tables.ensure_tables()
+        migrations.clear()
+        file = home / "secrets" / tables.PASSWORD_FILE
+        user = get_user_model().objects.get()
+        user.set_password("chosen on another host")
+        user.save()
+        Account.objects.update(must_change_password=False)
 
-        assert users.exists()
-    # The file, and the folder that names it.
-    assert had_user == [False, False]
+        tables.ensure_tables()
+
+        assert not file.exists()
+    assert migrations == []

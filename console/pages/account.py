@@ -1,0 +1,33 @@
+"""One's own account: what one may do, and where one is signed in."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from console.queries import users as query
+from gateway.access import selectors, services
+from gateway.access.requirements import signed_in
+
+
+@signed_in
+@require_safe
+def account(request: HttpRequest) -> HttpResponse:
+    asking = query.Asking(
+        rights=selectors.rights_of(request),
+        name=request.user.get_username(),
+        session_key=request.session.session_key,
+    )
+    reading = query.user_page(asking, request.user.pk)
+    context = {"page": "account", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 200
+    return render(request, "console/account.html", context, status=status)
+
+
+@signed_in
+@require_POST
+def end_other_sessions(request: HttpRequest) -> HttpResponse:
+    actor, key = selectors.actor_of(request), request.session.session_key
+    ended = services.end_sessions(actor=actor, number=request.user.pk, but=key)
+    messages.success(request, f"{ended} other session{'' if ended == 1 else 's'} ended.")
+    return redirect("console:account")

@@ -1,0 +1,28 @@
+"""The one way in which changes of access rights are told: a line of a log, with keys.
+
+A table of all changes comes with the control plane's audit; then this function writes there too. No
+password, key or token is ever an argument.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who does something: the name of a user, and the address of the browser."""
+
+    name: str
+    address: str = ""
+
+
+def record(event: str, *, actor: Actor, subject: str, **details: str) -> None:
+    """Tell that an actor has changed a subject, or was refused; `event` is in the past tense."""
+    keys = {"actor": actor.name, "address": actor.address, "subject": subject, **details}
+    # JSON texts, so that no name with a space or a line feed reads as another key or line.
+    pairs = " ".join(f"{key}={json.dumps(value)}" for key, value in keys.items())
+    log.info("%s %s", event, pairs)

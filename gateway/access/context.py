@@ -1,0 +1,23 @@
+"""What templates ask about rights: `{% if may.manage_users %}`, so that no page offers a dead end.
+
+A page hides what its user may not do; what refuses it is `middleware`.
+"""
+
+from django.http import HttpRequest
+
+from gateway.access.operations import Operation
+from gateway.access.selectors import rights_of
+
+
+class May:
+    """Looks up an operation by its name with underscores; asks the database when first used."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+
+    def __getitem__(self, name: str) -> bool:
+        return rights_of(self._request).allows_somewhere(Operation(name.replace("_", "-")))
+
+
+def may(request: HttpRequest) -> dict[str, May]:
+    return {"may": May(request)}

@@ -1,0 +1,1 @@
+"""Django's door to the commands of the access rights."""

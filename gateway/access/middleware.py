@@ -1,0 +1,98 @@
+"""The one place that lets a request through to its view, or not.
+
+Stands behind Django's session and user. A view says by `requirements` what it demands; one that
+says nothing is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import get_resolver
+
+from gateway.access import audit, selectors
+from gateway.access.grants import Decision, decide
+from gateway.access.requirements import Audience, Requirement, requirement_of
+from gateway.access.sessions import POLL_HEADER, SessionStore
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+UNDECLARED = Decision(
+    is_allowed=False,
+    reason="This address does not say who may use it, so nobody may. That is a mistake of this"
+    " release: tell whoever runs it.",
+)
+
+
+class AccessDenied(PermissionDenied):
+    """Somebody who is signed in lacks a right; the decision says which."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.reason)
+        self.decision = decision
+
+
+class AccessGate:
+    async_capable = False
+    sync_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def admit(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponse],
+        _args: tuple[object, ...],
+        kwargs: Mapping[str, Any],
+    ) -> HttpResponse | None:
+        """Return the answer for those who may not pass; None lets the request through."""
+        requirement = requirement_of(view)
+        if requirement is not None and requirement.audience is Audience.PUBLIC:
+            return None
+        user = request.user
+        if isinstance(user, AnonymousUser):
+            # What was sent with a form is lost, so a form's address is nowhere to return to.
+            is_page = request.method in SAFE_METHODS
+            return redirect_to_login(request.get_full_path() if is_page else "/")
+        if requirement is None:
+            return refuse(request, UNDECLARED)
+        _note_activity(request, requirement)
+        access = selectors.access_of(request)
+        if not requirement.is_open_before_change and access.must_change_password:
+            return HttpResponseRedirect(settings.PASSWORD_CHANGE_URL)
+        if requirement.operation is None:
+            return None
+        asked = None if requirement.resource is None else requirement.resource(request, kwargs)
+        decision = decide(access.rights, requirement.operation, asked)
+        return None if decision.is_allowed else refuse(request, decision)
+
+    # The name that Django asks for.
+    process_view = admit
+
+
+def refuse(request: HttpRequest, decision: Decision) -> HttpResponse:
+    """Return the page for somebody who lacks a right; a view may call it for what it finds out."""
+    audit.record(
+        "access.refused",
+        actor=selectors.actor_of(request),
+        subject=request.path,
+        method=request.method or "",
+        reason=decision.reason,
+    )
+    page = get_resolver().resolve_error_handler(403)
+    answer: HttpResponse = page(request, exception=AccessDenied(decision))
+    return answer
+
+
+def _note_activity(request: HttpRequest, requirement: Requirement) -> None:
+    session = request.session
+    assert isinstance(session, SessionStore), "SESSION_ENGINE names it"
+    if requirement.is_activity and POLL_HEADER not in request.headers:
+        session.mark_active()

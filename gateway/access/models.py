@@ -1,0 +1,88 @@
+"""The tables of users' rights and sessions, in the web database: fields and constraints.
+
+Read through `selectors`, written through `services` and by the session store.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.conf import settings
+from django.contrib.sessions.base_session import AbstractBaseSession
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from gateway.access.grants import ANY, MAX_CLUSTER_CHARS, MAX_PATTERN_CHARS
+
+if TYPE_CHECKING:
+    from gateway.access.sessions import SessionStore
+
+# Values of an Enum of ours.
+WORD_CHARS = 20
+# An IPv6 address with a zone.
+ADDRESS_CHARS = 64
+# What a browser says of itself; what is longer is cut.
+AGENT_CHARS = 200
+
+
+class Account(models.Model):
+    """What a user has beside Django's own fields. A user without one has changed the password."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="account"
+    )
+    # The password was made by somebody else, so it opens nothing but the page that changes it.
+    must_change_password = models.BooleanField(default=False, db_default=False)
+
+    def __str__(self) -> str:
+        return f"account of user {self.user_id}"
+
+
+class Grant(models.Model):
+    """One row of `grants.Grant`; an empty kind means all kinds."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants"
+    )
+    role = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
+    operation = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
+    cluster = models.CharField(max_length=MAX_CLUSTER_CHARS, default=ANY, db_default=ANY)
+    kind = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
+    pattern = models.CharField(max_length=MAX_PATTERN_CHARS, default=ANY, db_default=ANY)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "role", "operation", "cluster", "kind", "pattern"],
+                name="access_grant_once",
+            ),
+            models.CheckConstraint(
+                condition=(Q(role="") & ~Q(operation="")) | (~Q(role="") & Q(operation="")),
+                name="access_grant_role_or_operation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role or self.operation} on {self.cluster} {self.kind or '*'} {self.pattern}"
+
+
+class Session(AbstractBaseSession):
+    """A signed-in browser: Django's columns, and what an administrator wants to know of it."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="sessions"
+    )
+    started_at = models.DateTimeField(db_default=Now())
+    # Written at most once a minute.
+    active_at = models.DateTimeField(db_default=Now())
+    address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
+    agent = models.CharField(max_length=AGENT_CHARS, default="", db_default="")
+
+    class Meta(AbstractBaseSession.Meta):
+        abstract = False
+
+    @classmethod
+    def get_session_store_class(cls) -> "type[SessionStore]":
+        # The store imports this module.
+        from gateway.access.sessions import SessionStore  # noqa: PLC0415
+
+        return SessionStore

@@ -1,0 +1,153 @@
+"""What can be allowed, and which roles include it: two closed tables, and nothing that decides.
+
+Must not know Django. An operation applies to resources of certain kinds; an operation of the kind
+CONSOLE concerns all clusters at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+
+class Kind(Enum):
+    """The kinds of resources that rights are given on."""
+
+    CONSOLE = "console"
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+    GROUP = "group"
+    CONNECTOR = "connector"
+
+
+class Operation(Enum):
+    VIEW = "view"
+    READ_PAYLOADS = "read-payloads"
+    EXPORT = "export"
+    PRODUCE = "produce"
+    CREATE_TOPICS = "create-topics"
+    ALTER_TOPICS = "alter-topics"
+    DELETE_TOPICS = "delete-topics"
+    ALTER_CONFIGS = "alter-configs"
+    RESET_GROUPS = "reset-groups"
+    DELETE_GROUPS = "delete-groups"
+    MANAGE_BROKERS = "manage-brokers"
+    CREATE_CONNECTORS = "create-connectors"
+    ALTER_CONNECTORS = "alter-connectors"
+    OPERATE_CONNECTORS = "operate-connectors"
+    DELETE_CONNECTORS = "delete-connectors"
+    VIEW_AUDIT = "view-audit"
+    MANAGE_USERS = "manage-users"
+    MANAGE_TOKENS = "manage-tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One operation: the words behind "may", a sentence for whoever grants it, and its kinds."""
+
+    verb: str
+    sentence: str
+    kinds: frozenset[Kind]
+
+
+def _row(verb: str, sentence: str, *kinds: Kind) -> Row:
+    return Row(verb=verb, sentence=sentence, kinds=frozenset(kinds))
+
+
+OPERATIONS: Final[Mapping[Operation, Row]] = MappingProxyType(
+    {
+        Operation.VIEW: _row(
+            "view",
+            "See names, states, configs, offsets and lag, but no record.",
+            *(Kind.CLUSTER, Kind.TOPIC, Kind.GROUP, Kind.CONNECTOR),
+        ),
+        Operation.READ_PAYLOADS: _row(
+            "read payloads", "See keys, values and headers of records.", Kind.TOPIC
+        ),
+        Operation.EXPORT: _row(
+            "export", "Download records and tables that hold records.", Kind.TOPIC
+        ),
+        Operation.PRODUCE: _row("produce", "Write records, replays included.", Kind.TOPIC),
+        Operation.CREATE_TOPICS: _row("create topics", "Create topics.", Kind.TOPIC),
+        Operation.ALTER_TOPICS: _row(
+            "alter topics", "Add partitions, move replicas, delete records.", Kind.TOPIC
+        ),
+        Operation.DELETE_TOPICS: _row(
+            "delete topics", "Delete topics with all of their records.", Kind.TOPIC
+        ),
+        Operation.ALTER_CONFIGS: _row(
+            "alter configs",
+            "Set and unset configs of topics, groups and brokers.",
+            *(Kind.CLUSTER, Kind.TOPIC, Kind.GROUP),
+        ),
+        Operation.RESET_GROUPS: _row(
+            "reset groups", "Change or delete committed offsets of groups.", Kind.GROUP
+        ),
+        Operation.DELETE_GROUPS: _row("delete groups", "Delete groups.", Kind.GROUP),
+        Operation.MANAGE_BROKERS: _row(
+            "manage brokers", "Start, stop and restart brokers.", Kind.CLUSTER
+        ),
+        Operation.CREATE_CONNECTORS: _row(
+            "create connectors",
+            "Create connectors, which copy records into and out of the cluster.",
+            Kind.CONNECTOR,
+        ),
+        Operation.ALTER_CONNECTORS: _row(
+            "alter connectors", "Change configs and offsets of connectors.", Kind.CONNECTOR
+        ),
+        Operation.OPERATE_CONNECTORS: _row(
+            "operate connectors", "Pause, resume and restart connectors.", Kind.CONNECTOR
+        ),
+        Operation.DELETE_CONNECTORS: _row(
+            "delete connectors", "Delete connectors.", Kind.CONNECTOR
+        ),
+        Operation.VIEW_AUDIT: _row(
+            "view the audit log", "See who changed what, on every cluster.", Kind.CONSOLE
+        ),
+        Operation.MANAGE_USERS: _row(
+            "manage users",
+            "Create, change and delete users and their rights, one's own included.",
+            Kind.CONSOLE,
+        ),
+        Operation.MANAGE_TOKENS: _row(
+            "manage tokens", "Create and revoke API tokens of other users.", Kind.CONSOLE
+        ),
+    }
+)
+
+
+class Role(Enum):
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleRow:
+    """What a role includes, and a sentence for whoever gives it."""
+
+    sentence: str
+    operations: frozenset[Operation]
+
+
+# Rights over other people's rights; an operator of the data has none of them.
+GOVERNING: Final = frozenset(
+    {Operation.VIEW_AUDIT, Operation.MANAGE_USERS, Operation.MANAGE_TOKENS}
+)
+ROLES: Final[Mapping[Role, RoleRow]] = MappingProxyType(
+    {
+        Role.VIEWER: RoleRow(
+            sentence="Sees everything but records, and changes nothing.",
+            operations=frozenset({Operation.VIEW}),
+        ),
+        Role.OPERATOR: RoleRow(
+            sentence="Reads and writes records, runs topics, groups, brokers and connectors.",
+            operations=frozenset(Operation) - GOVERNING,
+        ),
+        Role.ADMIN: RoleRow(
+            sentence="Does everything, users and the audit log included.",
+            operations=frozenset(Operation),
+        ),
+    }
+)
