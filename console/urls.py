@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from console.pages import account
+from console.pages import account, users
 from console.pages.login import Login
 from console.pages.overview import overview
 from console.pages.password import password
@@ -15,6 +15,12 @@ app_name = "console"
 urlpatterns = [
     path("", overview, name="overview"),
     path("topics", topics, name="topics"),
+    path("users", users.users, name="users"),
+    path("users/new", users.new_user, name="new-user"),
+    path("users/<int:number>", users.user, name="user"),
+    path("users/<int:number>/grants", users.add_grant, name="add-grant"),
+    path("users/<int:number>/grants/<int:grant>/remove", users.remove_grant, name="remove-grant"),
+    path("users/<int:number>/<slug:action>", users.change_user, name="change-user"),
     path("account", account.account, name="account"),
     path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
     path("password", password, name="password"),

@@ -72,7 +72,7 @@ def browser_of(role: Role | None, *, must_change: bool = False) -> Client:
 def test_every_address_declares_who_may_use_it() -> None:
     found = addresses()
 
-    assert len(found) >= 7
+    assert len(found) >= 13
     assert [address.path for address in found if address.requirement is None] == []
 
 
