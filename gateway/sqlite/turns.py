@@ -16,13 +16,14 @@ import fcntl
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 QUEUE_SUFFIX: Final = "-queue"
 WRITER_SUFFIX: Final = "-writer"
-# Threads of one process that wait for a turn, those whose caller has given up included: more than
-# a process has connections, so the bound is met only while a writer hangs.
+# Threads of one process that wait in the kernel for a turn, those whose caller has given up
+# included. A web server has a connection for each request; those beyond wait for a place here.
 MAX_WAITING: Final = 64
 # A process id and a newline.
 HOLDER_BYTES: Final = 32
@@ -50,7 +51,7 @@ class Turn:
         assert not self.is_held, "a connection has one turn at a time"
         deadline = time.monotonic() + timeout_s
         if self._wait is None and not files.take_at_once(is_urgent=self._is_urgent):
-            self._wait = _Wait(files, is_urgent=self._is_urgent)
+            self._wait = self._begun_wait(files, deadline)
         while self._wait is not None:
             wait = self._wait
             is_over = wait.is_over(deadline - time.monotonic())
@@ -59,7 +60,7 @@ class Turn:
             self._wait = None
             if not wait.is_granted():
                 # It was granted while nobody wanted it, and was given back.
-                self._wait = _Wait(files, is_urgent=self._is_urgent)
+                self._wait = self._begun_wait(files, deadline)
         self.is_held = True
         files.sign()
 
@@ -89,6 +90,14 @@ class Turn:
             files = self._files = _Files(self._queue, self._writer)
         return files
 
+    def _begun_wait(self, files: "_Files", deadline: float) -> "_Wait":
+        try:
+            return _Wait(files, is_urgent=self._is_urgent, deadline=deadline)
+        except BaseException:
+            # Otherwise this would keep the head of the queue, and wait for nothing.
+            files.leave_queue()
+            raise
+
     def _complaint(self, timeout_s: float) -> str:
         holder = _holder_of(self._writer)
         who = f"process {holder}" if holder else "an unknown process"
@@ -108,7 +117,12 @@ class _Files:
             self.writer = os.open(writer, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             os.close(self.queue)
+            self.queue = self.writer = -1
             raise
+
+    def __del__(self) -> None:
+        """Close what nobody can close any more, as sqlite3 does: a thread ended with it open."""
+        self.close()
 
     def take_at_once(self, *, is_urgent: bool) -> bool:
         """Take the turn where nobody is in the way; the place at the head is kept otherwise."""
@@ -128,29 +142,37 @@ class _Files:
 
     def sign(self) -> None:
         """Tell those who wait in vain whose turn it is."""
-        os.pwrite(self.writer, f"{self.pid:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
+        # A full disk must not keep a turn that its taker believes it has not got.
+        with suppress(OSError):
+            os.pwrite(self.writer, f"{self.pid:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
 
     def release(self) -> None:
         fcntl.flock(self.writer, fcntl.LOCK_UN)
 
+    def leave_queue(self) -> None:
+        fcntl.flock(self.queue, fcntl.LOCK_UN)
+
     def close(self) -> None:
-        os.close(self.queue)
-        os.close(self.writer)
+        handles, self.queue, self.writer = (self.queue, self.writer), -1, -1
+        for handle in handles:
+            if handle >= 0:
+                os.close(handle)
 
 
 class _Wait:
     """A thread that waits in the kernel, because flock knows no timeout."""
 
-    _waiting = 0
+    _places = threading.Semaphore(MAX_WAITING)
     _mutex = threading.Lock()
 
-    def __init__(self, files: _Files, *, is_urgent: bool) -> None:
-        with _Wait._mutex:
-            if _Wait._waiting >= MAX_WAITING:
+    def __init__(self, files: _Files, *, is_urgent: bool, deadline: float) -> None:
+        if not _Wait._places.acquire(blocking=False):
+            # Those who have the places may wait for the very head of the queue that this one has.
+            files.leave_queue()
+            if not _Wait._places.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise TurnTimeout(
                     f"database is locked: {MAX_WAITING} threads of this process wait for it"
                 )
-            _Wait._waiting += 1
         self._files = files
         self._is_urgent = is_urgent
         self._is_wanted = True
@@ -159,7 +181,11 @@ class _Wait:
         self._error: OSError | None = None
         self._ended = threading.Event()
         # A daemon, so that a process can end while another one hangs with the lock.
-        threading.Thread(target=self._run, name="sqlite turn", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="sqlite turn", daemon=True).start()
+        except RuntimeError:
+            _Wait._places.release()
+            raise
 
     def is_over(self, timeout_s: float) -> bool:
         """Wait; False: not yet, and nobody wants the turn until this is called again."""
@@ -192,12 +218,12 @@ class _Wait:
         except OSError as error:
             self._error = error
         with _Wait._mutex:
-            _Wait._waiting -= 1
             self._is_granted = self._is_wanted and self._error is None
             if not self._is_granted and self._error is None:
                 self._files.release()
             self._ended.set()
             is_abandoned = self._is_abandoned
+        _Wait._places.release()
         if is_abandoned:
             self._files.close()
 

@@ -1,5 +1,6 @@
 """The queue of a SQLite file's writers: order, urgency, bounds, and writers that die."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -62,8 +63,17 @@ def make(database: Path) -> Iterator[Callable[..., Turn]]:
 class Taking(threading.Thread):
     """Takes a turn in a thread of its own and notes that it came."""
 
-    def __init__(self, turn: Turn, label: str, database: Path, order: list[str]) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        label: str,
+        database: Path,
+        order: list[str],
+        *,
+        is_last: bool = False,
+    ) -> None:
         super().__init__()
+        self._is_last = is_last
         self._turn = turn
         self._label = label
         self._database = database
@@ -74,7 +84,8 @@ class Taking(threading.Thread):
         self._turn.take(PATIENCE_S)
         self._order.append(self._label)
         # A transaction is long enough for the next ones to come to where they wait.
-        until_blocked(self._database, ALL - len(self._order))
+        if not self._is_last:
+            until_blocked(self._database, ALL - len(self._order))
         self._turn.give_back()
 
 
@@ -159,17 +170,80 @@ def test_a_turn_that_comes_when_nobody_wants_it_any_more_goes_on(
     other.take(PATIENCE_S)
 
 
-def test_threads_that_wait_are_bounded(
-    make: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turns, "MAX_WAITING", 1)
+@pytest.fixture
+def one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one thread of this process wait in the kernel."""
+    monkeypatch.setattr(turns._Wait, "_places", threading.Semaphore(1))  # noqa: SLF001
+
+
+@pytest.mark.usefixtures("one_place")
+def test_threads_that_wait_are_bounded(make: Callable[..., Turn]) -> None:
     holder, second, third = make(), make(), make()
     holder.take(PATIENCE_S)
     with pytest.raises(TurnTimeout, match="waited"):
         second.take(0)
 
-    with pytest.raises(TurnTimeout, match="1 threads of this process wait"):
-        third.take(PATIENCE_S)
+    with pytest.raises(TurnTimeout, match="64 threads of this process wait"):
+        third.take(SHORT_S)
+
+
+@pytest.mark.usefixtures("one_place")
+def test_a_writer_beyond_the_bound_waits_for_a_place_as_long_as_for_its_turn(
+    make: Callable[..., Turn], database: Path
+) -> None:
+    went: list[str] = []
+    holder = make()
+    holder.take(PATIENCE_S)
+    second = Taking(make(), "second", database, went, is_last=True)
+    until_blocked(database, 1)
+    third = Taking(make(), "third", database, went, is_last=True)
+
+    holder.give_back()
+    second.join()
+    third.join()
+
+    assert went == ["second", "third"]
+
+
+def test_a_writer_that_cannot_wait_does_not_keep_the_head_of_the_queue(
+    make: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, refused, other = make(), make(), make()
+    holder.take(PATIENCE_S)
+    with monkeypatch.context() as patched:
+        patched.setattr(turns._Wait, "_places", threading.Semaphore(0))  # noqa: SLF001
+        with pytest.raises(TurnTimeout, match="threads of this process wait"):
+            refused.take(0)
+    holder.give_back()
+
+    other.take(SHORT_S)
+
+
+def test_a_full_disk_takes_no_turn_hostage(
+    make: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    turn, other = make(), make()
+
+    turn.take(PATIENCE_S)
+    turn.give_back()
+
+    other.take(SHORT_S)
+
+
+def test_a_turn_that_nobody_has_any_more_closes_its_files(database: Path) -> None:
+    Turn(database, is_urgent=False).take(PATIENCE_S)
+
+    other = Turn(database, is_urgent=False)
+    other.take(SHORT_S)
+    other.close()
+
+    folder = Path("/proc/self/fd")
+    opened = [os.readlink(file) for file in folder.iterdir() if file.is_symlink()]
+    assert not [file for file in opened if file.startswith(str(database))]
 
 
 def test_a_forked_child_does_not_share_its_parents_turn(
