@@ -4,7 +4,9 @@ SQLite has no queue. A writer that finds the file taken sleeps and tries again, 
 writes without a pause starves the others for seconds. Here a writer first takes two locks on files
 beside the database: `-queue`, which it holds until it has `-writer`. One process at most therefore
 waits for `-writer`, and whoever has just written queues behind those that already wait. An urgent
-writer skips the queue: it waits for the present writer and for at most one other.
+writer skips the queue and holds `-urgent` until it has `-writer`; the head of the queue asks for
+`-writer` only while nobody holds `-urgent`. The kernel wakes the next waiter of a lock and lets a
+process that runs take it first, so without `-urgent` a busy machine would let many others go ahead.
 
 The locks are flocks, which the kernel frees when their process ends, however it ends. They order
 writers and protect nothing: SQLite's own locks still do, also against programs that know of none
@@ -22,6 +24,7 @@ from typing import Final
 
 QUEUE_SUFFIX: Final = "-queue"
 WRITER_SUFFIX: Final = "-writer"
+URGENT_SUFFIX: Final = "-urgent"
 # Threads of one process that wait in the kernel for a turn, those whose caller has given up
 # included. A web server has a connection for each request; those beyond wait for a place here.
 MAX_WAITING: Final = 64
@@ -37,7 +40,7 @@ class Turn:
     """The turns of one connection. Used by one thread at a time; each has its own open files."""
 
     def __init__(self, database: Path, *, is_urgent: bool) -> None:
-        self._queue = Path(f"{database}{QUEUE_SUFFIX}")
+        self._database = database
         self._writer = Path(f"{database}{WRITER_SUFFIX}")
         self._is_urgent = is_urgent
         self._files: _Files | None = None
@@ -87,7 +90,7 @@ class Turn:
             files.close()
             files, self._wait, self.is_held = None, None, False
         if files is None:
-            files = self._files = _Files(self._queue, self._writer)
+            files = self._files = _Files(self._database)
         return files
 
     def _begun_wait(self, files: "_Files", deadline: float) -> "_Wait":
@@ -108,16 +111,19 @@ class Turn:
 
 
 class _Files:
-    """The two open lock files of a connection."""
+    """The open lock files of a connection."""
 
-    def __init__(self, queue: Path, writer: Path) -> None:
+    # Where one could not be opened.
+    queue = urgent = writer = -1
+
+    def __init__(self, database: Path) -> None:
         self.pid = os.getpid()
-        self.queue = os.open(queue, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self.writer = os.open(writer, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.queue = _open_file(database, QUEUE_SUFFIX)
+            self.urgent = _open_file(database, URGENT_SUFFIX)
+            self.writer = _open_file(database, WRITER_SUFFIX)
         except OSError:
-            os.close(self.queue)
-            self.queue = self.writer = -1
+            self.close()
             raise
 
     def __del__(self) -> None:
@@ -126,19 +132,34 @@ class _Files:
 
     def take_at_once(self, *, is_urgent: bool) -> bool:
         """Take the turn where nobody is in the way; the place at the head is kept otherwise."""
-        if not is_urgent and not _locked_at_once(self.queue):
+        if is_urgent:
+            # Where another urgent one waits, `take` waits for its lock.
+            if not _locked_at_once(self.urgent):
+                return False
+        elif not _locked_at_once(self.queue) or not self._is_nobody_urgent():
             return False
         if not _locked_at_once(self.writer):
             return False
-        fcntl.flock(self.queue, fcntl.LOCK_UN)
+        self.leave_queue()
         return True
 
     def take(self, *, is_urgent: bool) -> None:
         """Take the turn, however long that takes."""
-        if not is_urgent:
+        if is_urgent:
+            fcntl.flock(self.urgent, fcntl.LOCK_EX)
+        else:
             fcntl.flock(self.queue, fcntl.LOCK_EX)
+            fcntl.flock(self.urgent, fcntl.LOCK_EX)
+            # From here on one that is urgent goes ahead of the next head of the queue.
+            fcntl.flock(self.urgent, fcntl.LOCK_UN)
         fcntl.flock(self.writer, fcntl.LOCK_EX)
-        fcntl.flock(self.queue, fcntl.LOCK_UN)
+        self.leave_queue()
+
+    def _is_nobody_urgent(self) -> bool:
+        is_nobody = _locked_at_once(self.urgent)
+        if is_nobody:
+            fcntl.flock(self.urgent, fcntl.LOCK_UN)
+        return is_nobody
 
     def sign(self) -> None:
         """Tell those who wait in vain whose turn it is."""
@@ -150,10 +171,13 @@ class _Files:
         fcntl.flock(self.writer, fcntl.LOCK_UN)
 
     def leave_queue(self) -> None:
+        """Let the next one wait for the writer's lock, or this one no more."""
         fcntl.flock(self.queue, fcntl.LOCK_UN)
+        fcntl.flock(self.urgent, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        handles, self.queue, self.writer = (self.queue, self.writer), -1, -1
+        handles = (self.queue, self.urgent, self.writer)
+        self.queue = self.urgent = self.writer = -1
         for handle in handles:
             if handle >= 0:
                 os.close(handle)
@@ -226,6 +250,10 @@ class _Wait:
         _Wait._places.release()
         if is_abandoned:
             self._files.close()
+
+
+def _open_file(database: Path, suffix: str) -> int:
+    return os.open(f"{database}{suffix}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _locked_at_once(handle: int) -> bool:

@@ -93,7 +93,7 @@ def blocked_locks(database: Path) -> int:
     """Return how many locks on the files of a database are waited for in the kernel."""
     inodes = {
         str(Path(f"{database}{suffix}").stat().st_ino)
-        for suffix in (turns.QUEUE_SUFFIX, turns.WRITER_SUFFIX)
+        for suffix in (turns.QUEUE_SUFFIX, turns.URGENT_SUFFIX, turns.WRITER_SUFFIX)
     }
     lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     return sum("->" in line and line.split(":")[-1].split()[0] in inodes for line in lines)
