@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import DatabaseError, IntegrityError, connections, router, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    OperationalError,
+    connections,
+    router,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from brokers.controlplane import models
@@ -65,6 +73,18 @@ def own_connection(*, lock_timeout_s: float, is_urgent: bool = False) -> BaseDat
         options.update(timeout=lock_timeout_s, is_urgent=is_urgent)
     made.settings_dict = settings
     return made
+
+
+def file_of(wrapper: BaseDatabaseWrapper) -> tuple[int, int] | None:
+    """Return what no other file is called, None for a server; OperationalError where none is."""
+    if wrapper.vendor == "postgresql":
+        return None
+    path = Path(wrapper.settings_dict["NAME"])
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise OperationalError(f"{path} cannot be opened: {error}") from error
+    return found.st_dev, found.st_ino
 
 
 def use_own_connection(*, lock_timeout_s: float, is_urgent: bool) -> BaseDatabaseWrapper:

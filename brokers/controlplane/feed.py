@@ -8,7 +8,6 @@ may be lost with its connection.
 
 import asyncio
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, Protocol
 
 from django.db import DatabaseError, OperationalError
@@ -65,7 +64,7 @@ class SqliteFeed:
     def open(self) -> None:
         self.close()
         # SQLite would make an empty database where there is none.
-        self._file = _file_of(database.connection())
+        self._file = database.file_of(database.connection())
         self._wrapper = _connected()
 
     def attach(self, woken: asyncio.Event) -> None:
@@ -73,7 +72,7 @@ class SqliteFeed:
 
     def has_news(self) -> bool:
         assert self._wrapper is not None, "the feed is open"
-        if _file_of(self._wrapper) != self._file:
+        if database.file_of(self._wrapper) != self._file:
             raise OperationalError("another database was put in the place of this one")
         # Past Django's cursor, which refuses to work in a loop: this waits for nothing.
         with self._wrapper.wrap_database_errors:
@@ -150,13 +149,3 @@ def _connected() -> BaseDatabaseWrapper:
     wrapper.inc_thread_sharing()
     wrapper.ensure_connection()
     return wrapper
-
-
-def _file_of(wrapper: BaseDatabaseWrapper) -> tuple[int, int]:
-    """Return what no other file is called; OperationalError where there is none."""
-    path = Path(wrapper.settings_dict["NAME"])
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise OperationalError(f"{path} cannot be opened: {error}") from error
-    return found.st_dev, found.st_ino

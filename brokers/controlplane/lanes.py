@@ -84,14 +84,16 @@ class Lane:
         # It is closed by another thread in the end.
         connection.inc_thread_sharing()
         self._connections.append(connection)
-        self._here.generation = self._generation
+        self._here.place = None
 
     def _ask(self, generation: int, question: Callable[..., T], arguments: dict[str, Any]) -> T:
         """Ask; where the database does not answer, say so in the agent's words, and hang up."""
-        if self._here.generation != generation:
-            self._here.generation = generation
-            _hang_up(database.connection())
         try:
+            # An open file is written on after another one took its name, and all of that is lost.
+            place = (generation, database.file_of(database.connection()))
+            if self._here.place != place:
+                self._here.place = place
+                _hang_up(database.connection())
             return question(**arguments)
         # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
         except (OperationalError, InterfaceError, InternalError) as error:

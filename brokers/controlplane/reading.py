@@ -62,6 +62,22 @@ def read_news(*, cluster_id: str, after: Position) -> News:
     raise MetadataRegressed(after, store)
 
 
+def check_known(*, cluster_id: str, position: Position) -> None:
+    """Raise MetadataRegressed where this database never had a position that was read before."""
+    if position == Position():
+        return
+    changes = models.Change.objects.filter(cluster__cluster_id=cluster_id)
+    found = changes.filter(version=position.version).values_list("change_id", flat=True).first()
+    if found is None:
+        # Forgotten, if there are newer ones.
+        is_known = changes.filter(version__gt=position.version).exists()
+    else:
+        is_known = bytes(found) == position.id
+    if not is_known:
+        store = values.position(models.Cluster.objects.get(cluster_id=cluster_id))
+        raise MetadataRegressed(position, store)
+
+
 def _entry(columns: tuple[int, bytes, bytes]) -> Entry:
     version, change_id, encoded = columns
     return Entry(position=Position(version=version, id=bytes(change_id)), encoded=bytes(encoded))

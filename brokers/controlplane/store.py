@@ -22,7 +22,7 @@ from brokers.controlplane.history import Entry, History, Unreadable
 from brokers.controlplane.issued_ids import IssuedIds
 from brokers.controlplane.lanes import Busy, Lanes
 from brokers.controlplane.logs import log
-from brokers.controlplane.reading import News, read_all, read_news
+from brokers.controlplane.reading import News, check_known, read_all, read_news
 
 # How soon the database is tried again, and how long the pauses may grow.
 FIRST_PAUSE_S: Final = 0.1
@@ -145,13 +145,19 @@ class OrmStore:
                 version=self.image.version,
             )
             return [refusal] * len(proposals)
-        outcomes = await self._propose(proposals)
+        try:
+            outcomes = await self._propose(proposals)
+        except MetadataRegressed as regressed:
+            self._refuse(regressed)
+            self._woken.set()
+            return await self.propose(proposals)
         self.issued.take(outcomes)
         self._woken.set()
         return outcomes
 
     def _proposed(self, proposals: Sequence[Proposal], now_ms: int) -> list[Outcome]:
         """One try of `propose`, in the database's thread."""
+        self._check_known()
         return services.propose(
             cluster_id=self.cluster_id, proposals=self.issued.amended(proposals), now_ms=now_ms
         )
@@ -160,12 +166,21 @@ class OrmStore:
         """Run a service on who is alive in this cluster, once; the arguments are its own."""
         if self.regressed is not None:
             raise self.regressed
+
+        def checked(**asked: Any) -> T:  # noqa: ANN401
+            self._check_known()
+            return service(**asked)
+
         done = await self.lanes.liveness.run(
-            service, cluster_id=self.cluster_id, now_ms=self._clock.now_ms(), **arguments
+            checked, cluster_id=self.cluster_id, now_ms=self._clock.now_ms(), **arguments
         )
         self._answered()
         self._woken.set()
         return done
+
+    def _check_known(self) -> None:
+        """Ask, on the connection that will write, for what was read last."""
+        check_known(cluster_id=self.cluster_id, position=self._history.position)
 
     async def ask(
         self, question: Callable[..., T], *, patience_s: float = 0, **arguments: object

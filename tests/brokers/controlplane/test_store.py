@@ -278,6 +278,38 @@ def test_an_old_file_in_the_place_of_a_running_one_is_found_out_and_the_newer_on
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_nothing_is_written_once_an_old_file_is_in_the_place_of_a_running_one(
+    database: str, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.db"
+
+    def save() -> None:
+        with database_connection().cursor() as cursor:
+            cursor.execute("VACUUM INTO %s", [str(old)])
+
+    def replace() -> None:
+        for suffix in ("-wal", "-shm"):
+            (tmp_path / f"cluster.db{suffix}").unlink(missing_ok=True)
+        old.replace(tmp_path / "cluster.db")
+
+    async def story() -> None:
+        async with running_host(cluster_id) as host, serving_broker(host) as broker:
+            await host.run_elsewhere(save)
+            await broker.propose(topic("newer"))
+            position = host.store.image.position
+
+            replace()
+            (refused,) = await broker.propose(topic("lost"))
+            await regressed(host)
+
+            assert "METADATA_REGRESSED" in refused.message
+            assert host.store.image.position == position
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_reading_waits_for_no_writer_and_a_proposal_for_as_long_as_it_may(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
