@@ -93,7 +93,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
             tasks.create_task(store.run())
             tasks.create_task(membership.run())
             tasks.create_task(_watch_sessions(membership, clock))
-            tasks.create_task(keys.keep_keys(cluster_id, clock))
+            tasks.create_task(keys.keep_keys(store, clock))
             tasks.create_task(keep_status(store, settings.SAMSA_HOME, clock))
     finally:
         await server.close()

@@ -13,9 +13,13 @@ from django.conf import settings
 from django.db import DatabaseError, connections
 
 from brokers.clock import Clock
+from brokers.cluster.image import Position
+from brokers.cluster.store import MetadataRegressed
 from brokers.controlplane import cluster_secrets
 from brokers.controlplane.agent.home import replace_text
 from brokers.controlplane.logs import log
+from brokers.controlplane.reading import check_known
+from brokers.controlplane.store import OrmStore
 from brokers.key_files import MAX_KEYS, read_keys, write_keys
 from brokers.security.cluster_keys import Purpose
 
@@ -26,20 +30,29 @@ LOOK_EVERY_S: Final = 5.0
 CLUSTER_ID_FILE: Final = "cluster-id"
 
 
-async def keep_keys(cluster_id: str, clock: Clock) -> None:
+async def keep_keys(store: OrmStore, clock: Clock) -> None:
     """Follow rotations, for as long as the agent lives."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         try:
-            await asyncio.to_thread(look_once, cluster_id, clock.now_ms())
+            await asyncio.to_thread(
+                look_once, store.cluster_id, clock.now_ms(), after=store.image.position
+            )
+        except MetadataRegressed:
+            # An older copy has keys that rotations have shut out; the store tells of it.
+            pass
         except (DatabaseError, OSError) as error:
             # The files that are there stay valid.
             log.limited("keys.not_written", error=str(error).strip())
 
 
-def look_once(cluster_id: str, now_ms: int) -> None:
-    """Write the files, over a connection of this thread's that does not outlive the call."""
+def look_once(cluster_id: str, now_ms: int, *, after: Position) -> None:
+    """Write the files, over a connection of this thread's that does not outlive the call.
+
+    MetadataRegressed where the database does not know the position that was read last.
+    """
     try:
+        check_known(cluster_id=cluster_id, position=after)
         write_key_files(cluster_id, now_ms)
     finally:
         connections.close_all()
@@ -54,7 +67,8 @@ def write_key_files(cluster_id: str, now_ms: int) -> None:
         with suppress(OSError, ValueError):
             there = read_keys(file)
         wanted = keys + _of_earlier_release(purpose, keys, there)
-        if wanted != there:
+        # A database that is being restored has none for a moment.
+        if wanted and wanted != there:
             write_keys(file, wanted)
             log.info("keys.written", file=str(file), key_ids=[_number(key) for key in wanted])
 

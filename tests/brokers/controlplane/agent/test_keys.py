@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.test.utils import override_settings
 
+from brokers.cluster.image import Position
+from brokers.cluster.store import MetadataRegressed
 from tests.database import project_home, sqlite_databases
 
 project_home()
@@ -19,6 +21,7 @@ from brokers.key_files import read_keys  # noqa: E402
 from brokers.security.cluster_keys import Purpose  # noqa: E402
 
 NOW_MS = 1_700_000_000_000
+NOWHERE = Position()
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +42,12 @@ def home(folder: Path) -> Iterator[Path]:
         yield folder / "secrets"
 
 
-def look(folder: Path, cluster_id: str, now_ms: int = NOW_MS) -> dict[str, tuple[str, ...]]:
+def look(
+    folder: Path, cluster_id: str, now_ms: int = NOW_MS, after: Position = NOWHERE
+) -> dict[str, tuple[str, ...]]:
     """Do what the agent of a home does from time to time; return what its files have then."""
     with home(folder) as secrets:
-        look_once(cluster_id, now_ms)
+        look_once(cluster_id, now_ms, after=after)
     return {purpose.value: read_keys(secrets / purpose.value) for purpose in Purpose}
 
 
@@ -51,6 +56,24 @@ def test_two_homes_of_a_cluster_have_the_same_keys(tmp_path: Path, cluster_id: s
 
     assert one == two
     assert set(one) == {"inspection", "metrics", "session", "peer", "token"}
+
+
+def test_keys_of_a_database_that_was_set_back_are_not_believed(
+    tmp_path: Path, cluster_id: str
+) -> None:
+    before = look(tmp_path / "one", cluster_id)
+    services.rotate_secret(name="local", purpose=Purpose.SESSION, now_ms=NOW_MS)
+
+    with pytest.raises(MetadataRegressed):
+        look(tmp_path / "one", cluster_id, after=Position(version=1, id=bytes(16)))
+
+    assert read_keys(tmp_path / "one" / "secrets" / "session") == before["session"]
+
+
+def test_files_stay_while_the_database_has_no_secrets(tmp_path: Path, cluster_id: str) -> None:
+    before = look(tmp_path / "one", cluster_id)
+
+    assert look(tmp_path / "one", "another-cluster") == before
 
 
 def test_files_are_their_owners_alone(tmp_path: Path, cluster_id: str) -> None:
