@@ -27,15 +27,18 @@ class IssuedIds:
         self._highest = -1
         # Whether the counter stands behind the last block, and nobody has come since.
         self._is_known = False
+        # How often that was put in doubt: a block that was asked for before ends no doubt.
+        self.doubts = 0
 
     def reported(self, producer_id: int) -> None:
         """Take note of a registered broker's highest id; behind it may be ids that nobody knows."""
         self._highest = max(self._highest, producer_id)
-        self._is_known = False
+        self.doubt()
 
     def doubt(self) -> None:
         """Take note that the database did not answer: an older copy may answer next."""
         self._is_known = False
+        self.doubts += 1
 
     def amended(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """Return proposals whose blocks begin above all that is known here."""
@@ -46,13 +49,13 @@ class IssuedIds:
             for proposal in proposals
         ]
 
-    def take(self, outcomes: Iterable[Outcome]) -> None:
-        """Take note of the blocks that were given."""
+    def take(self, outcomes: Iterable[Outcome], *, doubts: int) -> None:
+        """Take note of the blocks that were given; `doubts` as it was when they were asked for."""
         for outcome in outcomes:
             if isinstance(outcome.result, ProducerIdsResult):
                 last = outcome.result.first + outcome.result.count - 1
                 self._highest = max(self._highest, last)
-                self._is_known = True
+                self._is_known = doubts == self.doubts
 
     def _above(self, asked: AllocateProducerIds) -> AllocateProducerIds:
         return AllocateProducerIds(

@@ -145,13 +145,14 @@ class OrmStore:
                 version=self.image.version,
             )
             return [refusal] * len(proposals)
+        doubts = self.issued.doubts
         try:
             outcomes = await self._propose(proposals)
         except MetadataRegressed as regressed:
             self._refuse(regressed)
             self._woken.set()
             return await self.propose(proposals)
-        self.issued.take(outcomes)
+        self.issued.take(outcomes, doubts=doubts)
         self._woken.set()
         return outcomes
 

@@ -22,7 +22,7 @@ def asked(issued: IssuedIds, highest_seen: int = -1) -> AllocateProducerIds:
 
 
 def given(issued: IssuedIds, first: int) -> None:
-    issued.take([Outcome(result=ProducerIdsResult(first=first, count=1000))])
+    issued.take([Outcome(result=ProducerIdsResult(first=first, count=1000))], doubts=issued.doubts)
 
 
 def test_a_block_begins_above_what_any_broker_of_the_host_has_reported() -> None:
@@ -57,10 +57,21 @@ def test_only_a_block_after_a_start_a_lost_connection_or_a_registration_leaves_i
     assert asked(issued).skip == SKIP
 
 
+def test_a_block_that_was_asked_for_before_a_doubt_does_not_end_it() -> None:
+    issued = IssuedIds(lambda: SKIP)
+    given(issued, 3_000)
+    doubts = issued.doubts
+
+    issued.reported(70)
+    issued.take([Outcome(result=ProducerIdsResult(first=4_000, count=1000))], doubts=doubts)
+
+    assert asked(issued) == AllocateProducerIds(highest_seen=4_999, skip=SKIP)
+
+
 def test_a_refusal_does_not_count_as_a_block() -> None:
     issued = IssuedIds(lambda: SKIP)
 
-    issued.take([Outcome()])
+    issued.take([Outcome()], doubts=issued.doubts)
 
     assert asked(issued).skip == SKIP
 

@@ -83,7 +83,7 @@ class Member:
         (amended,) = history.agent.amended([asked])
         assert isinstance(amended.action, AllocateProducerIds)
         outcome = Outcome(result=history.store.allocate(amended.action))
-        history.agent.take([outcome])
+        history.agent.take([outcome], doubts=history.agent.doubts)
         return outcome
 
     def append(self, producer_id: int) -> None:
