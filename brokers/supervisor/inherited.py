@@ -48,9 +48,9 @@ ROWS: Final = (
         reason="the memory of long-lived processes is tuned here",
     ),
     Row(
-        names=("SSL_CERT_FILE", "SSL_CERT_DIR"),
+        names=("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "OPENSSL_MODULES"),
         kinds=EVERY_KIND,
-        reason="which certificates OpenSSL trusts",
+        reason="which certificates OpenSSL trusts, and which algorithms it may use",
     ),
     Row(
         names=("SAMSA_DEFAULTS",),
@@ -61,6 +61,11 @@ ROWS: Final = (
         names=("DATABASE_URL", "PG*"),
         kinds=DATABASE_KINDS,
         reason="where the database is and how libpq logs in; holds a password",
+    ),
+    Row(
+        names=("KRB5*",),
+        kinds=DATABASE_KINDS,
+        reason="the tickets by which libpq logs in where the server asks for GSSAPI",
     ),
     Row(
         names=(

@@ -44,6 +44,8 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
         ("SAMSA_ALLOWED_HOSTS", {Kind.WEB}),
         ("SAMSA_TRUSTED_PROXIES", {Kind.WEB}),
         ("SAMSA_HTTPS", {Kind.WEB}),
+        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB}),
+        ("OPENSSL_CONF", set(Kind)),
         ("SAMSA_BOOTSTRAP", set()),
         ("DJANGO_SETTINGS_MODULE", set()),
         # A pattern is a whole name or a beginning, never a part.
