@@ -108,15 +108,22 @@ def test_a_run_that_was_stopped_is_not_continued(
     assert run([]) == code
 
 
-@pytest.mark.parametrize(
-    ("codes", "expected"), [((5, 0), 0), ((0, 5), 0), ((5, 5), 5), ((5, 1), 1), ((3, 0), 3)]
-)
-def test_nothing_selected_in_one_part_is_no_failure(
+@pytest.mark.parametrize(("codes", "expected"), [((5, 0), 0), ((5, 1), 1), ((3, 0), 3)])
+def test_nothing_selected_beside_others_is_no_failure(
     fake: FakePytest, codes: tuple[int, int], expected: int
 ) -> None:
     fake.outcomes = [(codes[0], outcome(alone=["a.py::speed"])), (codes[1], outcome())]
 
     assert run([]) == expected
+
+
+def test_tests_that_are_not_found_again_to_run_alone_have_failed(
+    fake: FakePytest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.outcomes = [(0, outcome(passed=1, alone=["a::b"])), (5, outcome())]
+
+    assert run([]) == 1
+    assert "1 passed, 1 failed, 0 skipped" in capsys.readouterr().out
 
 
 def test_a_run_that_ended_without_an_outcome_is_a_failure(fake: FakePytest, tmp_path: Path) -> None:
