@@ -253,7 +253,13 @@ class _Wait:
 
 
 def _open_file(database: Path, suffix: str) -> int:
-    return os.open(f"{database}{suffix}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(f"{database}{suffix}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if os.geteuid() == 0:
+        # As SQLite does with its journal: a command of root must not shut out the home's user.
+        with suppress(OSError):
+            owner = database.stat()
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+    return handle
 
 
 def _locked_at_once(handle: int) -> bool:

@@ -246,6 +246,19 @@ def test_a_turn_that_nobody_has_any_more_closes_its_files(database: Path) -> Non
     assert not [file for file in opened if file.startswith(str(database))]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_writer_that_is_root_leaves_the_files_to_the_owner_of_the_database(
+    make: Callable[..., Turn], database: Path
+) -> None:
+    database.touch()
+    os.chown(database, 65_534, 65_534)
+
+    make().take(PATIENCE_S)
+
+    files = [Path(f"{database}{suffix}") for suffix in ("-queue", "-urgent", "-writer")]
+    assert {file.stat().st_uid for file in files} == {65_534}
+
+
 def test_a_forked_child_does_not_share_its_parents_turn(
     make: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
