@@ -55,6 +55,9 @@ class Door:
             self._application = self._load()
             self._has_failed = False
         is_loaded = self._application is not None
+        if not is_loaded and scope["type"] != "http":
+            # A socket of a browser, which is told to come again by being closed.
+            return
         is_health = scope["type"] == "http" and scope["path"] == PATH
         if is_health and scope["method"] not in METHODS:
             await _answer(scope["method"], 405, b"", send)

@@ -79,6 +79,10 @@ class OrmStore:
                 await self._wait_for_news()
                 await self._catch_up()
                 pause = FIRST_PAUSE_S
+            except Busy:
+                # The database is well; what was to be read is asked for again.
+                await asyncio.sleep(pause)
+                self._woken.set()
             except ConnectionError as error:
                 self._note_away(error)
                 await asyncio.sleep(pause)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from brokers.clock import Clock
 from brokers.config import environment
-from brokers.supervisor import agent_status, control, leftovers, picture, ports
+from brokers.supervisor import agent_status, broker_settings, control, leftovers, picture, ports
 from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, table
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
@@ -81,6 +81,8 @@ class Supervisor:
     async def run(self) -> None:
         """Start everything and return when it has been stopped; StartRefused when it cannot."""
         check(self._options)
+        # A mistake in the file is told before anything that runs is touched.
+        broker_settings.environment(self._home.folder, ())
         self._home.prepare()
         async with owned(self._home):
             with self._signals():

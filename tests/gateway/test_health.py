@@ -135,3 +135,18 @@ def test_a_mistake_that_shows_late_is_told_once_and_leaves_the_console_unhealthy
     with pytest.raises(ValueError, match="a setting is wrong"):
         ask("/health", application=door)
     assert [ask("/health", application=door)[0] for _ in range(3)] == [503] * 3
+
+
+def test_a_socket_of_a_browser_is_closed_until_the_console_is_loaded(tmp_path: Path) -> None:
+    door = Door(load=lambda: application, missing=lambda: [tmp_path / "not-there"])
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    asyncio.run(door({"type": "websocket", "path": "/"}, receive, send))
+
+    assert told == []

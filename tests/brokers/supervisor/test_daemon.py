@@ -282,6 +282,21 @@ def test_options_that_cannot_work_are_refused_before_the_home_is_made(tmp_path: 
     assert not (tmp_path / "home").exists()
 
 
+def test_a_mistake_in_the_file_of_settings_is_told_before_the_home_is_touched(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "broker.properties").write_text("no.such.key=1\n", encoding="ascii")
+
+    async def scenario() -> None:
+        with pytest.raises(StartRefused, match=r"no\.such\.key"):
+            async with running(tmp_path):
+                pass
+
+    within(scenario)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["broker.properties"]
+
+
 def test_a_process_that_hangs_is_called_unresponsive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
