@@ -56,6 +56,7 @@ class Partition:
         "is_synced",
         "leader_epoch",
         "log",
+        "sent_bytes",
         "settings",
         "topic",
         "topic_id",
@@ -88,6 +89,7 @@ class Partition:
         self.high_watermark = log.flushed_offset
         # Bytes since the start of this run; waits for data go by their differences.
         self.appended_bytes = self.flushing_bytes = self.visible_bytes = 0
+        self.sent_bytes = 0  # of records, since the start of this run; counted by who answers
         # Those who wait for data. Whoever enters it is counted in the room.
         self.watchers: dict[Watcher, None] = {}
         self.is_flush_asked = False

@@ -6,11 +6,15 @@ Once the connection is gone all of them do nothing, so whoever waits needs no ca
 """
 
 from collections.abc import Callable, Sized
-from typing import Protocol
+from dataclasses import replace
+from typing import Final, Protocol
 
 from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
 from brokers.server.peers import Peer
+
+# Of the name and the version of a client's software: a few words; each connection keeps them.
+MAX_NAME_LENGTH: Final = 100
 
 
 class Closing(Protocol):
@@ -74,6 +78,13 @@ class Call:
     def connection(self) -> object:
         """Stands for the connection where calls of one are counted."""
         return self._channel
+
+    def introduce(self, software: str, version: str) -> None:
+        """Note which software is at the other end."""
+        peer = self._channel.peer
+        self._channel.peer = replace(
+            peer, software=software[:MAX_NAME_LENGTH], software_version=version[:MAX_NAME_LENGTH]
+        )
 
     def hold(self) -> None:
         """Lets later requests of the connection wait, until `let_go`."""

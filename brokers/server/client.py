@@ -20,6 +20,7 @@ from brokers.protocol.errors import ProtocolError
 from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
 from brokers.server.call import Call, Closing
+from brokers.server.client_ledger import MAX_ID_LENGTH
 from brokers.server.express.lanes import Answer
 from brokers.server.file_range import FileRange, release_all
 from brokers.server.output import FileShrank, Output
@@ -81,6 +82,9 @@ class Client:
         "_sends_bulk",
         "_socket",
         "_watching",
+        "bytes_in",
+        "bytes_out",
+        "client_id",
         "due_ms",
         "frame_mark",
         "frame_since",
@@ -101,6 +105,10 @@ class Client:
         self.output = Output(sock, listener.scratch)
         self.is_closed = False
         self.requests = 0
+        # For the ledger of clients.
+        self.client_id = ""
+        self.bytes_in = 0
+        self.bytes_out = 0
         self.last_active = 0.0  # monotonic seconds
         self.muted_until = 0.0  # monotonic seconds
         self.due_ms = 0  # for the deadlines, which end the mute
@@ -114,8 +122,9 @@ class Client:
         self._listener = listener
         self._counted = 0  # of the output, in what all connections together have waiting
         self._in_turn = False
-        # Said by the machine, and kept because only what it reads can change it.
-        self._may_shortcut = machine.may_shortcut
+        # Said by the machine, and kept because only what it reads can change it. The first request
+        # goes the regular way, on which the client id is read.
+        self._may_shortcut = False
         self._pauses = NO_PAUSE
         self._sends_bulk = False  # its last request was a large one
         self._is_flushing = False  # a flush at the end of the turn is asked for
@@ -159,6 +168,7 @@ class Client:
             return
         self.last_active = now = listener.now()
         listener.metrics.bytes_in += count
+        self.bytes_in += count
         if may_shortcut:
             try:
                 answer = listener.express(listener.received, room, count, now)
@@ -206,6 +216,7 @@ class Client:
                 self._gone(error)
                 return
             self._listener.metrics.bytes_out += count
+            self.bytes_out += count
             if count != len(answer):
                 self.output.add([memoryview(answer)[count:]])
                 self._flush()
@@ -242,6 +253,8 @@ class Client:
         try:
             for request in requests:
                 assert isinstance(request, Request), "raw tokens come with authentication only"
+                if not self.requests:
+                    self.client_id = (request.client_id or "")[:MAX_ID_LENGTH]
                 self.requests += 1
                 dispatch.handle(self, request, now)
                 if self.is_closed:
@@ -410,6 +423,7 @@ class Client:
         try:
             count = output.drain() if first is None else output.send_at_once(first)
             self._listener.metrics.bytes_out += count
+            self.bytes_out += count
         except FileShrank as error:
             self.close(FAILED, detail=str(error))
             return False

@@ -15,6 +15,7 @@ from brokers.protocol.apis import Api
 from brokers.protocol.codec import Codec, codec
 from brokers.protocol.headers import API_VERSIONS_KEY, Request
 from brokers.protocol.schema import Message
+from brokers.server.answer_errors import error_check
 from brokers.server.call import Call
 from brokers.server.client import Client
 from brokers.server.context import Context
@@ -55,7 +56,7 @@ class Queue:
 class Route:
     """One API that is served here."""
 
-    __slots__ = ("api", "codecs", "handle", "is_async", "mend", "queue", "seconds")
+    __slots__ = ("api", "codecs", "handle", "has_error", "is_async", "mend", "queue", "seconds")
 
     def __init__(self, module: HandlerModule, api: Api, seconds: Histogram, queue: Queue) -> None:
         self.api = api
@@ -63,6 +64,7 @@ class Route:
         self.handle: Callable[..., Any] = module.handle
         self.is_async = inspect.iscoroutinefunction(module.handle)
         self.seconds = seconds
+        self.has_error = None if module.SERVED.counts_errors else error_check(api.response)
         self.mend = MENDS.get(api.key)
         self.codecs: dict[int, tuple[Codec[Any], Codec[Any]]] = {}
 
@@ -160,6 +162,8 @@ class Dispatch:
             self._note(call, error)
             release_all(message)
             return None
+        if route.has_error is not None and route.has_error(message):
+            self._context.metrics.failed(route.api.name)
         route.seconds.observe(self._now() - call.started)
         return buffers
 
@@ -199,6 +203,7 @@ class Dispatch:
 
     def _note(self, call: Call, error: Exception) -> None:
         self._context.metrics.handler_failures += 1
+        self._context.metrics.failed(call.request.api.name)
         self._log.bug(
             "handler.failed",
             error,

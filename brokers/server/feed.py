@@ -1,4 +1,4 @@
-"""What changes in this broker's partitions and groups, in numbered steps, for whoever watches it.
+"""What changes in this broker: partitions, groups, traffic; in numbered steps, for who watches it.
 
 A watcher asks for all that came after a number. It gets the steps since then, or a snapshot where
 they are gone or it is new. Nothing is looked at while nobody asks: the first question in a second
@@ -11,11 +11,13 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
+from brokers.server.client_ledger import CLIENT_COLUMNS
 from brokers.server.context import Context
+from brokers.server.footprint import disk_bytes, memory_bytes
 from brokers.server.group_feed import (
     COMMIT_COLUMNS,
     GROUP_COLUMNS,
@@ -23,6 +25,14 @@ from brokers.server.group_feed import (
     GroupFeed,
 )
 from brokers.server.json_pieces import array
+from brokers.server.member_feed import MEMBER_COLUMNS
+from brokers.server.traffic_feed import (
+    API_COLUMNS,
+    BUCKET_BOUNDS_MS,
+    TOPIC_COLUMNS,
+    TrafficChanges,
+    TrafficFeed,
+)
 
 # A sample is as good as new for this long.
 FRESH_SECONDS: Final = 0.9
@@ -35,6 +45,8 @@ MAX_STEPS: Final = 300
 # topic, index, log start, high watermark, end, bytes on the disk
 Row = tuple[str, int, int, int, int, int]
 COLUMNS: Final = ("topic", "index", "log_start", "high_watermark", "end", "bytes")
+# None: the system does not tell.
+Totals: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +57,13 @@ class Step:
     ms: int
     rows: tuple[Row, ...]
     gone: tuple[tuple[str, int], ...]
-    totals: dict[str, float]
+    totals: Totals
     group_changes: GroupChanges
+    traffic: TrafficChanges
 
     def __len__(self) -> int:
-        return len(self.rows) + len(self.gone) + len(self.group_changes)
+        own = len(self.rows) + len(self.gone)
+        return own + len(self.group_changes) + len(self.traffic)
 
 
 class Feed:
@@ -60,6 +74,8 @@ class Feed:
         self.number = 0
         self._context = context
         self._groups = GroupFeed(context)
+        self._traffic = TrafficFeed(context.metrics)
+        self._started_ms = context.clock.now_ms()
         self._rows: dict[tuple[str, int], Row] = {}
         self._steps: deque[Step] = deque()
         self._kept_rows = 0
@@ -67,8 +83,9 @@ class Feed:
         self._sampling: asyncio.Future[None] | None = None
         self._is_torn = False
         self._ms = 0
-        self._totals: dict[str, float] = {}
+        self._totals: Totals = {}
         self._counts: tuple[float, int, int, int] | None = None
+        self._delays: list[int] = []  # of the loop, as counted when the last sample was taken
 
     async def read(self, run: str, since: int) -> Iterator[str]:
         """JSON in pieces: the steps after `since`, or a snapshot where those are not to be had."""
@@ -76,7 +93,7 @@ class Feed:
         first = self._steps[0].number if self._steps else self.number + 1
         if run == self.run and first - 1 <= since <= self.number:
             return self._deltas([step for step in self._steps if step.number > since])
-        return self._snapshot(list(self._rows.values()))
+        return self._snapshot()
 
     def close(self) -> None:
         self._groups.close()
@@ -113,17 +130,20 @@ class Feed:
             if self._rows.get(key) != row:
                 self._rows[key] = row
                 changed.append(row)
+            self._traffic.note(partition)
             await slices.breathe()
         gone = tuple(key for key in self._rows if key not in here)
         for key in gone:
             del self._rows[key]
+            self._traffic.lose(key)
+        traffic = await self._traffic.sample(slices)
         group_changes = await self._groups.sample(slices)
         self._ms = context.clock.now_ms()
-        self._totals = self._rates()
+        self._totals = {**self._rates(), **self._sizes()}
         if group_changes is None:
             group_changes = GroupChanges()
             self._begin_anew()
-        self._keep(changed, gone, group_changes)
+        self._keep(changed, gone, group_changes, traffic)
         self._is_torn = False
 
     def _begin_anew(self) -> None:
@@ -133,7 +153,11 @@ class Feed:
         self.number += 1
 
     def _keep(
-        self, changed: list[Row], gone: tuple[tuple[str, int], ...], group_changes: GroupChanges
+        self,
+        changed: list[Row],
+        gone: tuple[tuple[str, int], ...],
+        group_changes: GroupChanges,
+        traffic: TrafficChanges,
     ) -> None:
         self.number += 1
         step = Step(
@@ -143,6 +167,7 @@ class Feed:
             gone=gone,
             totals=self._totals,
             group_changes=group_changes,
+            traffic=traffic,
         )
         self._steps.append(step)
         self._kept_rows += len(step)
@@ -151,7 +176,7 @@ class Feed:
             if not self._steps:
                 break
 
-    def _rates(self) -> dict[str, float]:
+    def _rates(self) -> Totals:
         """Per second, since the sample before."""
         metrics, now = self._context.metrics, self._context.clock.monotonic()
         requests = sum(histogram.count for histogram in metrics.requests.values())
@@ -165,6 +190,20 @@ class Feed:
         }
         return {**rates, "connections": metrics.connections, "partitions": len(self._rows)}
 
+    def _sizes(self) -> Totals:
+        """What the broker takes, and how late its loop was since the sample before."""
+        size, free = disk_bytes(self._context.config.log_dir) or (None, None)
+        counts = self._context.metrics.loop_delay.counts
+        before, self._delays = self._delays or [0] * len(counts), list(counts)
+        return {
+            "memory_bytes": memory_bytes(),
+            "disk_size_bytes": size,
+            "disk_free_bytes": free,
+            "log_bytes": sum(row[5] for row in self._rows.values()),
+            "loop_delay_p99_ms": _p99_ms([a - b for a, b in zip(counts, before, strict=True)]),
+            "started_ms": self._started_ms,
+        }
+
     def _head(self, kind: str) -> str:
         head = {
             "run": self.run,
@@ -174,15 +213,29 @@ class Feed:
             "columns": COLUMNS,
             "group_columns": GROUP_COLUMNS,
             "commit_columns": COMMIT_COLUMNS,
+            "member_columns": MEMBER_COLUMNS,
+            "api_columns": API_COLUMNS,
+            "topic_columns": TOPIC_COLUMNS,
+            "client_columns": CLIENT_COLUMNS,
+            "bucket_bounds_ms": BUCKET_BOUNDS_MS,
             "totals": self._totals,
         }
         return json.dumps(head)[:-1]
 
-    def _snapshot(self, rows: list[Row]) -> Iterator[str]:
+    def _snapshot(self) -> Iterator[str]:
+        """All that there is now, however slowly it is taken."""
+        rows, groups = list(self._rows.values()), self._groups.snapshot()
+        return self._told(rows, self._traffic.snapshot(), groups)
+
+    def _told(
+        self, rows: list[Row], traffic: TrafficChanges, groups: Iterator[str]
+    ) -> Iterator[str]:
         yield self._head("snapshot") + ", "
         yield from array("rows", rows)
         yield ", "
-        yield from self._groups.snapshot()
+        yield from traffic.json_of_rows()
+        yield ", "
+        yield from groups
         yield "}\n"
 
     def _deltas(self, steps: list[Step]) -> Iterator[str]:
@@ -192,9 +245,23 @@ class Feed:
             yield (", " if place else "") + json.dumps(head)[:-1] + ", "
             yield from array("rows", step.rows)
             yield ", "
+            yield from step.traffic.json()
+            yield ", "
             yield from step.group_changes.json()
             yield "}"
         yield "]}\n"
+
+
+def _p99_ms(counts: list[int]) -> float | None:
+    """Return the bound of the bucket that holds the 99th percentile; None where nothing is."""
+    left = sum(counts) * 99 / 100
+    if not left:
+        return None
+    for bound, count in zip(BUCKET_BOUNDS_MS, counts, strict=False):
+        left -= count
+        if left <= 0:
+            return bound
+    return BUCKET_BOUNDS_MS[-1]  # the bucket beyond it has no bound
 
 
 def _row(partition: Partition) -> Row:

@@ -43,13 +43,14 @@ _UNKNOWN: Final = -1
 class Reading:
     """What one pass over the partitions of a fetch found. `data` is in their order."""
 
-    __slots__ = ("data", "is_hurried", "size", "watched")
+    __slots__ = ("data", "is_hurried", "sent", "size", "watched")
 
     def __init__(self) -> None:
         self.data: list[PartitionData | None] = []  # None: the client knows already
         self.size = 0  # bytes of records
         self.is_hurried = False  # something in it must be told at once
         self.watched: list[Partition] = []  # those that could be read
+        self.sent: list[tuple[Partition, int]] = []  # bytes of records by partition, for the feed
 
     def release(self) -> None:
         """Lets go of the files of an answer that is not sent."""
@@ -187,6 +188,7 @@ def _read_one(
         length = piece.length = _length_without_zstd(partition, piece, version)
     if length:
         found.size += length
+        found.sent.append((partition, length))
         data.records = FileRange(piece)
         if not partition.is_all_read_by(piece):
             # To wait for bytes that are there, and only did not fit, would help nobody.

@@ -1,4 +1,4 @@
-"""The feed's part about groups: which there are here, and how far each has committed.
+"""The feed's part about groups: which there are here, who is in them, how far each has committed.
 
 Knows nothing of steps that are kept, nor of who asks. A shard that has come since the last sample
 counts as changed from end to end, and one that has left as gone; of the others only what they have
@@ -7,6 +7,7 @@ known what is gone: then a sample has no rows, and whoever asks needs a snapshot
 """
 
 import asyncio
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +20,7 @@ from brokers.coordination.groups.shard import GroupShard
 from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.json_pieces import array
+from brokers.server.member_feed import MemberChanges, MemberFeed
 
 # After this long without a question nothing is noted any more; watchers come every second or two.
 WATCH_SECONDS: Final = 60.0
@@ -35,6 +37,9 @@ CommitRow = tuple[str, str, int, int, int, int]
 COMMIT_COLUMNS: Final = ("group", "topic", "index", "offset", "leader_epoch", "commit_ms")
 
 
+NO_MEMBERS: Final = MemberChanges()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChanges:
     """What one sample found."""
@@ -43,10 +48,11 @@ class GroupChanges:
     commits: tuple[CommitRow, ...] = ()
     groups_gone: tuple[str, ...] = ()
     commits_gone: tuple[tuple[str, str, int], ...] = ()
+    members: MemberChanges = NO_MEMBERS
 
     def __len__(self) -> int:
         gone = len(self.groups_gone) + len(self.commits_gone)
-        return len(self.groups) + len(self.commits) + gone
+        return len(self.groups) + len(self.commits) + gone + len(self.members)
 
     def json(self) -> Iterator[str]:
         """As members of a JSON object."""
@@ -57,6 +63,8 @@ class GroupChanges:
         yield from array("commits", self.commits)
         yield ", "
         yield from array("commits_gone", self.commits_gone)
+        yield ", "
+        yield from self.members.json()
 
 
 class GroupFeed:
@@ -65,6 +73,7 @@ class GroupFeed:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._shards: dict[int, GroupShard] = {}
+        self._members = MemberFeed()
         self._is_unsure = False  # what has happened since the last sample is not known
         self._end: asyncio.TimerHandle | None = None
 
@@ -73,8 +82,9 @@ class GroupFeed:
         self._put_off_end()
         active = dict(self._context.groups.shards())
         left = [shard for index, shard in self._shards.items() if active.get(index) is not shard]
-        gathering = _Gathering(slices)
-        is_whole, self._is_unsure = not self._is_unsure, False
+        gathering = _Gathering(slices, self._members)
+        # Until its end, since whoever asks may leave in the middle of it.
+        is_whole, self._is_unsure = not self._is_unsure, True
         limit = max(1, MAX_FACTS // max(1, len(active)))
         before, self._shards = self._shards, active
         for shard in left:
@@ -91,11 +101,28 @@ class GroupFeed:
             is_whole = is_whole and len(gathering) <= MAX_CHANGES
         for shard in left if is_whole else ():
             await gathering.lose(_group_ids(shard), _commit_keys(shard))
-        return gathering.changes() if is_whole and len(gathering) <= MAX_CHANGES else None
+        is_whole = is_whole and len(gathering) <= MAX_CHANGES
+        if not is_whole:
+            await self._look_at_all_members(slices)
+        self._is_unsure = False
+        return gathering.changes() if is_whole else None
 
     def snapshot(self) -> Iterator[str]:
-        """All that there is, as members of a JSON object; newer than the sample, never older."""
-        return _told(list(self._shards.values()))
+        """All that there is, as members of a JSON object.
+
+        Members are those of the sample; groups and offsets are newer than it, or as old.
+        """
+        members = self._members
+        return _told(list(self._shards.values()), members.snapshot(), is_cut=members.is_cut)
+
+    async def _look_at_all_members(self, slices: Slices) -> None:
+        """Nobody knows which groups have changed."""
+        self._members.clear()
+        for shard in list(self._shards.values()):
+            for group_id in _group_ids(shard):
+                await self._members.take(shard, group_id, slices)
+                await slices.breathe()
+        self._members.changes()  # of which nobody is told but by a snapshot
 
     def close(self) -> None:
         """Lets the shards note nothing any more."""
@@ -106,6 +133,7 @@ class GroupFeed:
             shard.facts.unwatch()
         self._is_unsure = self._is_unsure or bool(self._shards)
         self._shards = {}
+        self._members.clear()
 
     def _put_off_end(self) -> None:
         if self._end is not None:
@@ -116,8 +144,9 @@ class GroupFeed:
 class _Gathering:
     """The rows of one sample, each told once."""
 
-    def __init__(self, slices: Slices) -> None:
+    def __init__(self, slices: Slices, members: MemberFeed) -> None:
         self._slices = slices
+        self._members = members
         self._groups: list[GroupRow] = []
         self._commits: list[CommitRow] = []
         self._groups_gone: list[str] = []
@@ -136,6 +165,7 @@ class _Gathering:
             if len(self) > MAX_CHANGES:
                 return
             self._take_group(group_id, _group_row(shard, group_id))
+            await self._members.take(shard, group_id, self._slices)
             await self._slices.breathe()
         for key in commits:
             if len(self) > MAX_CHANGES:
@@ -152,6 +182,8 @@ class _Gathering:
         for group_id in groups:
             if len(self) > MAX_CHANGES:
                 return
+            if group_id not in self._known_groups:
+                self._members.lose(group_id)
             self._take_group(group_id, None)
             await self._slices.breathe()
         for key in commits:
@@ -166,6 +198,7 @@ class _Gathering:
             commits=tuple(self._commits),
             groups_gone=tuple(self._groups_gone),
             commits_gone=tuple(self._commits_gone),
+            members=self._members.changes(),
         )
 
     def _take_group(self, group_id: str, row: GroupRow | None) -> None:
@@ -200,12 +233,14 @@ class _Bounded:
         self.is_cut = next(self._elements, None) is not None
 
 
-def _told(shards: list[GroupShard]) -> Iterator[str]:
+def _told(shards: list[GroupShard], members: MemberChanges, *, is_cut: bool) -> Iterator[str]:
     groups, commits = _Bounded(_all_groups(shards)), _Bounded(_all_commits(shards))
     yield from array("groups", groups)
     yield ", "
     yield from array("commits", commits)
-    yield f', "is_cut": {"true" if groups.is_cut or commits.is_cut else "false"}'
+    yield ", "
+    yield from members.json_of_rows()
+    yield f', "is_cut": {json.dumps(is_cut or groups.is_cut or commits.is_cut)}'
 
 
 def _group_ids(shard: GroupShard) -> Iterator[str]:

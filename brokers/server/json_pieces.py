@@ -7,13 +7,13 @@ from typing import Final
 ELEMENTS_OF_A_PIECE: Final = 100
 
 
-def pieces(elements: Iterable[object]) -> Iterator[str]:
+def pieces(elements: Iterable[object], at_once: int = ELEMENTS_OF_A_PIECE) -> Iterator[str]:
     """The elements of an array, without its brackets, some at a time."""
     batch: list[object] = []
     comma = ""
     for element in elements:
         batch.append(element)
-        if len(batch) == ELEMENTS_OF_A_PIECE:
+        if len(batch) == at_once:
             yield comma + json.dumps(batch)[1:-1]
             comma = ", "
             batch.clear()
@@ -21,8 +21,10 @@ def pieces(elements: Iterable[object]) -> Iterator[str]:
         yield comma + json.dumps(batch)[1:-1]
 
 
-def array(name: str, elements: Iterable[object]) -> Iterator[str]:
+def array(
+    name: str, elements: Iterable[object], at_once: int = ELEMENTS_OF_A_PIECE
+) -> Iterator[str]:
     """A member of an object: its name and the array, without what separates it from others."""
     yield json.dumps(name) + ": ["
-    yield from pieces(elements)
+    yield from pieces(elements, at_once)
     yield "]"

@@ -173,6 +173,7 @@ class Listener:
     def closed(self, client: Client, reason: str, detail: str | None) -> None:
         """A client's connection has ended; one line tells of it unless it just left."""
         self.clients.discard(client)
+        self.metrics.clients.closed(client)
         self.metrics.connections -= 1
         if self._emptied is not None and not self.clients and not self._emptied.done():
             self._emptied.set_result(None)
@@ -272,6 +273,7 @@ class Listener:
         client = Client(sock, Peer(address=host, port=port), machine, self)
         self._by_address[host] = here + 1
         self.clients.add(client)
+        self.metrics.clients.opened(client)
         self.metrics.connections += 1
         self.metrics.connections_opened += 1
         client.start(self.now())

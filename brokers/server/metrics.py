@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from brokers.server.client_ledger import ClientLedger
+
 # Buckets double from one microsecond; the last one is for all beyond half a minute.
 BUCKETS: Final = 26
 BOUNDS: Final = tuple((1 << power) / 1e6 for power in range(BUCKETS - 1))
@@ -42,6 +44,13 @@ ROWS: Final = (
         attribute="requests",
         kind=Kind.HISTOGRAM,
         sentence="Time from the arrival of a request to its answer, waits included.",
+        label="api",
+    ),
+    Row(
+        name="samsa_request_errors_total",
+        attribute="request_errors",
+        kind=Kind.COUNTER,
+        sentence="Requests whose answer has an error code in it, or that got none by a failure.",
         label="api",
     ),
     Row(
@@ -203,10 +212,12 @@ class Histogram:
 class Metrics:
     """See the module. Belongs to the event loop."""
 
-    __slots__ = tuple(row.attribute for row in ROWS)
+    __slots__ = (*(row.attribute for row in ROWS), "clients")
 
     def __init__(self) -> None:
         self.requests: dict[str, Histogram] = {}
+        self.request_errors: dict[str, int] = {}
+        self.clients = ClientLedger()
         self.loop_delay = Histogram()
         self.bytes_in = 0
         self.bytes_out = 0
@@ -235,6 +246,10 @@ class Metrics:
     def requests_of(self, api: str) -> Histogram:
         """The histogram of one API, to be kept by whoever counts there."""
         return self.requests.setdefault(api, Histogram())
+
+    def failed(self, api: str) -> None:
+        """A request was answered with an error."""
+        self.request_errors[api] = self.request_errors.get(api, 0) + 1
 
     def round_ended(self, seconds: float) -> None:
         """A coordinator's batch of records is safe."""

@@ -15,3 +15,6 @@ class Peer:
     port: int = 0
     principal: str = ANONYMOUS
     listener: str = "PLAINTEXT"
+    # What its ApiVersions request says, from version 3 on (KIP-511); empty before.
+    software: str = ""
+    software_version: str = ""

@@ -13,13 +13,15 @@ from brokers.protocol.apis import APIS, Api
 class Served:
     """`versions` and `advertised` are those of the API's row where they are not given.
 
-    `waits` says that the handler may wait for the cluster's metadata, and so for the agent.
+    `waits` says that the handler may wait for the cluster's metadata, and so for the agent, and
+    `counts_errors` that it counts answers with errors itself, since nobody may look through them.
     """
 
     key: int
     versions: tuple[int, int] | None = None
     advertised: tuple[int, int] | None = None
     waits: bool = False
+    counts_errors: bool = False
 
     def api(self) -> Api:
         """The row that a listener goes by."""

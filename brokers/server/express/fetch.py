@@ -168,6 +168,7 @@ class FetchLane:
         if length < template.min_bytes:
             piece.release()
             return None
+        partition.sent_bytes += length
         prefix = uvarint(length + 1) if self._is_flexible else _pack_length(length)
         high_watermark = partition.high_watermark
         answer: list[Sized] = [

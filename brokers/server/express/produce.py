@@ -32,6 +32,7 @@ from brokers.server.express.templates import (
     Templates,
 )
 from brokers.server.handlers.produce import (
+    API_NAME,
     ATTRIBUTES_POSITION,
     FIRST_ATTRIBUTES_TO_CHECK,
     LEAST_WAIT_MS,
@@ -223,6 +224,7 @@ class ProduceLane:
 
     def refused(self, template: Template, correlation: int, error: KafkaError) -> bytes:
         """The frame that says why a batch was not taken, or is not safe."""
+        self.context.metrics.failed(API_NAME)
         message = refused_answer(self.context, self._version, *template.key, error)
         body = b"".join(codec(ProduceResponse, self._version).encode(message))
         return response_head(self._api, self._version, correlation, len(body)) + body

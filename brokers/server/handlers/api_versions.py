@@ -45,8 +45,10 @@ def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVers
         # Clients read this in the form of version 0 and pick a version from the one row (KIP-511).
         row = ApiVersion(api_key=own.key, min_version=own.versions[0], max_version=own.versions[1])
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[row])
-    if call.version >= _NAMES_SINCE and not _names_itself(request):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if call.version >= _NAMES_SINCE:
+        if not _names_itself(request):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        call.introduce(request.client_software_name, request.client_software_version)
     encoded = context.encoded_versions.get(call.version)
     if encoded is None:
         # Every connection begins with this question, and what is served never changes.

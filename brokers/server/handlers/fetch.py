@@ -28,7 +28,8 @@ from brokers.server.fetch_reads import FIRST_WITH_IDS, Reading, read, refusal
 from brokers.server.fetch_sessions import NO_SESSION, FetchPlan, Interest
 from brokers.server.served_api import Served
 
-SERVED = Served(key=1)
+SERVED = Served(key=1, counts_errors=True)
+API_NAME: Final = "Fetch"
 
 # Kafka's fetch.max.bytes: more than this never goes into one answer, whatever the client says.
 MAX_FETCH_BYTES: Final = 55 * 1024 * 1024
@@ -135,6 +136,7 @@ def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse
     try:
         plan = context.fetch_sessions.plan(request, speaks_of_ids=call.version >= FIRST_WITH_IDS)
     except KafkaError as error:
+        context.metrics.failed(API_NAME)
         return FetchResponse(error_code=error.code)
     refused = _refused(context, request)
     if refused is not None:
@@ -187,7 +189,10 @@ def _response(context: Context, call: Call, plan: FetchPlan, found: Reading) -> 
         response.session_id = context.fetch_sessions.open(
             plan.interests, speaks_of_ids=call.version >= FIRST_WITH_IDS
         )
+    for partition, size in found.sent:
+        partition.sent_bytes += size
     remembers = response.session_id != NO_SESSION
+    has_failed = False
     endpoints: dict[int, NodeEndpoint] = {}
     topics = response.responses
     name: str | bytes | None = None
@@ -198,12 +203,16 @@ def _response(context: Context, call: Call, plan: FetchPlan, found: Reading) -> 
             interest.told(data)
             if session is not None and data.records:
                 session.served(interest)
-        if data.error_code in _MISLED and call.version >= _FIRST_WITH_LEADERS:
-            _add_leader(context, interest, data, endpoints)
+        if data.error_code:
+            has_failed = True
+            if data.error_code in _MISLED and call.version >= _FIRST_WITH_LEADERS:
+                _add_leader(context, interest, data, endpoints)
         if interest.name != name:
             name = interest.name
             topics.append(_topic(name))
         topics[-1].partitions.append(data)
+    if has_failed:
+        context.metrics.failed(API_NAME)
     if call.version >= _FIRST_WITH_ENDPOINTS:
         response.node_endpoints = list(endpoints.values())
     return response

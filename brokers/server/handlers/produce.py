@@ -44,7 +44,8 @@ from brokers.server.readers import SLICE_SECONDS
 from brokers.server.served_api import Served
 from brokers.storage.log import Appended
 
-SERVED = Served(key=0, versions=(3, 11), advertised=(0, 11))
+SERVED = Served(key=0, versions=(3, 11), advertised=(0, 11), counts_errors=True)
+API_NAME: Final = "Produce"
 
 NO_ACKS: Final = 0
 
@@ -82,7 +83,17 @@ NO_TRANSACTIONS: Final = "transactions are not served by this release"
 class PendingProduce:
     """A request whose answer waits for high watermarks. See `AppendWaiter` and `Expiring`."""
 
-    __slots__ = ("_added", "_call", "_context", "_is_over", "_open", "_response", "_size", "due_ms")
+    __slots__ = (
+        "_added",
+        "_call",
+        "_context",
+        "_has_failed",
+        "_is_over",
+        "_open",
+        "_response",
+        "_size",
+        "due_ms",
+    )
 
     def __init__(self, context: Context, call: Call) -> None:
         self._context = context
@@ -93,6 +104,7 @@ class PendingProduce:
         self._open: dict[int, PartitionProduceResponse] = {}
         self._response: ProduceResponse | None = None
         self._is_over = False
+        self._has_failed = False  # in some partition; counted once it is answered
         self._size = 0
         self.due_ms = 0
 
@@ -103,8 +115,9 @@ class PendingProduce:
         self._open[slot] = answer
         partition.wait_for(offset, self, slot)
 
-    def begin(self, response: ProduceResponse, timeout_ms: int) -> None:
+    def begin(self, response: ProduceResponse, timeout_ms: int, *, has_failed: bool) -> None:
         """Waits from now on, with everything added."""
+        self._has_failed = self._has_failed or has_failed
         self._response = response
         self._size = _held_bytes(response)
         self._context.replicas.room.append_bytes += self._size
@@ -120,10 +133,12 @@ class PendingProduce:
             self._finish()
 
     def lost(self, slot: int, error: KafkaError) -> None:
+        self._has_failed = True
         _refuse(self._open[slot], error, self._call.version)
         self.reached(slot)
 
     def expire(self) -> None:
+        self._has_failed = True
         error = timed_out()
         for answer in self._open.values():
             _refuse(answer, error, self._call.version)
@@ -133,6 +148,8 @@ class PendingProduce:
         response = self._response
         assert response is not None, "the answer was not begun"
         self._end()
+        if self._has_failed:
+            self._context.metrics.failed(API_NAME)
         _add_leaders(self._context, self._call.version, response)
         self._call.answer(response)
 
@@ -214,13 +231,14 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
         topics.append(TopicProduceResponse(name=name, partition_responses=answers))
     note_stall(context, spent)
     if acks == NO_ACKS:
-        _end_silently(call, first_error)
+        _end_silently(context, call, first_error)
         return None
     response = ProduceResponse(responses=topics)
     if pending is not None:
-        pending.begin(response, request.timeout_ms)
+        pending.begin(response, request.timeout_ms, has_failed=first_error is not None)
         return None
     if first_error is not None:
+        context.metrics.failed(API_NAME)
         _add_leaders(context, version, response)
     return response
 
@@ -352,11 +370,12 @@ def _refuse(
     return answer
 
 
-def _end_silently(call: Call, error: KafkaError | None) -> None:
+def _end_silently(context: Context, call: Call, error: KafkaError | None) -> None:
     """With acks 0 a closed connection is the only way to say that something went wrong."""
     if error is None:
         call.skip()
     else:
+        context.metrics.failed(API_NAME)
         call.disconnect(f"produce with acks=0 was refused: {error}")
 
 

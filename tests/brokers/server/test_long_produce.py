@@ -242,7 +242,7 @@ def test_what_is_safe_before_the_rest_is_appended_frees_no_number_for_the_rest(
             pending.reached(0)
             pending.add(broker.leader(index=2), 1, answers[2])
             topics = [TopicProduceResponse(name="t", partition_responses=answers)]
-            pending.begin(ProduceResponse(responses=topics), 30_000)
+            pending.begin(ProduceResponse(responses=topics), 30_000, has_failed=False)
 
             pending.reached(1)
             assert line.answers == []

@@ -26,8 +26,8 @@ from brokers.protocol.schema import Message
 from brokers.server.express.lanes import Express
 from tests.brokers.replication.parts import GatedFiles
 from tests.builders.logs import batch
-from tests.fakes.broker import running_broker
-from tests.fakes.listener import request_frame
+from tests.fakes.broker import RunningBroker, running_broker
+from tests.fakes.listener import ByteClient, request_frame
 
 PRODUCE, FETCH = 9, 12
 
@@ -49,6 +49,13 @@ def read(offset: int) -> FetchRequest:
         min_bytes=1,
         topics=[FetchTopic(topic="orders", partitions=[wanted])],
     )
+
+
+async def greeted(running: RunningBroker) -> ByteClient:
+    """A client that has begun as all clients do: no lane takes the first request."""
+    client = await running.connect()
+    await client.ask(ApiVersionsRequest(), 0)
+    return client
 
 
 @contextmanager
@@ -79,7 +86,7 @@ def test_a_producer_and_a_reader_get_what_they_ask_for(
     async def story(taken: list[int]) -> None:
         configs = {"samsa.durability": durability, "retention.ms": "-1"}
         async with running_broker(tmp_path, topics={"orders": 1}, configs=configs) as running:
-            client = await running.connect()
+            client = await greeted(running)
             for number in range(5):
                 assert base_offset(await client.ask(write(), PRODUCE)) == number
             assert len(taken) == 4
@@ -104,7 +111,7 @@ def test_answers_keep_their_order_behind_one_that_waits_for_the_disk(
         async with running_broker(
             tmp_path, topics={"orders": 1}, configs=configs, files=files
         ) as running:
-            client = await running.connect()
+            client = await greeted(running)
             await client.ask(write(), PRODUCE)
             await client.ask(read(0), FETCH)
             files.gate.clear()
@@ -143,7 +150,7 @@ def test_a_client_that_leaves_while_its_batch_waits_leaves_nothing_behind(tmp_pa
         async with running_broker(
             tmp_path, topics={"orders": 1}, configs={"retention.ms": "-1"}, files=files
         ) as running:
-            client = await running.connect()
+            client = await greeted(running)
             await client.ask(write(), PRODUCE)
             files.gate.clear()
             client.send(write(), PRODUCE)
@@ -168,7 +175,7 @@ def test_batches_that_had_to_wait_for_earlier_answers_are_appended_too(tmp_path:
         async with running_broker(
             tmp_path, topics={"orders": 1}, configs={"retention.ms": "-1"}, files=files
         ) as running:
-            client = await running.connect()
+            client = await greeted(running)
             files.gate.clear()
             count = MAX_PIPELINED + 20
             client.writer.write(
