@@ -26,6 +26,8 @@ class SystemClock:
 
     # The function itself: it is asked several times for each request.
     monotonic = staticmethod(time.monotonic)
+    # For processes of their own that keep to a pace; nothing that a loop runs may call it.
+    sleep = staticmethod(time.sleep)
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

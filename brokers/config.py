@@ -25,6 +25,9 @@ REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
 # Ours: how long one request may take to arrive. A client gives up on a request after 30 s, and on
 # delivering a record after 120 s, so what arrives more slowly is of no use to anyone.
 FRAME_MAX_MS: Final = "samsa.frame.max.ms"
+# Ours: how many bytes of log files a second one search on the inspection port reads. A disk gives
+# ten times as much, and a consumer that reads from it must not feel a search.
+SEARCH_BYTES_PER_SECOND: Final = "samsa.search.bytes.per.second"
 NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
     {
         CONNECTIONS_MAX_IDLE_MS: 600_000,
@@ -32,6 +35,7 @@ NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
         MAX_CONNECTIONS_PER_IP: 2**31 - 1,
         REQUEST_MAX_BYTES: 104_857_600,
         FRAME_MAX_MS: 120_000,
+        SEARCH_BYTES_PER_SECOND: 50_000_000,
     }
 )
 

@@ -15,6 +15,10 @@ DEADLINE_SECONDS: Final = 5.0
 # A snapshot of 100,000 partitions takes some 8 MB, one of 200,000 groups and as many offsets 30 MB;
 # more than this is no broker of ours.
 MAX_PAGE_BYTES: Final = 256 * 1024 * 1024
+# A broker that searches says how far it is four times a second, or is reading one large batch.
+SEARCH_DEADLINE_SECONDS: Final = 30.0
+# Key, value and headers with 1 MiB each, as text.
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 # Places of one question about times: a broker takes 500 of them, in 16 KiB of address and headers.
 MAX_PLACES: Final = 500
 MAX_TARGET_BYTES: Final = 8 * 1024
@@ -99,6 +103,45 @@ class Inspection:
                 )
         return found
 
+    def search(self, question: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Ask for records of one partition that match; yield lines as the broker sends them.
+
+        `docs/howto/inspect-a-broker.md` has the form of questions and lines. The search ends when
+        the iterator is closed. It has a connection of its own, so that others may be asked for
+        meanwhile; InspectionFailed also where the search itself failed.
+        """
+        host, port = self._connection.host, self._connection.port
+        connection = http.client.HTTPConnection(host, port, timeout=SEARCH_DEADLINE_SECONDS)
+        try:
+            connection.request("POST", "/search", json.dumps(question), self._headers())
+            response = connection.getresponse()
+            if response.status != 200:
+                sentence = response.read(MAX_LINE_BYTES).decode("utf-8", "replace").strip()
+                raise InspectionFailed(
+                    f"{self.name} answered /search with {response.status}: {sentence}"
+                )
+            yield from self._lines(response)
+        except (http.client.HTTPException, OSError) as error:
+            raise InspectionFailed(f"{self.name} did not answer /search: {error}") from error
+        finally:
+            connection.close()
+
+    def _lines(self, response: http.client.HTTPResponse) -> Iterator[Mapping[str, Any]]:
+        kind = ""
+        while raw := response.readline(MAX_LINE_BYTES):
+            if raw == b"\n":
+                continue
+            try:
+                line = json.loads(raw)
+                kind = line["kind"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InspectionFailed(f"{self.name} sent a line that cannot be read") from error
+            if kind == "error":
+                raise InspectionFailed(f"{self.name}: {line.get('message')}")
+            yield line
+        if kind != "done":
+            raise InspectionFailed(f"{self.name} ended a search without a verdict")
+
     def _get(self, target: str, expected: set[int]) -> tuple[int, bytes]:
         try:
             status, page = self._ask(target)
@@ -122,15 +165,17 @@ class Inspection:
         return self._exchange(target)
 
     def _exchange(self, target: str) -> tuple[int, bytes]:
-        secret = self._secret if isinstance(self._secret, str) else self._secret()
-        headers = {"Authorization": f"Bearer {secret}"}
-        self._connection.request("GET", target, headers=headers)
+        self._connection.request("GET", target, headers=self._headers())
         response = self._connection.getresponse()
         page = response.read(MAX_PAGE_BYTES)
         if not response.isclosed():
             self._connection.close()
             raise http.client.HTTPException(f"a page of more than {MAX_PAGE_BYTES} bytes")
         return response.status, page
+
+    def _headers(self) -> dict[str, str]:
+        secret = self._secret if isinstance(self._secret, str) else self._secret()
+        return {"Authorization": f"Bearer {secret}"}
 
 
 def _questions(places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:

@@ -40,7 +40,7 @@ class WorkerFailed(StorageError):
     """There is no result; `is_refused` if the disk was full or descriptors were short."""
 
     def __init__(self, reason: str, *, is_refused: bool = False) -> None:
-        super().__init__(f"the process that cleans gave no result: {reason}")
+        super().__init__(f"the process gave no result: {reason}")
         self.is_refused = is_refused
 
 

@@ -7,7 +7,7 @@ clients of the broker have their turn, and a reader that is slow holds no more t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import h11
 
 from brokers.replication.slices import Slices
+from brokers.search.question import MAX_QUESTION_BYTES
 from brokers.server.context import Context
 from brokers.server.feed import Feed
 from brokers.server.group_metrics import GroupMetrics
@@ -22,6 +23,7 @@ from brokers.server.inspection_keys import METRICS, InspectionKeys
 from brokers.server.inspection_times import places_of, times_of
 from brokers.server.logs import Log
 from brokers.server.metrics import render
+from brokers.server.searches import Searches, SearchRefused
 
 # A console, a Prometheus, a person or two.
 MAX_CONNECTIONS: Final = 32
@@ -43,8 +45,11 @@ _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _JSON: Final = "application/json"
 
 HEALTH: Final = "/health"
+SEARCH: Final = b"/search"
 
 Page = tuple[int, str, Iterator[str]]
+
+_LINES: Final = "application/x-ndjson"
 
 
 class InspectionPort:
@@ -57,6 +62,7 @@ class InspectionPort:
         self._log = log
         self._feed = Feed(context)
         self._group_metrics = GroupMetrics(context)
+        self._searches = Searches(context)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         # Those whose peers have not shown a key, the oldest first.
@@ -117,8 +123,12 @@ class InspectionPort:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         while True:
-            request = await _next_request(connection, reader)
-            if request is None:
+            asked = await _next_request(connection, reader, writer)
+            if asked is None:
+                return
+            request, body = asked
+            if (request.method, request.target) == (b"POST", SEARCH):
+                await self._search(connection, reader, writer, request, body)
                 return
             async with asyncio.timeout(PAGE_SECONDS):
                 status, kind, pieces = await self._page(request)
@@ -156,7 +166,59 @@ class InspectionPort:
         put(h11.EndOfMessage())
         await writer.drain()
 
+    # -- searches --------------------------------------------------------------------------------
+
+    async def _search(
+        self,
+        connection: h11.Connection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        request: h11.Request,
+        body: bytes | None,
+    ) -> None:
+        """Answer the last question of a connection, for as long as the peer is there."""
+        refusal = self._refusal(request, SEARCH.decode())
+        if refusal is None and body is None:
+            refusal = _refusal(413, f"a question may have {MAX_QUESTION_BYTES} bytes")
+        if refusal is None:
+            assert body is not None, "a question without a body is refused"
+            try:
+                async with self._searches.answer(body) as lines:
+                    sending = asyncio.create_task(self._send_lines(connection, writer, lines))
+                    await _until_gone(sending, reader)
+                    return
+            except SearchRefused as error:
+                refusal = _refusal(error.status, str(error))
+        async with asyncio.timeout(PAGE_SECONDS):
+            await self._send(connection, writer, *refusal)
+
+    async def _send_lines(
+        self,
+        connection: h11.Connection,
+        writer: asyncio.StreamWriter,
+        lines: AsyncIterator[bytes],
+    ) -> None:
+        headers = [("content-type", _LINES), ("cache-control", "no-store"), ("connection", "close")]
+        writer.write(connection.send(h11.Response(status_code=200, headers=headers)) or b"")
+        async for piece in lines:
+            writer.write(connection.send(h11.Data(data=piece)) or b"")
+            async with asyncio.timeout(PAGE_SECONDS):
+                await writer.drain()
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        await writer.drain()
+
     # -- pages -----------------------------------------------------------------------------------
+
+    def _refusal(self, request: h11.Request, path: str) -> Page | None:
+        """Say why a page is not for who asks; None where it is, and who asks may stay."""
+        shown = [value for name, value in request.headers if name == b"authorization"]
+        refusal = self._keys.refusal(path, shown)
+        if refusal is not None:
+            return _refusal(*refusal)
+        task = asyncio.current_task()
+        assert task is not None, "a connection is served by a task"
+        self._strangers.pop(task, None)
+        return None
 
     async def _page(self, request: h11.Request) -> Page:
         target = request.target.decode("ascii", "replace")
@@ -165,18 +227,17 @@ class InspectionPort:
         except ValueError:
             return _refusal(400, f"{target!r} is no address of a page")
         page = self._pages.get(parts.path)
+        if parts.path == SEARCH.decode():
+            return _refusal(405, "a search is asked for by POST, with a question in JSON")
         if page is None:
-            return _refusal(404, f"there is no {parts.path!r} here; try {', '.join(self._pages)}")
+            known = ", ".join((*self._pages, SEARCH.decode()))
+            return _refusal(404, f"there is no {parts.path!r} here; try {known}")
         if request.method != b"GET":
             return _refusal(405, f"{request.method.decode('ascii', 'replace')} is not served")
         if parts.path != HEALTH:
-            shown = [value for name, value in request.headers if name == b"authorization"]
-            refusal = self._keys.refusal(parts.path, shown)
-            if refusal is not None:
-                return _refusal(*refusal)
-            task = asyncio.current_task()
-            assert task is not None, "a connection is served by a task"
-            self._strangers.pop(task, None)
+            refused = self._refusal(request, parts.path)
+            if refused is not None:
+                return refused
         try:
             query = parse_qs(parts.query, max_num_fields=MAX_FIELDS)
         except ValueError:
@@ -220,16 +281,36 @@ def _refusal(status: int, sentence: str) -> Page:
     return status, "text/plain; charset=utf-8", iter([sentence + "\n"])
 
 
+async def _until_gone(sending: asyncio.Task[None], reader: asyncio.StreamReader) -> None:
+    """Wait until all is sent, or until the peer has hung up, or says anything more."""
+    hangup = asyncio.create_task(reader.read(1))
+    try:
+        await asyncio.wait({sending, hangup}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_sent = sending.done()
+        for task in (sending, hangup):
+            task.cancel()
+        results = await asyncio.gather(sending, hangup, return_exceptions=True)
+    if is_sent and isinstance(results[0], Exception):
+        raise results[0]
+
+
 async def _next_request(
-    connection: h11.Connection, reader: asyncio.StreamReader
-) -> h11.Request | None:
-    """The next request, without its body; None where the peer has left, or has gone quiet."""
-    request = None
+    connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> tuple[h11.Request, bytes | None] | None:
+    """The next request with its body, which is None where it is too large.
+
+    None where the peer has left, or has gone quiet.
+    """
+    request, body, is_too_large = None, bytearray(), False
     with suppress(TimeoutError):
         async with asyncio.timeout(REQUEST_SECONDS):
             while True:
                 event = connection.next_event()
                 if event is h11.NEED_DATA:
+                    if connection.they_are_waiting_for_100_continue:
+                        go_on = h11.InformationalResponse(status_code=100, headers=[])
+                        writer.write(connection.send(go_on) or b"")
                     data = await reader.read(_READ_BYTES)
                     if not data:
                         return None
@@ -237,7 +318,12 @@ async def _next_request(
                 elif isinstance(event, h11.Request):
                     request = event
                 elif isinstance(event, h11.EndOfMessage):
-                    return request
+                    assert request is not None, "a message begins with its head"
+                    return request, None if is_too_large else bytes(body)
                 elif not isinstance(event, h11.Data):
                     return None
+                elif len(body) + len(event.data) > MAX_QUESTION_BYTES:
+                    is_too_large = True
+                else:
+                    body += event.data
     return None

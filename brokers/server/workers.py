@@ -8,7 +8,8 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from brokers.replication.compactor import WorkerFailed
@@ -16,6 +17,11 @@ from brokers.storage import clean_worker
 
 # A log that takes longer would keep all others waiting.
 CLEANING_SECONDS: Final = 600.0
+# A process whose answer is passed on as it comes takes its job at once, or never: it may begin in a
+# machine that is short of everything.
+START_SECONDS: Final = 30.0
+# One that says nothing for so long stands in a call to a disk; it would tell its progress.
+QUIET_SECONDS: Final = 60.0
 # How long the end of a process that was killed is waited for: one that stands in a call to a disk
 # that does not answer runs no further, and cannot end.
 KILL_SECONDS: Final = 5.0
@@ -32,6 +38,54 @@ async def clean(job: bytes, *, seconds: float = CLEANING_SECONDS) -> bytes:
 
 async def run(module: str, job: bytes, *, seconds: float) -> bytes:
     """Runs a module with this process's number, its job on standard input."""
+    async with _started(module) as process:
+        try:
+            async with asyncio.timeout(seconds):
+                answer, words = await _talk(process, job)
+                code = await process.wait()
+        except TimeoutError:
+            raise WorkerFailed(f"it took longer than {seconds:g} s and was killed") from None
+    _check(code, words)
+    return answer
+
+
+@asynccontextmanager
+async def streamed(module: str, job: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Runs a module like `run`, and yields its answer in pieces, as it comes.
+
+    WorkerFailed behind the last piece where it did not end well. It is killed with the block.
+    """
+    async with _started(module) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        words = asyncio.create_task(_last(process.stderr))
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await _feed(process.stdin, job)
+            yield _pieces(process, words)
+        except TimeoutError:
+            raise WorkerFailed(f"it did not take its job in {START_SECONDS:g} s") from None
+        finally:
+            words.cancel()
+
+
+async def _pieces(process: Process, words: asyncio.Task[bytes]) -> AsyncIterator[bytes]:
+    assert process.stdout is not None
+    while True:
+        try:
+            async with asyncio.timeout(QUIET_SECONDS):
+                data = await process.stdout.read(_READ_BYTES)
+        except TimeoutError:
+            raise WorkerFailed(f"it said nothing for {QUIET_SECONDS:g} s") from None
+        if not data:
+            break
+        yield data
+    _check(await process.wait(), await words)
+
+
+@asynccontextmanager
+async def _started(module: str) -> AsyncIterator[Process]:
+    """A process that is gone behind the block, whatever happens in it."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, str(os.getpid())),
@@ -46,11 +100,7 @@ async def run(module: str, job: bytes, *, seconds: float) -> bytes:
         # a RuntimeError) left: none of it is the job's fault.
         raise WorkerFailed(f"it cannot be started: {error}", is_refused=True) from error
     try:
-        async with asyncio.timeout(seconds):
-            answer, words = await _talk(process, job)
-            code = await process.wait()
-    except TimeoutError:
-        raise WorkerFailed(f"it took longer than {seconds:g} s and was killed") from None
+        yield process
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
@@ -58,10 +108,12 @@ async def run(module: str, job: bytes, *, seconds: float) -> bytes:
             with suppress(TimeoutError):
                 async with asyncio.timeout(KILL_SECONDS):
                     await process.wait()
+
+
+def _check(code: int, words: bytes) -> None:
     if code != 0:
         said = words.decode(errors="replace").strip().rpartition("\n")[2] or "nothing was said"
         raise WorkerFailed(f"it ended with {code}: {said}", is_refused=code == clean_worker.REFUSED)
-    return answer
 
 
 async def _talk(process: Process, job: bytes) -> tuple[bytes, bytes]:

@@ -59,12 +59,13 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.coordination.groups brokers.coordination.transactions brokers.replication",
         "asyncio",
     ),
+    "brokers.search": (PURE + "brokers.storage", ""),
     # The composition root of a broker, brokers.server.daemon, needs no exception: this row is
     # every room of the broker process; the two that it leaves out are Django and the parent.
     "brokers.server": (
         PURE
         + "brokers.config brokers.key_files brokers.storage brokers.security brokers.replication "
-        + "brokers.coordination brokers.inspection",
+        + "brokers.coordination brokers.inspection brokers.search",
         "asyncio socket select ssl h11 signal",
     ),
     "brokers.controlplane": (CONTROLPLANE, "django"),

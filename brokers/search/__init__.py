@@ -1,0 +1,1 @@
+"""Search in the records of one partition: what is asked, and the process that looks."""
