@@ -122,11 +122,12 @@ class Feed:
         context = self._context
         slices = Slices(context.clock)
         changed: list[Row] = []
-        here = set()
+        here, log_bytes = set(), 0
         for partition in list(context.replicas.partitions()):
             row = _row(partition)
             key = row[:2]
             here.add(key)
+            log_bytes += row[5]
             if self._rows.get(key) != row:
                 self._rows[key] = row
                 changed.append(row)
@@ -139,7 +140,7 @@ class Feed:
         traffic = await self._traffic.sample(slices)
         group_changes = await self._groups.sample(slices)
         self._ms = context.clock.now_ms()
-        self._totals = {**self._rates(), **self._sizes()}
+        self._totals = {**self._rates(), **self._sizes(log_bytes)}
         if group_changes is None:
             group_changes = GroupChanges()
             self._begin_anew()
@@ -190,7 +191,7 @@ class Feed:
         }
         return {**rates, "connections": metrics.connections, "partitions": len(self._rows)}
 
-    def _sizes(self) -> Totals:
+    def _sizes(self, log_bytes: int) -> Totals:
         """What the broker takes, and how late its loop was since the sample before."""
         size, free = disk_bytes(self._context.config.log_dir) or (None, None)
         counts = self._context.metrics.loop_delay.counts
@@ -199,7 +200,7 @@ class Feed:
             "memory_bytes": memory_bytes(),
             "disk_size_bytes": size,
             "disk_free_bytes": free,
-            "log_bytes": sum(row[5] for row in self._rows.values()),
+            "log_bytes": log_bytes,
             "loop_delay_p99_ms": _p99_ms([a - b for a, b in zip(counts, before, strict=True)]),
             "started_ms": self._started_ms,
         }

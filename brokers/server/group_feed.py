@@ -233,13 +233,13 @@ class _Bounded:
         self.is_cut = next(self._elements, None) is not None
 
 
-def _told(shards: list[GroupShard], members: MemberChanges, *, is_cut: bool) -> Iterator[str]:
+def _told(shards: list[GroupShard], members: Iterator[str], *, is_cut: bool) -> Iterator[str]:
     groups, commits = _Bounded(_all_groups(shards)), _Bounded(_all_commits(shards))
     yield from array("groups", groups)
     yield ", "
     yield from array("commits", commits)
     yield ", "
-    yield from members.json_of_rows()
+    yield from members
     yield f', "is_cut": {json.dumps(is_cut or groups.is_cut or commits.is_cut)}'
 
 

@@ -39,26 +39,21 @@ MemberKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberChanges:
-    """What one sample found changed, or all that there is."""
+    """What one sample found changed."""
 
     members: tuple[MemberRow, ...] = ()
     gone_members: tuple[MemberKey, ...] = ()
+    owned: int = 0  # partitions in the rows
 
     def __len__(self) -> int:
         """Count rows, with what they hold."""
-        owned = sum(_number_of(row[5]) for row in self.members)
-        return len(self.members) + len(self.gone_members) + owned // OWNED_OF_A_ROW
+        return len(self.members) + len(self.gone_members) + self.owned // OWNED_OF_A_ROW
 
     def json(self) -> Iterator[str]:
         """As members of a JSON object."""
-        yield from self.json_of_rows()
+        yield from _rows(self.members)
         yield ", "
         yield from array("gone_members", self.gone_members)
-
-    def json_of_rows(self) -> Iterator[str]:
-        """The same without what is gone, of which a snapshot has nothing."""
-        # One at a time, since a row may be long.
-        yield from array("members", self.members, at_once=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +83,7 @@ class MemberFeed:
         self._number = 0
         self._owned = 0
         self._changed: dict[MemberKey, MemberRow] = {}
+        self._changed_owned = 0
         self._gone: dict[MemberKey, None] = {}
 
     def clear(self) -> None:
@@ -95,7 +91,7 @@ class MemberFeed:
         self.is_cut = False
         self._groups = {}
         self._number = self._owned = 0
-        self._changed, self._gone = {}, {}
+        self._changed, self._gone, self._changed_owned = {}, {}, 0
 
     async def take(self, shard: GroupShard, group_id: str, slices: Slices) -> None:
         """Look at the members of a group again."""
@@ -117,6 +113,7 @@ class MemberFeed:
             after[seen.id] = known
             if seen.id not in before or before[seen.id].row != row:
                 self._changed[group_id, seen.id] = row
+                self._changed_owned += known.owned
                 self._gone.pop((group_id, seen.id), None)
             await slices.breathe()
         self._groups[group_id] = after
@@ -131,14 +128,15 @@ class MemberFeed:
 
     def changes(self) -> MemberChanges:
         """Return what has changed since the last call."""
-        changed, self._changed = self._changed, {}
-        gone, self._gone = self._gone, {}
-        return MemberChanges(members=tuple(changed.values()), gone_members=tuple(gone))
+        changed, gone, owned = self._changed, self._gone, self._changed_owned
+        self._changed, self._gone, self._changed_owned = {}, {}, 0
+        return MemberChanges(members=tuple(changed.values()), gone_members=tuple(gone), owned=owned)
 
-    def snapshot(self) -> MemberChanges:
-        """Return all members, as they were at the last look."""
-        rows = (known.row for members in self._groups.values() for known in members.values())
-        return MemberChanges(members=tuple(rows))
+    def snapshot(self) -> Iterator[str]:
+        """Tell all members as they are at this moment, however slowly it is taken."""
+        # Members of a group are replaced as a whole, and never changed.
+        groups = list(self._groups.values())
+        return _rows(known.row for members in groups for known in members.values())
 
     def _count(self, known: _Known, sign: int) -> None:
         self._number += sign
@@ -179,6 +177,11 @@ class MemberFeed:
             left -= len(indexes)
             owned.append((topic, tuple(sorted(indexes))))
         return tuple(owned)
+
+
+def _rows(rows: Iterable[MemberRow]) -> Iterator[str]:
+    # One at a time, since a row may be long.
+    return array("members", rows, at_once=1)
 
 
 def _members(group: ClassicGroup | ConsumerGroup) -> Iterator[_Seen]:

@@ -11,7 +11,7 @@ import pytest
 
 from brokers.replication.compactor import WorkerFailed
 from brokers.server import workers
-from brokers.server.workers import clean, run
+from brokers.server.workers import clean, run, streamed
 from brokers.storage.clean_worker import MAX_MESSAGE_BYTES, REFUSED, decode_result, encode_job
 from tests.builders.cleaning import compacted, compacted_log, fill_keys, latest, plan, rows_of
 from tests.builders.logs import NOW_MS
@@ -176,3 +176,46 @@ def test_a_program_that_is_not_there_is_not_the_jobs_fault(
         asyncio.run(clean(b""))
 
     assert caught.value.is_refused
+
+
+def test_an_answer_that_is_passed_on_comes_while_the_process_works(module: Path) -> None:
+    module.write_text(
+        "import sys\n"
+        "print(sys.stdin.read(), flush=True)\n"
+        "import threading; threading.Event().wait()\n",
+        encoding="ascii",
+    )
+
+    async def story() -> None:
+        async with streamed("work", b"a job") as pieces:
+            assert await anext(pieces) == b"a job\n"
+
+    asyncio.run(story())  # which ends, since the process is killed with the block
+
+
+def test_a_process_that_says_nothing_for_long_is_given_up(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "QUIET_SECONDS", 0.1)
+    module.write_text("import threading; threading.Event().wait()\n", encoding="ascii")
+
+    async def story() -> None:
+        async with streamed("work", b"") as pieces:
+            with pytest.raises(WorkerFailed, match="said nothing for"):
+                await anext(pieces)
+
+    asyncio.run(story())
+
+
+def test_a_process_that_takes_no_job_is_given_up(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "START_SECONDS", 0.1)
+    module.write_text("import threading; threading.Event().wait()\n", encoding="ascii")
+
+    async def story() -> None:
+        with pytest.raises(WorkerFailed, match="did not take its job"):
+            async with streamed("work", b"x" * 10_000_000):
+                pass
+
+    asyncio.run(story())
