@@ -14,8 +14,11 @@ from brokers.cluster.proposals import Action
 from brokers.protocol.errors import ErrorCode, KafkaError
 
 # The level that this code knows, and the one of code that says none.
-KNOWN_LEVEL: Final = 1
+KNOWN_LEVEL: Final = 2
 FIRST_LEVEL: Final = 1
+# From here on every writer keeps the versions of brokers and configurations, so that a proposal can
+# rest on them, and compares what a proposal expects.
+EXPECTS_LEVEL: Final = 2
 # More levels than there will be releases; a row holds any of them.
 MAX_LEVEL: Final = 2**15 - 1
 # How many of those that hold a level back are named.
@@ -60,13 +63,18 @@ class LevelTooLow(KafkaError):
 
 def check_action(action: Action, level: int) -> None:
     """Refuse an action above the level of the cluster."""
-    _check(type(action), ACTION_LEVELS[type(action)], level)
+    _check(type(action).__name__, ACTION_LEVELS[type(action)], level)
+
+
+def check_expects(level: int) -> None:
+    """Refuse a plan below the level at which all writers keep the versions that it rests on."""
+    _check("a plan", EXPECTS_LEVEL, level)
 
 
 def check_records(records: Iterable[Record], level: int) -> None:
     """Refuse records above the level of the cluster, whoever makes them."""
     for kind in {type(record) for record in records}:
-        _check(kind, RECORD_LEVELS[kind], level)
+        _check(kind.__name__, RECORD_LEVELS[kind], level)
 
 
 def check_member(name: str, known: int, level: int) -> None:
@@ -79,6 +87,6 @@ def check_member(name: str, known: int, level: int) -> None:
         )
 
 
-def _check(kind: type, needed: int, level: int) -> None:
+def _check(kind: str, needed: int, level: int) -> None:
     if needed > level:
-        raise LevelTooLow(kind.__name__, needed, level)
+        raise LevelTooLow(kind, needed, level)

@@ -14,6 +14,8 @@ from brokers.protocol.errors import ErrorCode
 
 # Most proposals of one call; each call is one transaction.
 MAX_PROPOSALS = 500
+# Characters of a client id that are kept; with 500 of them a call still fits into one frame.
+MAX_CLIENT_ID_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,24 @@ Action: TypeAlias = (
 )
 
 
+class Subject(IntEnum):
+    """What has a version of its own: the last change of its row."""
+
+    TOPIC = 1  # with its partitions
+    TOPIC_CONFIGS = 2
+    BROKER = 3  # its registration, and whether it is fenced
+    BROKER_CONFIGS = 4  # the empty name: the default of all brokers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """Something that a proposal rests on, at the version it was seen with; 0: it did not exist."""
+
+    subject: Subject
+    name: str
+    version: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     id: bytes  # 16 random bytes
@@ -93,6 +113,12 @@ class Proposal:
     validate_only: bool = False
     broker_id: int = -1  # the proposer, which must hold its current epoch and be unfenced
     broker_epoch: int = -1  # -1 with id -1: an operator, who needs none
+    # Where it comes from, for the audit; an agent of an older checkout ignores these.
+    client_id: str = ""
+    address: str = ""  # IP, without the port
+    session: str = ""  # a digest of the browser's session key
+    # Refused unless all of these hold; needs levels.EXPECTS_LEVEL.
+    expects: tuple[Expectation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,14 @@ from itertools import count
 from typing import Final
 
 from brokers.clock import Clock, ManualClock
-from brokers.cluster import levels
+from brokers.cluster import levels, plans
 from brokers.cluster.apply import ImageDraft
 from brokers.cluster.changes import (
     BrokerChanged,
+    BrokerRemoved,
     Change,
+    ConfigsChanged,
+    PartitionChanged,
     PartitionsAdded,
     Record,
     TopicCreated,
@@ -27,8 +30,10 @@ from brokers.cluster.image import (
     Broker,
     ClusterImage,
     Position,
+    ResourceType,
     Topic,
 )
+from brokers.cluster.plans import Plan, make_plan
 from brokers.cluster.proposals import (
     MAX_PROPOSALS,
     Action,
@@ -36,6 +41,7 @@ from brokers.cluster.proposals import (
     Outcome,
     ProducerIdsResult,
     Proposal,
+    Subject,
     TopicResult,
 )
 from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
@@ -72,6 +78,8 @@ class Twin:
         self._changes: dict[int, Change] = {}
         self._outcomes: dict[bytes, Outcome] = {}
         self._counts = _Counts()
+        # What plans rest on and an image does not say: the last change of brokers and configs.
+        self._versions: dict[tuple[Subject, str], int] = {}
         self._number = next(_NUMBERS)
         self._ids = 0
         self._moved: list[asyncio.Future[None]] = []
@@ -100,7 +108,11 @@ class Twin:
         """Register a broker and let it in, without waiting for anybody."""
         registered = self.begin_session(
             Registration(
-                incarnation=self._new_id(), host=host, port=port, broker_id=broker_id, rack=rack
+                incarnation=self._new_id(),
+                host=host,
+                port=port,
+                broker_id=broker_id,
+                rack=rack,
             )
         )
         if not is_fenced:
@@ -111,6 +123,20 @@ class Twin:
         """Do what an operator asks for, at once."""
         return self.decide(
             [Proposal(id=self._new_id(), action=action, actor=OPERATOR) for action in actions]
+        )
+
+    def preview(self, actions: Sequence[Action]) -> Plan:
+        """Return what actions would do, with proposals that do it while nothing has moved."""
+        draft = ImageDraft(self.image)
+        return make_plan(
+            _PlanView(draft, self._counts.copy()),
+            actions,
+            versions=self._versions_of,
+            level=self.metadata_level,
+            cluster_id=self.cluster_id,
+            version=self.image.version,
+            now_ms=self._clock.now_ms(),
+            new_id=self._new_id,
         )
 
     def create_topic(
@@ -143,6 +169,7 @@ class Twin:
             self._counts.note(TopicCreated(topic.name, topic.id, topic.partitions), None)
         self.image = image
         self._changes.clear()
+        self._versions.clear()
         self.wake()
 
     def append(self, records: Iterable[Record]) -> Change:
@@ -283,6 +310,7 @@ class Twin:
         try:
             self._check_proposer(proposal)
             levels.check_action(proposal.action, self.metadata_level)
+            self._check_expects(proposal)
             decision = decide(
                 _View(draft, self._counts),
                 proposal.action,
@@ -298,6 +326,25 @@ class Twin:
                 taken = decision.result.first + decision.result.count
                 self._counts.next_producer_id = taken
         return Outcome(result=decision.result)
+
+    def _check_expects(self, proposal: Proposal) -> None:
+        """Compare with what was there when the call began: its own effects are no move."""
+        if not proposal.expects:
+            return
+        levels.check_expects(self.metadata_level)
+        found = self._versions_of([(each.subject, each.name) for each in proposal.expects])
+        if moved := plans.moved(proposal.expects, found):
+            raise plans.outdated(moved, {})
+
+    def _versions_of(
+        self, subjects: Sequence[tuple[Subject, str]]
+    ) -> Mapping[tuple[Subject, str], int]:
+        found = {key: self._versions.get(key, 0) for key in subjects}
+        for subject, name in subjects:
+            if subject is Subject.TOPIC:
+                topic = self.image.topics.get(name)
+                found[subject, name] = 0 if topic is None else topic.version
+        return found
 
     def _check_proposer(self, proposal: Proposal) -> None:
         if proposal.broker_id < 0:
@@ -326,10 +373,28 @@ class Twin:
         position = Position(self.image.version + 1, self._new_id())
         change = Change(position=position, records=records)
         self.image = draft.image(position)
+        for record in records:
+            self._note_version(record, position.version)
         self._changes[position.version] = change
         self._changes.pop(position.version - self._changes_kept, None)
         self.wake()
         return change
+
+    def _note_version(self, record: Record, version: int) -> None:
+        match record:
+            case BrokerChanged():
+                self._versions[Subject.BROKER, str(record.broker.id)] = version
+            case BrokerRemoved():
+                self._versions.pop((Subject.BROKER, str(record.broker_id)), None)
+            case ConfigsChanged(resource_type=ResourceType.TOPIC):
+                self._versions[Subject.TOPIC_CONFIGS, record.name] = version
+            case ConfigsChanged():
+                self._versions[Subject.BROKER_CONFIGS, record.name] = version
+            case TopicRemoved():
+                self._versions.pop((Subject.TOPIC_CONFIGS, record.name), None)
+            case TopicCreated() | PartitionsAdded() | PartitionChanged():
+                # The image keeps the versions of topics.
+                pass
 
 
 class Door:
@@ -404,6 +469,14 @@ class _Counts:
         self.partitions = 0
         self.next_producer_id = 0
 
+    def copy(self) -> "_Counts":
+        """Return counts that can follow a plan while these stay what they are."""
+        other = _Counts()
+        other.alike = {key: list(names) for key, names in self.alike.items()}
+        other.partitions = self.partitions
+        other.next_producer_id = self.next_producer_id
+        return other
+
     def note(self, record: Record, topic: Topic | None) -> None:
         """Follow a record; `topic` is what a removed one was."""
         match record:
@@ -438,3 +511,17 @@ class _View:
 
     def next_producer_id(self) -> int:
         return self._counts.next_producer_id
+
+
+class _PlanView(_View):
+    """The same while a plan is made; nobody sees what it follows."""
+
+    def __init__(self, draft: ImageDraft, counts: _Counts) -> None:
+        super().__init__(draft, counts)
+        self._draft = draft
+
+    def follow(self, records: Iterable[Record]) -> None:
+        for record in records:
+            topic = self._draft.topic(record.name) if isinstance(record, TopicRemoved) else None
+            self._counts.note(record, topic)
+            self._draft.add(record, 0)

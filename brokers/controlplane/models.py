@@ -19,6 +19,10 @@ PROCESS_CHARS = 80
 BYTES_16 = 16
 BYTES_32 = 32
 PURPOSE_CHARS = 20
+KIND_CHARS = 24
+DIGEST_CHARS = 64  # SHA-256 in hexadecimal digits
+ADDRESS_CHARS = 45  # an IPv6 address with an IPv4 address in it
+MESSAGE_CHARS = 1000
 
 
 class Cluster(models.Model):
@@ -35,6 +39,10 @@ class Cluster(models.Model):
     created_at_ms = models.BigIntegerField()
     # Which kinds of records may be written: cluster.levels.
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
+    # The end of the audit's chain: number and digest of the newest entry, and the oldest one kept.
+    audit_number = models.BigIntegerField(default=0, db_default=0)
+    audit_digest = models.CharField(max_length=DIGEST_CHARS, default="", db_default="", blank=True)
+    audit_first = models.BigIntegerField(default=1, db_default=1)
 
     def __str__(self) -> str:
         return self.name
@@ -104,6 +112,8 @@ class Broker(models.Model):
     process = models.CharField(max_length=PROCESS_CHARS, default="")
     registered_at_ms = models.BigIntegerField()
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
+    # The version that last changed the row; 0: none since rows have it.
+    version = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [
@@ -162,6 +172,8 @@ class ResourceConfig(models.Model):
     resource_type = models.SmallIntegerField()  # cluster.image.ResourceType
     name = models.CharField(max_length=TOPIC_NAME_CHARS, blank=True)
     configs = models.JSONField()  # key → value
+    # The version that last changed the row; 0: none since rows have it.
+    version = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [
@@ -212,6 +224,8 @@ class Change(models.Model):
     summary = models.CharField(max_length=TOPIC_NAME_CHARS)  # a few words for people
     actor = models.CharField(max_length=TOPIC_NAME_CHARS)
     made_at_ms = models.BigIntegerField()
+    # services.transactions.ChangeKind; empty where an older agent wrote it.
+    kind = models.CharField(max_length=KIND_CHARS, default="", db_default="", blank=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -240,3 +254,43 @@ class Proposal(models.Model):
 
     def __str__(self) -> str:
         return bytes(self.proposal_id).hex()
+
+
+class AuditEntry(models.Model):
+    """One change that somebody asked for, done or refused; a link of the cluster's chain.
+
+    Written by `services.audit`, and never changed but for the repetitions of a refusal.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="audit")
+    number = models.BigIntegerField()  # from 1 on, without gaps
+    made_at_ms = models.BigIntegerField()
+    actor = models.CharField(max_length=TOPIC_NAME_CHARS)
+    via = models.CharField(max_length=KIND_CHARS)  # cluster.origins.Via
+    client_id = models.CharField(max_length=TOPIC_NAME_CHARS, blank=True)
+    address = models.CharField(max_length=ADDRESS_CHARS, blank=True)
+    session = models.CharField(max_length=DIGEST_CHARS, blank=True)  # a digest, never the key
+    kind = models.CharField(max_length=KIND_CHARS)  # cluster.effects.EffectKind
+    subject = models.CharField(max_length=KIND_CHARS)  # cluster.proposals.Subject, in words
+    name = models.CharField(max_length=TOPIC_NAME_CHARS, blank=True)
+    outcome = models.CharField(max_length=KIND_CHARS * 3)  # "NONE", or the name of the error
+    message = models.CharField(max_length=MESSAGE_CHARS, blank=True)
+    before = models.JSONField()  # text → text
+    after = models.JSONField()
+    version = models.BigIntegerField()  # of the change; of the store where it was refused
+    previous = models.CharField(max_length=DIGEST_CHARS, blank=True)
+    digest = models.CharField(max_length=DIGEST_CHARS)
+    # Of a refusal: how often it was asked, and when last. The digest does not cover these two.
+    times = models.BigIntegerField(default=1, db_default=1)
+    last_at_ms = models.BigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "number"], name="one_audit_entry_per_number")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["cluster", "name", "number"], name="audit_by_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.kind} {self.name}"

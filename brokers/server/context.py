@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from brokers.clock import Clock
 from brokers.cluster.image import ClusterImage
-from brokers.cluster.proposals import MAX_PROPOSALS, Action, Outcome, Proposal
+from brokers.cluster.proposals import (
+    MAX_CLIENT_ID_CHARS,
+    MAX_PROPOSALS,
+    Action,
+    Outcome,
+    Proposal,
+)
 from brokers.cluster.store import MetadataStore
 from brokers.config import BrokerConfig
 from brokers.protocol.apis import Api
@@ -137,6 +143,8 @@ class Context:
                 validate_only=validate_only,
                 broker_id=self.broker_id,
                 broker_epoch=self.broker_epoch,
+                client_id=(call.request.client_id or "")[:MAX_CLIENT_ID_CHARS],
+                address=call.peer.address,
             )
             for action in actions
         ]

@@ -4,7 +4,7 @@ Waits for facts, never for time: whatever is asked of a keeper may be seen a lit
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from brokers.cluster.apply import apply
 from brokers.cluster.changes import Change
 from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.plans import Plan
 from brokers.cluster.proposals import (
     Action,
     Outcome,
@@ -45,6 +46,10 @@ class Keeper(Protocol):
 
     async def forget(self) -> None:
         """Lose the changes so far: who is behind takes the whole image."""
+        ...
+
+    async def preview(self, actions: Sequence[Action]) -> Plan:
+        """Return what actions would do, as the console asks for it."""
         ...
 
 

@@ -39,6 +39,7 @@ from tests.contracts.keeper import (
     refused,
     registration,
 )
+from tests.contracts.metadata_plans import PLAN_CASES
 from tests.contracts.metadata_proposals import PROPOSAL_CASES
 
 __all__ = ["CASES", "Case", "case_name", "check"]
@@ -327,4 +328,5 @@ CASES: tuple[Case, ...] = (
     a_position_that_never_was_is_refused,
     a_broker_with_a_position_that_never_was_is_not_registered,
     *PROPOSAL_CASES,
+    *PLAN_CASES,
 )

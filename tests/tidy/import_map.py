@@ -85,7 +85,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     "brokers.controlplane.management": (
         CONTROLPLANE
-        + "brokers.controlplane.agent brokers.controlplane.services "
+        + CONTROLPLANE_DOORS
+        + "brokers.controlplane.agent brokers.controlplane.audit "
         + "brokers.controlplane.cluster_secrets",
         "django",
     ),
@@ -121,8 +122,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS
-        + "gateway.kafka gateway.access brokers.inspection brokers.cluster.image "
-        + "console.password_hasher",
+        + "brokers.controlplane.audit brokers.cluster.image "
+        + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
+        + "brokers.cluster.proposals brokers.protocol.errors "
+        + "gateway.kafka gateway.access brokers.inspection console.password_hasher",
         "django celery channels",
     ),
     # Bounds what all threads of a web server do at once.

@@ -14,6 +14,7 @@ from typing import Final
 from brokers.cluster import change_bounds, levels, link
 from brokers.cluster.changes import ConfigsChanged, Record
 from brokers.cluster.decisions import MAX_PARTITIONS, decide
+from brokers.cluster.effects import effects_of
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import (
     MAX_PROPOSALS,
@@ -25,6 +26,7 @@ from brokers.cluster.proposals import (
 )
 from brokers.controlplane import models
 from brokers.controlplane.database import Overtaken, transactional
+from brokers.controlplane.services import audit, expectations, refusals
 from brokers.controlplane.services.brokers import MAX_BROKER_ID
 from brokers.controlplane.services.levels import named
 from brokers.controlplane.services.transactions import append_change, prune_proposals
@@ -38,16 +40,43 @@ def new_topic_id() -> bytes:
     return uuid.uuid4().bytes
 
 
-@transactional
 def propose(
     *,
     cluster_id: str,
     proposals: Sequence[Proposal],
     now_ms: int,
     topic_ids: Callable[[], bytes] = new_topic_id,
+    is_whole: bool = False,
 ) -> list[Outcome]:
-    """Do what can be done of a call; return one outcome for each proposal, in order."""
+    """Do what can be done of a call; return one outcome for each proposal, in order.
+
+    A call that is whole does nothing where one of its proposals is refused. Refusals are noted in
+    a transaction of their own, once the locks of this one are free.
+    """
     assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
+    outcomes = _decided(
+        cluster_id=cluster_id,
+        proposals=proposals,
+        now_ms=now_ms,
+        topic_ids=topic_ids,
+        is_whole=is_whole,
+    )
+    both = zip(proposals, outcomes, strict=True)
+    refused = [(proposal, outcome) for proposal, outcome in both if outcome.error]
+    if refused:
+        refusals.note(cluster_id=cluster_id, refusals=refused, now_ms=now_ms)
+    return outcomes
+
+
+@transactional
+def _decided(
+    *,
+    cluster_id: str,
+    proposals: Sequence[Proposal],
+    now_ms: int,
+    topic_ids: Callable[[], bytes],
+    is_whole: bool,
+) -> list[Outcome]:
     cluster = models.Cluster.objects.get(cluster_id=cluster_id)
     known = _stored(cluster, proposals)
     fresh = [proposal for proposal in proposals if proposal.id not in known]
@@ -55,7 +84,10 @@ def propose(
     for proposal in fresh:
         if proposal.id not in call.outcomes:
             call.take(proposal)
-    call.finish()
+    if is_whole and any(outcome.error for outcome in call.outcomes.values()):
+        call.give_up()
+    else:
+        call.finish()
     # Another agent may have been doing the same while we waited for its locks: then what is
     # refused now (the topic is there, or gone) was accepted there.
     known |= _stored(cluster, [p for p in fresh if call.outcomes[p.id].error])
@@ -81,16 +113,24 @@ class _Call:
         self._view = RowsView(cluster, actions)
         self._brokers = _locked_brokers(cluster, proposals)
         self._view.lock_configs(actions)
+        # Compared before anything is decided: what this call does itself is no move.
+        self._moved = {
+            expects: expectations.moved(cluster, expects)
+            for expects in {proposal.expects for proposal in proposals}
+        }
         self._records: list[Record] = []
         # Records and bytes of the change so far.
         self._size = (0, 0)
         self._actors: dict[str, None] = {}
         self._accepted: list[bytes] = []
+        self._audited: list[audit.Draft] = []
 
     def take(self, proposal: Proposal) -> None:
         try:
             _check_proposer(proposal, self._brokers)
-            self._check_level(proposal.action)
+            self._check_level(proposal)
+            if moved := self._moved[proposal.expects]:
+                raise expectations.outdated(self._cluster, moved)
             decision = decide(
                 self._view, proposal.action, now_ms=self._now_ms, new_topic_id=self._topic_ids
             )
@@ -106,6 +146,8 @@ class _Call:
         self._accepted.append(proposal.id)
         self._actors[proposal.actor] = None
         self._records += decision.records
+        effects = effects_of(self._view, decision.records)
+        self._audited += [audit.accepted(proposal, effect) for effect in effects]
         self._view.follow(decision.records)
         if isinstance(decision.result, ProducerIdsResult):
             taken = decision.result.first + decision.result.count
@@ -121,6 +163,9 @@ class _Call:
                 now_ms=self._now_ms,
             )
             self._check_room()
+            audit.append(
+                self._cluster, self._audited, version=self._cluster.version, now_ms=self._now_ms
+            )
         version = self._cluster.version
         self.outcomes = {
             key: replace(outcome, version=version) for key, outcome in self.outcomes.items()
@@ -138,9 +183,23 @@ class _Call:
         )
         prune_proposals([row.pk for row in rows])
 
-    def _check_level(self, action: Action) -> None:
+    def give_up(self) -> None:
+        """Write nothing, since one of the proposals was refused; the others say so."""
+        not_done = Outcome(
+            error=ErrorCode.OPERATION_NOT_ATTEMPTED,
+            message="another step of the same plan was refused, so nothing was changed",
+        )
+        self.outcomes = {
+            key: replace(outcome if outcome.error else not_done, version=self._cluster.version)
+            for key, outcome in self.outcomes.items()
+        }
+
+    def _check_level(self, proposal: Proposal) -> None:
+        level = self._cluster.metadata_level
         try:
-            levels.check_action(action, self._cluster.metadata_level)
+            levels.check_action(proposal.action, level)
+            if proposal.expects:
+                levels.check_expects(level)
         except levels.LevelTooLow as refusal:
             raise named(self._cluster, refusal) from refusal
 
@@ -161,11 +220,13 @@ class _Call:
 
 
 def _locked_brokers(
-    cluster: models.Cluster, proposals: Iterable[Proposal]
+    cluster: models.Cluster, proposals: Sequence[Proposal]
 ) -> Mapping[int, models.Broker]:
     """Lock who proposes, and whose configuration is edited: it may have no row of its own yet."""
     ids = {proposal.broker_id for proposal in proposals} - {OPERATOR}
     ids |= set(_brokers_edited(proposal.action for proposal in proposals))
+    for expects in {proposal.expects for proposal in proposals}:
+        ids |= set(expectations.brokers_expected(expects))
     rows = cluster.brokers.select_for_update().filter(broker_id__in=ids).order_by("broker_id")
     return {row.broker_id: row for row in rows}
 

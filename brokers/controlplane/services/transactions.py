@@ -7,6 +7,7 @@ numbers are given in the order of commits and writers cannot wait for each other
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Final
 
 from django.db.models import F
@@ -56,6 +57,26 @@ WORDS: Final[dict[type[Record], str]] = {
 }
 
 
+class ChangeKind(StrEnum):
+    """What a change is about, for those who show only some: that of its first record."""
+
+    MEMBERSHIP = "membership"  # brokers that register, are fenced, or are let in
+    TOPIC = "topic"
+    PARTITION = "partition"  # who leads, who is in sync
+    CONFIG = "config"
+
+
+KINDS: Final[dict[type[Record], ChangeKind]] = {
+    BrokerChanged: ChangeKind.MEMBERSHIP,
+    BrokerRemoved: ChangeKind.MEMBERSHIP,
+    TopicCreated: ChangeKind.TOPIC,
+    PartitionsAdded: ChangeKind.TOPIC,
+    PartitionChanged: ChangeKind.PARTITION,
+    TopicRemoved: ChangeKind.TOPIC,
+    ConfigsChanged: ChangeKind.CONFIG,
+}
+
+
 def append_change(
     cluster: models.Cluster,
     records_at: Callable[[int], Sequence[Record]],
@@ -87,6 +108,7 @@ def append_change(
         summary=summary(decided, version=cluster.version),
         actor=actor.replace("\0", "")[: models.TOPIC_NAME_CHARS],
         made_at_ms=now_ms,
+        kind=KINDS[type(decided[0])],
     )
     if cluster.version % PRUNE_EVERY == 0 or len(encoded) >= HEAVY_BYTES:
         _prune(cluster)

@@ -41,10 +41,16 @@ T = TypeVar("T")
 
 
 class RowsView:
-    """See the module. Serves one cluster; made inside of a transaction."""
+    """See the module. Serves one cluster; made inside of a transaction.
 
-    def __init__(self, cluster: models.Cluster, actions: Sequence[Action]) -> None:
+    Without locks it serves a preview, which reads one moment and writes nothing.
+    """
+
+    def __init__(
+        self, cluster: models.Cluster, actions: Sequence[Action], *, is_locking: bool = True
+    ) -> None:
         self._cluster = cluster
+        self._is_locking = is_locking
         self._partition_count = cluster.partition_count
         # None: looked for, and not there.
         self._topics: dict[str, Topic | None] = {}
@@ -98,6 +104,7 @@ class RowsView:
         return self._partition_count
 
     def next_producer_id(self) -> int:
+        assert self._is_locking, "nobody previews blocks of producer ids"
         counter = models.ProducerIds.objects.select_for_update().get(cluster=self._cluster)
         return counter.next_id
 
@@ -162,7 +169,9 @@ class RowsView:
             self._put(values.topic(row, states[key]))
 
     def _locked(self, which: Q) -> dict[int, models.Topic]:
-        rows = self._cluster.topics.select_for_update().filter(which).order_by("pk")
+        rows = self._cluster.topics.filter(which).order_by("pk")
+        if self._is_locking:
+            rows = rows.select_for_update()
         return {row.pk: row for row in rows}
 
     def _make_common_defaults(self) -> None:
@@ -182,11 +191,11 @@ class RowsView:
         for kind in ResourceType:
             named = {name for of, name in wanted if of is kind and _can_be_there(name)}
             for names in _portions(named):
-                rows = (
-                    self._cluster.configs.select_for_update()
-                    .filter(resource_type=kind, name__in=names)
-                    .order_by("pk")
+                rows = self._cluster.configs.filter(resource_type=kind, name__in=names).order_by(
+                    "pk"
                 )
+                if self._is_locking:
+                    rows = rows.select_for_update()
                 self._configs.update({(kind, row.name): row.configs for row in rows})
 
 

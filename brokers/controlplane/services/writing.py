@@ -36,7 +36,7 @@ def write(cluster: models.Cluster, records: Sequence[Record], *, version: int, n
 
 
 def _change_brokers(
-    cluster: models.Cluster, records: Iterable[BrokerChanged], _version: int, _now_ms: int
+    cluster: models.Cluster, records: Iterable[BrokerChanged], version: int, _now_ms: int
 ) -> None:
     for record in records:
         broker = record.broker
@@ -49,6 +49,7 @@ def _change_brokers(
             inspection_port=broker.inspection_port,
             agent_id=broker.agent_id,
             boot_id=broker.boot_id,
+            version=version,
         )
         assert changed == 1, f"broker {broker.id} has no row to change"
 
@@ -125,21 +126,25 @@ def _remove_topics(
 
 
 def _change_configs(
-    cluster: models.Cluster, records: Sequence[ConfigsChanged], _version: int, _now_ms: int
+    cluster: models.Cluster, records: Sequence[ConfigsChanged], version: int, _now_ms: int
 ) -> None:
     # The last one of a resource stands: every record carries all that is set.
     last = {(record.resource_type, record.name): record for record in records}
     models.ResourceConfig.objects.bulk_create(
         [
             models.ResourceConfig(
-                cluster=cluster, resource_type=kind, name=name, configs=dict(record.configs)
+                cluster=cluster,
+                resource_type=kind,
+                name=name,
+                configs=dict(record.configs),
+                version=version,
             )
             for (kind, name), record in last.items()
         ],
         batch_size=ROWS_AT_ONCE,
         update_conflicts=True,
         unique_fields=["cluster", "resource_type", "name"],
-        update_fields=["configs"],
+        update_fields=["configs", "version"],
     )
 
 

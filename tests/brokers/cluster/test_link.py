@@ -1,7 +1,7 @@
 """Frames between broker and agent: what goes in comes out, and nonsense is only that."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import get_args
 
@@ -26,9 +26,11 @@ from brokers.cluster.proposals import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    Expectation,
     Outcome,
     ProducerIdsResult,
     Proposal,
+    Subject,
     TopicResult,
 )
 from brokers.cluster.snapshot import Piece, TopicPiece
@@ -290,6 +292,28 @@ def test_a_broker_of_an_older_checkout_asks_for_producer_ids_as_before() -> None
     message = link.decode_from_broker(older)
     assert isinstance(message, link.Propose)
     assert message.proposals[0].action == AllocateProducerIds()
+
+
+def test_a_broker_of_an_older_checkout_proposes_without_saying_where_it_comes_from() -> None:
+    proposal = Proposal(
+        id=ID,
+        action=DeleteTopic(name="t"),
+        actor="User:a",
+        client_id="c",
+        address="192.0.2.1",
+        session="5e",
+        expects=(Expectation(subject=Subject.TOPIC, name="t", version=3),),
+    )
+    frame = link.encode(link.Propose(request_no=1, proposals=(proposal,)))
+    tag, number, (values,) = msgspec.msgpack.decode(body(frame))
+
+    now = link.decode_from_broker(body(frame))
+    older = link.decode_from_broker(msgspec.msgpack.encode([tag, number, [values[:-4]]]))
+
+    assert isinstance(now, link.Propose)
+    assert isinstance(older, link.Propose)
+    assert now.proposals == (proposal,)
+    assert older.proposals == (replace(proposal, client_id="", address="", session="", expects=()),)
 
 
 def test_a_broker_of_an_older_checkout_registers_without_a_producer_id() -> None:

@@ -1,13 +1,14 @@
 """The twin keeps the contract of every store, and does what tests ask of it beside."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
 from brokers.cluster.image import Position
-from brokers.cluster.proposals import CreateTopic
+from brokers.cluster.plans import Plan
+from brokers.cluster.proposals import Action, CreateTopic
 from brokers.cluster.store import MetadataRegressed, MetadataStore
 from brokers.cluster.twin import Door, Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -31,6 +32,9 @@ class TwinKeeper:
 
     async def forget(self) -> None:
         self.twin.forget_changes()
+
+    async def preview(self, actions: Sequence[Action]) -> Plan:
+        return self.twin.preview(actions)
 
 
 @asynccontextmanager

@@ -60,10 +60,13 @@ def level_of(cluster_id: str) -> int:
     return models.Cluster.objects.get(cluster_id=cluster_id).metadata_level
 
 
-def test_a_cluster_begins_at_the_first_level(cluster_id: str) -> None:
+def test_a_cluster_begins_at_the_first_level_and_is_raised_by_its_first_agent(
+    cluster_id: str,
+) -> None:
+    assert level_of(cluster_id) == levels.FIRST_LEVEL
     start_agent(cluster_id, "one")
     register(cluster_id, levels.KNOWN_LEVEL)
-    assert level_of(cluster_id) == levels.FIRST_LEVEL
+    assert level_of(cluster_id) == levels.KNOWN_LEVEL
     assert selectors.held_back_by(cluster_id=cluster_id) == []
 
 

@@ -1,6 +1,6 @@
 """The ORM store keeps the contract of metadata stores, in the agent's process and over its link."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from brokers.clock import SystemClock
+from brokers.cluster.plans import Plan
+from brokers.cluster.proposals import Action
 from brokers.cluster.store import MetadataStore
 from brokers.server.agent_link import AgentLink
-from tests.brokers.controlplane.host import Host, new_cluster, running_host
+from tests.brokers.controlplane.host import NOW_MS, Host, new_cluster, running_host
 from tests.contracts.metadata_store import CASES, Case, case_name, check
 
+from brokers.controlplane import services  # isort: skip
 from brokers.controlplane.agent.server import AgentServer  # isort: skip
 from brokers.controlplane.history import History  # isort: skip
 from brokers.controlplane.membership import Attachment  # isort: skip
@@ -38,6 +41,15 @@ class OrmKeeper:
         self.host.store._known = History(  # noqa: SLF001
             self.host.store.image, (), kept=1_000, kept_bytes=10**6
         )
+
+    async def preview(self, actions: Sequence[Action]) -> Plan:
+        made: list[Plan] = []
+        await self.host.run_elsewhere(
+            lambda: made.append(
+                services.preview(cluster_id=self.cluster_id, actions=actions, now_ms=NOW_MS)
+            )
+        )
+        return made[0]
 
 
 class LinkKeeper(OrmKeeper):

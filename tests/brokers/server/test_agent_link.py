@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -14,7 +14,8 @@ from brokers.clock import SystemClock
 from brokers.cluster import link
 from brokers.cluster.changes import Change
 from brokers.cluster.image import Position
-from brokers.cluster.proposals import AllocateProducerIds, CreateTopic
+from brokers.cluster.plans import Plan
+from brokers.cluster.proposals import Action, AllocateProducerIds, CreateTopic
 from brokers.cluster.store import MetadataRegressed, MetadataStore
 from brokers.cluster.twin import Door, Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -77,6 +78,9 @@ class LinkKeeper:
 
     async def forget(self) -> None:
         self.twin.forget_changes()
+
+    async def preview(self, actions: Sequence[Action]) -> Plan:
+        return self.twin.preview(actions)
 
     async def close(self) -> None:
         for each in self.links:

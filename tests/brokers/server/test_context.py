@@ -57,7 +57,8 @@ def test_a_proposal_says_who_asks_and_under_which_epoch() -> None:
     with_store(store, story)
     ((proposal,),) = store.calls
     assert (proposal.broker_id, proposal.broker_epoch) == (3, 17)
-    assert proposal.actor == "User:ANONYMOUS"
+    assert (proposal.actor, proposal.client_id) == ("User:ANONYMOUS", "test")
+    assert proposal.address == Channel().peer.address
     assert proposal.validate_only
     assert len(proposal.id) == 16
 

@@ -18,6 +18,7 @@ import pytest
 from brokers.clock import SystemClock
 from brokers.cluster.apply import apply
 from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.levels import KNOWN_LEVEL
 from brokers.cluster.proposals import CreateTopic, Proposal
 from brokers.cluster.store import Registered, Registration
 from brokers.protocol.errors import KafkaError
@@ -93,7 +94,11 @@ class LinkedBroker:
         self.image: ClusterImage | None = None
         self.registered: Registered | None = None
         self._registration = Registration(
-            incarnation=secrets.token_bytes(16), host="127.0.0.1", port=1, broker_id=broker_id
+            incarnation=secrets.token_bytes(16),
+            host="127.0.0.1",
+            port=1,
+            broker_id=broker_id,
+            metadata_level=KNOWN_LEVEL,
         )
         self._moved = asyncio.Event()
 

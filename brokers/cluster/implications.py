@@ -1,0 +1,181 @@
+"""What follows from a change, beyond what it says: sentences for whoever is about to make it.
+
+Pure. Computed from the cluster as it is; what needs traffic or the members of groups is not known
+here and not guessed.
+"""
+
+from collections.abc import Iterator
+from math import lcm
+from typing import Final
+
+from brokers.cluster import topic_configs
+from brokers.cluster.changes import ConfigsChanged, PartitionsAdded, TopicCreated, TopicRemoved
+from brokers.cluster.changes import Record as ChangeRecord
+from brokers.cluster.decisions import View
+from brokers.cluster.image import ResourceType, Topic
+from brokers.cluster.topic_configs import Durability, TopicValues
+
+NO_LIMIT: Final = -1
+
+
+def implications_of(view: View, record: ChangeRecord) -> tuple[str, ...]:
+    """Return what follows from a record; the view must not have followed it yet."""
+    match record:
+        case TopicCreated():
+            return tuple(_of_creation(record))
+        case PartitionsAdded():
+            return tuple(_of_partitions(view, record))
+        case TopicRemoved():
+            return tuple(_of_deletion(view, record))
+        case ConfigsChanged(resource_type=ResourceType.TOPIC):
+            return tuple(_of_topic_configs(view, record))
+        case ConfigsChanged():
+            return tuple(_of_broker_configs(record))
+        case _:
+            return ()
+
+
+def moved_share(before: int, after: int) -> float:
+    """Return the share of keys that change their partition when a topic grows.
+
+    Producers take a hash modulo the number of partitions. Of lcm(before, after) hashes in a row,
+    just `before` have the same remainder by both numbers.
+    """
+    return 1 - before / lcm(before, after)
+
+
+def _of_creation(record: TopicCreated) -> Iterator[str]:
+    if len(record.partitions[0].replicas) == 1:
+        yield "Each partition has one replica: while its broker is away, nobody reads or writes it."
+
+
+def _of_partitions(view: View, record: PartitionsAdded) -> Iterator[str]:
+    topic = view.topic_by_id(record.topic_id)
+    assert topic is not None, "partitions are added to a topic that exists"
+    before, after = record.first_index, record.first_index + len(record.partitions)
+    share = moved_share(before, after)
+    yield (
+        f"About {share:.0%} of the keys go to another partition from now on (1 - n/lcm(n, m) of"
+        f" them, for n = {before} and m = {after} partitions, where producers take the hash of the"
+        " key modulo the number of partitions). Records that are there stay where they are, so the"
+        " order of one key is kept within each partition only."
+    )
+    if _values(view, topic.name).is_compacted:
+        yield (
+            "The topic is compacted: the last record of a key that moves stays in its former"
+            " partition as well, and is never compacted away by a newer one."
+        )
+    yield "Partitions can only be added: this cannot be taken back."
+
+
+def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
+    topic = view.topic(record.name)
+    assert topic is not None, "a topic that is deleted exists"
+    count = len(topic.partitions)
+    yield (
+        f"All records of {count} partition{'s' if count > 1 else ''} are deleted, and cannot be"
+        " brought back."
+    )
+    yield "Offsets that groups have committed for it are deleted."
+    if configs := view.configs_of(ResourceType.TOPIC, topic.name):
+        yield f"What is set for it is lost: {', '.join(sorted(configs))}."
+
+
+def _of_topic_configs(view: View, record: ConfigsChanged) -> Iterator[str]:
+    topic = view.topic(record.name)
+    if topic is None:
+        # A part of its creation: nothing was there before.
+        return
+    before = _values(view, topic.name)
+    after = topic_configs.values(
+        topic_configs.effective(dict(record.configs), view.configs_of(ResourceType.BROKER, ""))
+    )
+    yield from _of_retention(before, after)
+    yield from _of_cleanup(before, after)
+    yield from _of_producers(topic, before, after)
+
+
+def _of_retention(before: TopicValues, after: TopicValues) -> Iterator[str]:
+    if not after.is_deleted:
+        return
+    if _is_less(before.retention_ms, after.retention_ms) or (
+        not before.is_deleted and after.retention_ms != NO_LIMIT
+    ):
+        yield (
+            f"Segments whose newest record is older than {after.retention_ms} ms are deleted within"
+            " minutes, and cannot be brought back."
+        )
+    if _is_less(before.retention_bytes, after.retention_bytes) or (
+        not before.is_deleted and after.retention_bytes != NO_LIMIT
+    ):
+        yield (
+            f"The oldest segments of partitions above {after.retention_bytes} bytes are deleted"
+            " within minutes, and cannot be brought back."
+        )
+    if after.retention_ms != NO_LIMIT and after.segment_ms > after.retention_ms:
+        yield (
+            f"segment.ms is {after.segment_ms} and retention.ms is {after.retention_ms}: a segment"
+            " is deleted only once it is closed, so records of a quiet partition may stay for up to"
+            f" {after.segment_ms} ms longer."
+        )
+    if after.retention_bytes != NO_LIMIT and after.segment_bytes > after.retention_bytes:
+        yield (
+            f"segment.bytes is {after.segment_bytes} and retention.bytes is"
+            f" {after.retention_bytes}: the open segment is never deleted, so a partition takes up"
+            f" to {after.segment_bytes} bytes."
+        )
+
+
+def _of_cleanup(before: TopicValues, after: TopicValues) -> Iterator[str]:
+    if after.is_compacted and not before.is_compacted:
+        yield (
+            "Older records of each key are deleted by compaction, and cannot be brought back;"
+            " producers that send records without a key are refused."
+        )
+    if before.is_deleted and not after.is_deleted:
+        yield "Old segments are no longer deleted by age or size, so the topic grows with its keys."
+
+
+def _of_producers(topic: Topic, before: TopicValues, after: TopicValues) -> Iterator[str]:
+    factor = topic.replication_factor
+    if after.min_insync_replicas > factor:
+        yield (
+            f"min.insync.replicas is {after.min_insync_replicas} and each partition has"
+            f" {factor} replica{'s' if factor > 1 else ''}: producers that ask for acks=all are"
+            " refused, always."
+        )
+    if after.max_message_bytes < before.max_message_bytes:
+        yield (
+            f"Producers of batches above {after.max_message_bytes} bytes are refused; they were"
+            f" accepted up to {before.max_message_bytes}."
+        )
+    if before.is_log_append_time != after.is_log_append_time:
+        yield (
+            "Records from now on carry the broker's time, those before their producer's."
+            if after.is_log_append_time
+            else "Records from now on carry their producer's time, those before the broker's."
+        )
+    if after.durability is Durability.REPLICATED and before.durability is not Durability.REPLICATED:
+        yield (
+            "An acknowledged record need not be on a disk any more: a power failure that meets all"
+            " replicas at once loses it."
+        )
+
+
+def _of_broker_configs(record: ConfigsChanged) -> Iterator[str]:
+    if record.name:
+        yield f"Only broker {record.name} uses these values; others go on with theirs."
+    else:
+        yield "Every broker, and every topic that does not set the key itself, takes these values."
+
+
+def _values(view: View, topic: str) -> TopicValues:
+    configs = view.configs_of(ResourceType.TOPIC, topic)
+    return topic_configs.values(
+        topic_configs.effective(configs, view.configs_of(ResourceType.BROKER, ""))
+    )
+
+
+def _is_less(before: int, after: int) -> bool:
+    """Compare two limits, of which -1 is none."""
+    return after != NO_LIMIT and (before == NO_LIMIT or after < before)

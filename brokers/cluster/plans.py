@@ -1,0 +1,257 @@
+"""A change before it is made: its exact calls, every object before and after, what it rests on.
+
+Pure. Made by the rules of `decisions`, on one moment of the cluster. What the rules chose (where
+replicas go, which id a name had) is fixed in the plan's proposals, so that what is applied is what
+was shown. The ids of the proposals are the plan's: applied twice, it is done once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from brokers.cluster import change_bounds, levels
+from brokers.cluster.changes import PartitionsAdded, Record, TopicCreated, TopicRemoved
+from brokers.cluster.decisions import Decision, View, decide
+from brokers.cluster.effects import Effect, effects_of
+from brokers.cluster.image import PartitionState, ResourceType
+from brokers.cluster.implications import implications_of
+from brokers.cluster.proposals import (
+    Action,
+    AllocateProducerIds,
+    AlterConfigs,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    Expectation,
+    Proposal,
+    Subject,
+)
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+# Steps of one plan: as many as somebody can read before agreeing to them.
+MAX_STEPS: Final = 100
+# How many of the things that have moved a refusal names.
+NAMED: Final = 3
+
+
+class PlanView(View, Protocol):
+    def follow(self, records: Iterable[Record]) -> None:
+        """Answer from now on as if the records were written."""
+        ...
+
+
+# The versions of things as the view has them; one that does not exist has none.
+Versions = Callable[[Sequence[tuple[Subject, str]]], Mapping[tuple[Subject, str], int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One action of a plan. With an error it cannot be done, and nor can the plan."""
+
+    asked: Action
+    # The action with what the rules have chosen.
+    call: Action
+    effects: tuple[Effect, ...] = ()
+    implications: tuple[str, ...] = ()
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a preview shows. `proposals` is what is applied: all of it, or nothing."""
+
+    cluster_id: str
+    version: int  # of the cluster, when the plan was made
+    made_at_ms: int
+    steps: tuple[Step, ...]
+    expects: tuple[Expectation, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        return any(step.error for step in self.steps)
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not any(step.effects for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Something that a plan rests on and that has another version now; `found` 0: it is gone."""
+
+    subject: Subject
+    name: str
+    expected: int
+    found: int
+
+
+def make_plan(
+    view: PlanView,
+    actions: Sequence[Action],
+    *,
+    versions: Versions,
+    level: int,
+    cluster_id: str,
+    version: int,
+    now_ms: int,
+    new_id: Callable[[], bytes],
+) -> Plan:
+    """Return what the actions would do, one after the other; KafkaError where no plan can be."""
+    levels.check_expects(level)
+    if not 0 < len(actions) <= MAX_STEPS:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{len(actions)} changes in one plan, 1 to {MAX_STEPS} are allowed: make several plans",
+        )
+    rests: dict[tuple[Subject, str], None] = {}
+    steps: list[Step] = []
+    records: list[Record] = []
+    for action in actions:
+        try:
+            decision = decide(view, action, now_ms=now_ms, new_topic_id=new_id)
+            change_bounds.bounded([*records, *decision.records])
+        except KafkaError as refusal:
+            refused = Step(asked=action, call=action, error=refusal.code, message=refusal.message)
+            steps.append(refused)
+            continue
+        steps.append(_step(view, action, decision))
+        rests |= dict.fromkeys(_rests_on(action, decision.records))
+        records += decision.records
+        view.follow(decision.records)
+    found = versions(list(rests))
+    expects = tuple(
+        Expectation(subject=subject, name=name, version=found.get((subject, name), 0))
+        for subject, name in rests
+    )
+    plan = Plan(
+        cluster_id=cluster_id,
+        version=version,
+        made_at_ms=now_ms,
+        steps=tuple(steps),
+        expects=expects,
+    )
+    if plan.is_refused:
+        return plan
+    proposals = [
+        Proposal(id=new_id(), action=step.call, actor="", expects=expects) for step in steps
+    ]
+    return replace(plan, proposals=tuple(proposals))
+
+
+def moved(
+    expects: Iterable[Expectation], found: Mapping[tuple[Subject, str], int]
+) -> tuple[Moved, ...]:
+    """Return what has another version than expected."""
+    return tuple(
+        Moved(
+            subject=each.subject,
+            name=each.name,
+            expected=each.version,
+            found=found.get((each.subject, each.name), 0),
+        )
+        for each in expects
+        if found.get((each.subject, each.name), 0) != each.version
+    )
+
+
+def outdated(what: Sequence[Moved], causes: Mapping[int, str]) -> KafkaError:
+    """Return the refusal of a proposal that rests on what has moved.
+
+    `causes` are words on the changes of these versions, as far as they are still known.
+    """
+    named = "; ".join(_moved_in_words(each, causes) for each in what[:NAMED])
+    more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"nothing was changed, because the state has moved since this was planned: {named}{more};"
+        " look at the new state and plan again",
+    )
+
+
+WORDS: Final = {
+    Subject.TOPIC: "topic",
+    Subject.TOPIC_CONFIGS: "the configuration of topic",
+    Subject.BROKER: "broker",
+    Subject.BROKER_CONFIGS: "the configuration of broker",
+}
+
+
+def in_words(subject: Subject, name: str) -> str:
+    """Return what people call something that has a version."""
+    if subject is Subject.BROKER_CONFIGS and not name:
+        return "the default configuration of all brokers"
+    return f"{WORDS[subject]} {name}"
+
+
+def _moved_in_words(each: Moved, causes: Mapping[int, str]) -> str:
+    what = in_words(each.subject, each.name)
+    if not each.found and each.subject is Subject.TOPIC:
+        return f"{what} (version {each.expected}) is gone"
+    if not each.expected and each.subject is Subject.TOPIC:
+        what = f"{what} exists now"
+    cause = causes.get(each.found)
+    by = f", by version {each.found}: {cause}" if cause else f", by version {each.found}"
+    return f"{what} was at version {each.expected}{by}"
+
+
+def _step(view: View, action: Action, decision: Decision) -> Step:
+    sentences = [s for record in decision.records for s in implications_of(view, record)]
+    return Step(
+        asked=action,
+        call=_fixed(action, decision.records),
+        effects=effects_of(view, decision.records),
+        implications=tuple(dict.fromkeys(sentences)),
+    )
+
+
+def _fixed(action: Action, records: Sequence[Record]) -> Action:
+    """Return the action with what was chosen for it."""
+    match action, records[0] if records else None:
+        case CreateTopic(), TopicCreated(partitions=states):
+            return replace(
+                action, partitions=-1, replication_factor=-1, assignments=_replicas(states)
+            )
+        case CreatePartitions(), PartitionsAdded(partitions=states):
+            return replace(action, assignments=_replicas(states))
+        case DeleteTopic(), TopicRemoved(name=name, topic_id=topic_id):
+            # By its id; the name is for those who ask what the plan is about.
+            return DeleteTopic(name=name, topic_id=topic_id)
+        case _:
+            return action
+
+
+def _replicas(states: Iterable[PartitionState]) -> tuple[tuple[int, ...], ...]:
+    return tuple(state.replicas for state in states)
+
+
+def _rests_on(action: Action, records: Sequence[Record]) -> Iterator[tuple[Subject, str]]:
+    match action:
+        case CreateTopic() | CreatePartitions():
+            yield Subject.TOPIC, action.name
+            yield from ((Subject.BROKER, str(broker)) for broker in _placed_on(records))
+        case DeleteTopic():
+            for record in records:
+                if isinstance(record, TopicRemoved):
+                    yield Subject.TOPIC, record.name
+                    yield Subject.TOPIC_CONFIGS, record.name
+        case AlterConfigs(resource_type=ResourceType.TOPIC):
+            yield Subject.TOPIC, action.name
+            yield Subject.TOPIC_CONFIGS, action.name
+        case AlterConfigs():
+            yield Subject.BROKER_CONFIGS, action.name
+        case AllocateProducerIds():
+            raise AssertionError("nobody plans blocks of producer ids")
+
+
+def _placed_on(records: Iterable[Record]) -> list[int]:
+    return sorted(
+        {
+            broker
+            for record in records
+            if isinstance(record, TopicCreated | PartitionsAdded)
+            for state in record.partitions
+            for broker in state.replicas
+        }
+    )

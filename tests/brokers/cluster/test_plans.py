@@ -1,0 +1,230 @@
+"""Plans without a store: what follows from a change, and the commands that would make it."""
+
+from collections import Counter
+
+import pytest
+
+from brokers.cluster import levels, plan_commands
+from brokers.cluster.image import ResourceType
+from brokers.cluster.implications import moved_share
+from brokers.cluster.plans import MAX_STEPS, Plan, Step
+from brokers.cluster.proposals import (
+    Action,
+    AlterConfigs,
+    ConfigEdit,
+    ConfigOperation,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+)
+from brokers.cluster.store import Registration
+from brokers.cluster.twin import Twin
+from brokers.protocol.errors import ErrorCode, KafkaError
+
+BOOTSTRAP = "broker.test:9092"
+
+
+def new_twin(**configs: str) -> Twin:
+    """Return a twin with two brokers and the topic orders."""
+    twin = Twin()
+    for number in range(2):
+        registration = Registration(
+            incarnation=bytes([number]) * 16,
+            host="broker.test",
+            port=9092 + number,
+            metadata_level=levels.KNOWN_LEVEL,
+        )
+        registered = twin.begin_session(registration)
+        twin.set_fenced(registered.broker_id, is_fenced=False)
+    twin.create_topic("orders", partitions=6, configs=configs)
+    return twin
+
+
+def plan(twin: Twin, *actions: Action) -> Plan:
+    return twin.preview(actions)
+
+
+def step(action: Action, **configs: str) -> Step:
+    (only,) = plan(new_twin(**configs), action).steps
+    assert not only.error, only.message
+    return only
+
+
+def topic_configs(*edits: ConfigEdit) -> AlterConfigs:
+    return AlterConfigs(resource_type=ResourceType.TOPIC, name="orders", edits=edits)
+
+
+def told(action: Action, **configs: str) -> str:
+    return "\n".join(step(action, **configs).implications)
+
+
+def underscored(**configs: str) -> dict[str, str]:
+    """Return keys with dots, which keywords cannot have."""
+    return {key.replace("_", "."): value for key, value in configs.items()}
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 3), (3, 5), (6, 8), (6, 12), (12, 18)])
+def test_the_share_of_keys_that_move_is_what_hashes_do(before: int, after: int) -> None:
+    hashes = range(before * after * 10)
+
+    moved = Counter(number % before != number % after for number in hashes)
+
+    assert moved_share(before, after) == pytest.approx(moved[True] / len(hashes))
+
+
+def test_new_partitions_tell_how_many_keys_move() -> None:
+    words = told(CreatePartitions(name="orders", count=8))
+
+    assert "About 75% of the keys go to another partition" in words
+    assert "n = 6 and m = 8" in words
+    assert "compacted" not in words
+
+
+def test_new_partitions_of_a_compacted_topic_tell_of_records_left_behind() -> None:
+    words = told(CreatePartitions(name="orders", count=12), **underscored(cleanup_policy="compact"))
+
+    assert "About 50% of the keys" in words
+    assert "the last record of a key that moves stays in its former partition" in words
+
+
+def test_a_deletion_tells_what_is_lost() -> None:
+    words = told(DeleteTopic(name="orders"), **underscored(retention_ms="1000"))
+
+    assert "All records of 6 partitions are deleted" in words
+    assert "Offsets that groups have committed" in words
+    assert "What is set for it is lost: retention.ms" in words
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence"),
+    [
+        ({"retention.ms": "60000"}, "older than 60000 ms are deleted within minutes"),
+        ({"retention.bytes": "2000000"}, "above 2000000 bytes are deleted"),
+        ({"retention.ms": "1000"}, "segment.ms is 604800000 and retention.ms is 1000"),
+        ({"min.insync.replicas": "2"}, "each partition has 1 replica: producers that ask for"),
+        ({"cleanup.policy": "compact"}, "producers that send records without a key are refused"),
+        ({"cleanup.policy": "compact"}, "no longer deleted by age or size"),
+        ({"max.message.bytes": "1000"}, "batches above 1000 bytes are refused"),
+        ({"message.timestamp.type": "LogAppendTime"}, "carry the broker's time"),
+        ({"samsa.durability": "replicated"}, "need not be on a disk any more"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ",".join(value),
+)
+def test_a_config_tells_what_follows_from_it(edits: dict[str, str], sentence: str) -> None:
+    action = topic_configs(*(ConfigEdit(key=k, value=v) for k, v in edits.items()))
+
+    assert sentence in told(action)
+
+
+def test_a_longer_retention_loses_nothing_and_says_nothing() -> None:
+    assert not told(topic_configs(ConfigEdit(key="retention.ms", value="-1")))
+
+
+def test_a_default_of_all_brokers_tells_whom_it_concerns() -> None:
+    edits = (ConfigEdit(key="num.partitions", value="4"),)
+
+    words = told(AlterConfigs(resource_type=ResourceType.BROKER, name="", edits=edits))
+
+    assert "every topic that does not set the key itself" in words
+
+
+def test_a_creation_is_shown_as_commands_with_the_brokers_that_were_chosen() -> None:
+    created = step(
+        CreateTopic(name="new", partitions=2, configs=(("cleanup.policy", "compact,delete"),))
+    )
+    assert isinstance(created.call, CreateTopic)
+    chosen = ",".join(str(broker) for (broker,) in created.call.assignments or ())
+
+    assert plan_commands.samsa_command(created) == (
+        "./samsa topics create new --partitions 2 --replication-factor 1"
+        " --config cleanup.policy=compact,delete"
+    )
+    assert plan_commands.kafka_command(created, bootstrap=BOOTSTRAP) == (
+        f"kafka-topics.sh --bootstrap-server {BOOTSTRAP} --create --topic new"
+        f" --replica-assignment {chosen} --config cleanup.policy=compact,delete"
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "ours", "kafkas"),
+    [
+        (
+            CreatePartitions(name="orders", count=8),
+            "./samsa topics alter orders --partitions 8",
+            (
+                "kafka-topics.sh --bootstrap-server broker.test:9092 --alter --topic orders"
+                " --partitions 8"
+            ),
+        ),
+        (
+            DeleteTopic(name="orders"),
+            "./samsa topics delete orders",
+            "kafka-topics.sh --bootstrap-server broker.test:9092 --delete --topic orders",
+        ),
+        (
+            topic_configs(
+                ConfigEdit(key="cleanup.policy", operation=ConfigOperation.APPEND, value="compact"),
+                ConfigEdit(key="retention.ms", operation=ConfigOperation.DELETE),
+            ),
+            (
+                "./samsa configs alter topic orders --set cleanup.policy=delete,compact"
+                " --delete retention.ms"
+            ),
+            (
+                "kafka-configs.sh --bootstrap-server broker.test:9092 --alter --entity-type topics"
+                " --entity-name orders --add-config 'cleanup.policy=[delete,compact]'"
+                " --delete-config retention.ms"
+            ),
+        ),
+    ],
+    ids=["partitions", "delete", "configs"],
+)
+def test_a_change_is_shown_as_commands(action: Action, ours: str, kafkas: str) -> None:
+    planned = step(action, **underscored(retention_ms="1000"))
+
+    assert plan_commands.samsa_command(planned) == ours
+    assert plan_commands.kafka_command(planned, bootstrap=BOOTSTRAP) == kafkas
+
+
+def test_a_name_from_outside_cannot_leave_its_place_in_a_command() -> None:
+    (refused,) = plan(new_twin(), CreatePartitions(name="a; rm -rf /", count=2)).steps
+
+    assert refused.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert plan_commands.samsa_command(refused) == (
+        "./samsa topics alter 'a; rm -rf /' --partitions 2"
+    )
+
+
+def test_a_name_that_looks_like_an_option_is_a_name() -> None:
+    made = step(CreateTopic(name="--yes", partitions=1))
+
+    ours = plan_commands.samsa_command(made)
+    kafkas = plan_commands.kafka_command(made, bootstrap=BOOTSTRAP)
+
+    assert ours == "./samsa topics create --partitions 1 --replication-factor 1 -- --yes"
+    assert kafkas is not None
+    assert " --topic=--yes " in kafkas
+
+
+def test_a_plan_that_changes_nothing_says_so() -> None:
+    twin = new_twin(**underscored(retention_ms="1000"))
+
+    made = plan(twin, topic_configs(ConfigEdit(key="retention.ms", value="1000")))
+
+    assert made.changes_nothing
+    assert plan_commands.samsa_command(made.steps[0]) is None
+
+
+def test_a_plan_has_a_bounded_number_of_steps() -> None:
+    actions = [DeleteTopic(name="orders")] * (MAX_STEPS + 1)
+
+    with pytest.raises(KafkaError, match=f"{MAX_STEPS + 1} changes in one plan"):
+        plan(new_twin(), *actions)
+
+
+def test_no_plan_is_made_while_somebody_does_not_keep_versions() -> None:
+    twin = Twin()
+    twin.begin_session(Registration(incarnation=bytes(16), host="h", port=1, metadata_level=1))
+
+    with pytest.raises(levels.LevelTooLow, match="a plan needs metadata level 2"):
+        plan(twin, DeleteTopic(name="orders"))
