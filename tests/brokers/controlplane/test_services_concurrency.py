@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 
 import pytest
 
+from brokers.cluster import levels
 from brokers.cluster.decisions import Decision, decide
 from brokers.cluster.image import ResourceType
+from brokers.cluster.origins import Origin
 from brokers.cluster.proposals import (
+    Action,
     AllocateProducerIds,
     AlterConfigs,
     ConfigEdit,
+    CreatePartitions,
     CreateTopic,
     DeleteTopic,
     Outcome,
@@ -27,7 +31,7 @@ from brokers.protocol.errors import ErrorCode
 from tests.brokers.controlplane.host import NOW_MS, new_cluster
 from tests.brokers.controlplane.test_services import asking, propose, serving
 
-from brokers.controlplane import models, selectors, services, values  # isort: skip
+from brokers.controlplane import audit, models, selectors, services, values  # isort: skip
 from brokers.controlplane.reading import read_all, read_news  # isort: skip
 from django.db import connections  # isort: skip
 
@@ -193,3 +197,67 @@ def test_brokers_that_come_at_once_get_ids_of_their_own(database: str) -> None:
 
     assert sorted(broker.broker_id for broker in brokers) == list(range(1, WRITERS + 1))
     assert len({broker.broker_epoch for broker in brokers}) == WRITERS
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        CreateTopic(name="new"),
+        CreatePartitions(name="orders", count=4),
+        AlterConfigs(
+            resource_type=ResourceType.TOPIC,
+            name="orders",
+            edits=(ConfigEdit(key="retention.ms", value="1000"),),
+        ),
+        AlterConfigs(
+            resource_type=ResourceType.BROKER,
+            name="",
+            edits=(ConfigEdit(key="num.partitions", value="3"),),
+        ),
+        DeleteTopic(name="orders"),
+    ],
+    ids=["create", "partitions", "config", "default", "delete"],
+)
+def test_of_plans_that_rest_on_the_same_only_one_is_applied(
+    database: str, monkeypatch: pytest.MonkeyPatch, action: Action
+) -> None:
+    cluster_id = new_cluster()
+    serving(cluster_id)
+    models.Cluster.objects.update(metadata_level=levels.KNOWN_LEVEL)
+    propose(cluster_id, asking(CreateTopic(name="orders", partitions=2)))
+
+    def planned() -> Callable[[], list[Outcome]]:
+        plan = services.preview(cluster_id=cluster_id, actions=[action], now_ms=NOW_MS)
+        return lambda: services.apply_plan(
+            cluster_id=cluster_id,
+            proposals=plan.proposals,
+            origin=Origin(actor="User:alice"),
+            now_ms=NOW_MS,
+        )
+
+    jobs = [planned(), planned()]
+    meeting(monkeypatch, len(jobs))
+    outcomes = sorted(outcome.error for (outcome,) in beside_each_other(jobs))
+
+    assert outcomes == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
+    assert audit.verify(cluster_id=cluster_id).faults == ()
+
+
+def test_the_audit_has_no_gaps_however_many_write_to_it(database: str) -> None:
+    cluster_id = new_cluster()
+    serving(cluster_id)
+
+    def writer(number: int) -> Callable[[], list[Outcome]]:
+        def write() -> list[Outcome]:
+            outcomes = []
+            for step in range(ROUNDS):
+                outcomes += propose(cluster_id, asking(CreateTopic(name=f"t-{number}-{step}")))
+                outcomes += propose(cluster_id, asking(DeleteTopic(name=f"gone-{number}-{step}")))
+            return outcomes
+
+        return write
+
+    outcomes = beside_each_other([writer(number) for number in range(WRITERS)])
+
+    found = audit.verify(cluster_id=cluster_id)
+    assert (found.last, found.faults) == (len(list(chain(*outcomes))), ())
