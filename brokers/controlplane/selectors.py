@@ -18,10 +18,15 @@ from brokers.cluster import levels
 from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
 from brokers.controlplane import condition, models, presence, values
 from brokers.controlplane.condition import Condition
+from brokers.controlplane.services.brokers import AGENT
 from brokers.controlplane.services.levels import holders
+from brokers.controlplane.services.transactions import ChangeKind
 
 # What one page may ask for at once.
 MAX_ROWS: Final = 1_000
+# How many changes are looked through for those that are asked for: brokers that come and go make
+# one each, and a page must not read all that are kept.
+LOOK_BACK: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +187,17 @@ def configs(*, cluster_id: str, resource_type: ResourceType, name: str) -> Mappi
     return {} if row is None else row.configs
 
 
-def recent_changes(*, cluster_id: str, limit: int = 50) -> list[RecentChange]:
-    """Return the newest changes, newest first."""
+def recent_changes(
+    *, cluster_id: str, limit: int = 50, with_membership: bool = True
+) -> list[RecentChange]:
+    """Return the newest changes, newest first; on demand without brokers that come and go."""
     assert 0 <= limit <= MAX_ROWS, f"{limit} changes asked for, {MAX_ROWS} is the most"
     rows = models.Change.objects.filter(cluster__cluster_id=cluster_id).order_by("-version")
+    if not with_membership:
+        newest = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version")
+        rows = rows.filter(version__gt=(newest[0][0] if newest else 0) - LOOK_BACK)
+        # An agent that knows no kinds makes no other changes under its own name.
+        rows = rows.exclude(kind=ChangeKind.MEMBERSHIP).exclude(kind="", actor=AGENT)
     return [
         RecentChange(version=version, summary=summary, actor=actor, made_at_ms=made_at_ms)
         for version, summary, actor, made_at_ms in rows.values_list(

@@ -95,7 +95,9 @@ def _read(cluster_id: str | None, rights: Rights) -> Overview:
         more_needs=max(0, len(needs) - MAX_NEEDS),
         events=tuple(
             _event(change, today)
-            for change in selectors.recent_changes(cluster_id=shown, limit=RECENT_CHANGES)
+            for change in selectors.recent_changes(
+                cluster_id=shown, limit=RECENT_CHANGES, with_membership=False
+            )
         ),
     )
 

@@ -70,13 +70,47 @@ def topic(
     return made
 
 
-def change(of: models.Cluster, version: int, summary: str, *, at_ms: int = NOW_MS) -> None:
+def audit_entry(
+    of: models.Cluster,
+    number: int,
+    *,
+    name: str = "orders",
+    at_ms: int = NOW_MS,
+    **fields: object,
+) -> models.AuditEntry:
+    values: dict[str, object] = {
+        "actor": "User:alice",
+        "via": "wire",
+        "kind": "alter configs",
+        "subject": "topic",
+        "outcome": "NONE",
+        "before": {},
+        "after": {},
+        "version": 7,
+        "digest": "d" * 64,
+        "last_at_ms": at_ms,
+    }
+    return models.AuditEntry.objects.create(
+        cluster=of, number=number, name=name, made_at_ms=at_ms, **(values | fields)
+    )
+
+
+def change(
+    of: models.Cluster,
+    version: int,
+    summary: str,
+    *,
+    at_ms: int = NOW_MS,
+    actor: str = "User:alice",
+    kind: str = "",
+) -> None:
     models.Change.objects.create(
         cluster=of,
         version=version,
         change_id=version.to_bytes(16),
         encoded=b"",
         summary=summary,
-        actor="User:alice",
+        actor=actor,
         made_at_ms=at_ms,
+        kind=kind,
     )

@@ -133,3 +133,15 @@ def test_who_sees_some_topics_is_told_nothing_of_brokers_and_other_topics() -> N
     assert data is not None
     assert not data.is_whole
     assert (data.brokers, data.needs, data.events, data.bootstrap) == ((), (), (), ())
+
+
+def test_brokers_that_come_and_go_are_no_news() -> None:
+    shown = cluster_rows.cluster(version=9)
+    cluster_rows.change(shown, 6, "broker changed: 1 (fenced)", actor="agent")
+    cluster_rows.change(shown, 7, "topic created: orders", kind="topic")
+    cluster_rows.change(shown, 8, "broker changed: 1 (fenced)", actor="agent", kind="membership")
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    assert [event.text for event in data.events] == ["topic created: orders"]

@@ -1,0 +1,53 @@
+"""Changes and audit: who changed or tried to change what, as a list, one by one, or as a file."""
+
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from console.queries import changes as query
+from console.queries.frame import frame
+from gateway.access.operations import Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+
+@requires(Operation.VIEW_AUDIT)
+@require_safe
+def changes(request: HttpRequest) -> HttpResponse:
+    asked = query.asked_of(request.GET.dict())
+    reading = query.changes(request.GET.get("cluster"), asked, rights_of(request))
+    context = {"page": "changes", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 200
+    return render(request, "console/changes.html", context, status=status)
+
+
+@requires(Operation.VIEW_AUDIT)
+@require_safe
+def change(request: HttpRequest, number: int) -> HttpResponse:
+    reading = query.change(request.GET.get("cluster"), number, rights_of(request))
+    if reading.is_empty:
+        raise Http404
+    context = {"page": "changes", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 200
+    return render(request, "console/change.html", context, status=status)
+
+
+@requires(Operation.VIEW_AUDIT)
+@require_safe
+def export(request: HttpRequest, form: str) -> HttpResponse:
+    shown = frame(request.GET.get("cluster"), rights_of(request)).shown
+    if shown is None:
+        raise Http404
+    asked = query.asked_of(request.GET.dict())
+    file = query.exported(shown.cluster_id, asked, is_csv=form == "csv")
+    answer = HttpResponse(file.content, content_type=file.content_type)
+    answer["Content-Disposition"] = f'attachment; filename="{file.name}"'
+    answer["Cache-Control"] = "no-store"
+    if file.older is not None:
+        rest = urlencode({**request.GET.dict(), "below": file.older})
+        address = reverse(f"console:changes-{form}")
+        answer["Link"] = f'<{address}?{rest}>; rel="next"'
+    return answer

@@ -1,0 +1,283 @@
+"""Every change that somebody asked for, done or refused: a page of them, one of them, a file."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from brokers.controlplane import audit
+from brokers.controlplane.audit import Entry, Filter
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good, moment
+from gateway.access.grants import Rights
+
+PAGE_ROWS: Final = 100
+# No name and no principal that is kept is longer.
+MAX_FILTER: Final = 249
+# Entries of one file, made in memory: ten megabytes or so. A file that ends there says where the
+# next one goes on.
+MAX_EXPORTED: Final = 10_000
+# More digits than a number of an entry ever has.
+MAX_DIGITS: Final = 18
+HOUR_MS: Final = 3_600_000
+PERIODS: Final = {
+    "hour": ("last hour", HOUR_MS),
+    "day": ("last 24 hours", 24 * HOUR_MS),
+    "week": ("last 7 days", 7 * 24 * HOUR_MS),
+    "month": ("last 30 days", 30 * 24 * HOUR_MS),
+}
+KINDS: Final = ("create topic", "delete topic", "add partitions", "alter configs")
+# Objects with one side only: the other one is not a value that is missing.
+MADE_OR_GONE: Final = frozenset({"create topic", "delete topic"})
+VIA: Final = {"wire": "Kafka protocol", "browser": "browser", "host": "command on the host"}
+OUTCOMES: Final = {"done": False, "refused": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a visitor filters by, as it goes back into links and fields."""
+
+    name: str = ""
+    actor: str = ""
+    kind: str = ""
+    outcome: str = ""
+    period: str = ""
+    below: int | None = None
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.name or self.actor or self.kind or self.outcome or self.period)
+
+    def filter(self, now_ms: int) -> Filter:
+        return Filter(
+            actor=self.actor,
+            name=self.name,
+            kind=self.kind,
+            is_refused=OUTCOMES.get(self.outcome),
+            since_ms=now_ms - PERIODS[self.period][1] if self.period else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    number: int
+    at: datetime
+    last_at: datetime
+    actor: str
+    source: str  # how it came, from where, by which client
+    kind: str
+    what: str  # the object in words
+    state: str  # the class of the mark: ok or bad
+    word: str
+    detail: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One value of an object before and after; None: not set, or not there."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    frame: Frame
+    asked: Asked
+    rows: tuple[ChangeRow, ...] = ()
+    older: int | None = None  # the next page ends below this number
+    kinds: tuple[str, ...] = KINDS
+    periods: tuple[tuple[str, str], ...] = tuple((k, words) for k, (words, _) in PERIODS.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePage:
+    frame: Frame
+    row: ChangeRow | None = None
+    entry: Entry | None = None
+    via: str = ""
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    content: str
+    content_type: str
+    name: str
+    older: int | None  # where the next file goes on; None: that was all
+
+
+def changes(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Changes]:
+    return last_good.read(
+        # With the rights, so that nobody is shown what was read for somebody else.
+        ("changes", cluster_id, asked, rights.grants),
+        lambda: _read(cluster_id, asked, rights),
+        is_empty=lambda data: not data.rows,
+    )
+
+
+def change(cluster_id: str | None, number: int, rights: Rights) -> Reading[ChangePage]:
+    return last_good.read(
+        ("change", cluster_id, number, rights.grants),
+        lambda: _read_one(cluster_id, number, rights),
+        is_empty=lambda data: data.entry is None,
+    )
+
+
+def asked_of(values: dict[str, str]) -> Asked:
+    """Return what a query string asks for; what makes no sense is left out."""
+    below = values.get("below", "")
+    is_number = below.isascii() and below.isdigit() and len(below) <= MAX_DIGITS
+    return Asked(
+        name=_text(values.get("q", "")),
+        actor=_text(values.get("actor", "")),
+        kind=_one_of(values.get("kind", ""), KINDS),
+        outcome=_one_of(values.get("outcome", ""), tuple(OUTCOMES)),
+        period=_one_of(values.get("period", ""), tuple(PERIODS)),
+        below=int(below) if is_number else None,
+    )
+
+
+def exported(cluster_id: str, asked: Asked, *, is_csv: bool) -> File:
+    """Return the newest entries that are asked for as a file; errors of the database go up."""
+    which = asked.filter(_now_ms())
+    found = audit.all_entries(cluster_id=cluster_id, which=which, below=asked.below)
+    entries = list(islice(found, MAX_EXPORTED))
+    is_cut = len(entries) == MAX_EXPORTED
+    return File(
+        content=_as_csv(entries) if is_csv else "".join(map(_as_line, entries)),
+        content_type="text/csv; charset=utf-8" if is_csv else "application/x-ndjson",
+        name=f"changes-{cluster_id}.{'csv' if is_csv else 'ndjson'}",
+        older=entries[-1].number if is_cut else None,
+    )
+
+
+def _now_ms() -> int:
+    return int(1000 * time.time())
+
+
+def _text(text: str) -> str:
+    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    return text.replace("\0", "").strip()[:MAX_FILTER]
+
+
+def _one_of(text: str, allowed: tuple[str, ...]) -> str:
+    return text if text in allowed else ""
+
+
+def _read(cluster_id: str | None, asked: Asked, rights: Rights) -> Changes:
+    around = frame(cluster_id, rights)
+    if around.shown is None:
+        return Changes(frame=around, asked=asked)
+    found = audit.entries(
+        cluster_id=around.shown.cluster_id,
+        which=asked.filter(_now_ms()),
+        below=asked.below,
+        limit=PAGE_ROWS + 1,
+    )
+    shown = found[:PAGE_ROWS]
+    return Changes(
+        frame=around,
+        asked=asked,
+        rows=tuple(map(_row, shown)),
+        older=shown[-1].number if len(found) > PAGE_ROWS else None,
+    )
+
+
+def _read_one(cluster_id: str | None, number: int, rights: Rights) -> ChangePage:
+    around = frame(cluster_id, rights)
+    if around.shown is None:
+        return ChangePage(frame=around)
+    entry = audit.entry(cluster_id=around.shown.cluster_id, number=number)
+    if entry is None:
+        return ChangePage(frame=around)
+    return ChangePage(
+        frame=around,
+        row=_row(entry),
+        entry=entry,
+        via=VIA.get(entry.via, entry.via),
+        values=tuple(values_of(entry)),
+    )
+
+
+def values_of(entry: Entry) -> Iterator[Value]:
+    """Yield every value before and after, in the order in which they were written."""
+    for key in dict.fromkeys((*entry.after, *entry.before)):
+        yield Value(key=key, before=entry.before.get(key), after=entry.after.get(key))
+
+
+def _row(entry: Entry) -> ChangeRow:
+    source = [VIA.get(entry.via, entry.via), entry.client_id, entry.address]
+    return ChangeRow(
+        number=entry.number,
+        at=moment(entry.made_at_ms / 1000),
+        last_at=moment(entry.last_at_ms / 1000),
+        actor=entry.actor,
+        source=" · ".join(filter(None, source)),
+        kind=entry.kind,
+        what=f"{entry.subject} {entry.name}" if entry.name else f"several of kind {entry.subject}",
+        state="bad" if entry.is_refused else "ok",
+        word="Refused" if entry.is_refused else "Done",
+        detail=entry.message if entry.is_refused else _summary(entry),
+        times=entry.times,
+    )
+
+
+def _summary(entry: Entry) -> str:
+    """Return what fits on a line: the values that differ, or those of a new or deleted object."""
+    if entry.kind not in MADE_OR_GONE:
+        return ", ".join(
+            f"{v.key}: {v.before or 'not set'} → {v.after or 'not set'}"
+            for v in values_of(entry)
+            if v.before != v.after and not v.key.startswith("replicas ")
+        )
+    values = entry.before or entry.after
+    return ", ".join(
+        f"{key}: {value}"
+        for key, value in values.items()
+        if key != "topic id" and not key.startswith("replicas ")
+    )
+
+
+_COLUMNS: Final = (
+    *("number", "at", "last_at", "times", "actor", "via", "client_id", "address", "session"),
+    *("kind", "subject", "name", "outcome", "message", "before", "after", "version", "digest"),
+)
+
+
+def _flat(entry: Entry) -> dict[str, object]:
+    values: dict[str, object] = {
+        name: getattr(entry, name) for name in _COLUMNS if name not in {"at", "last_at"}
+    }
+    at, last_at = (moment(ms / 1000) for ms in (entry.made_at_ms, entry.last_at_ms))
+    values |= {"at": at.isoformat(), "last_at": last_at.isoformat()}
+    return {name: values[name] for name in _COLUMNS}
+
+
+def _as_line(entry: Entry) -> str:
+    return json.dumps(_flat(entry), ensure_ascii=False) + "\n"
+
+
+def _as_csv(entries: list[Entry]) -> str:
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(_COLUMNS)
+    for entry in entries:
+        rows.writerow([_cell(value) for value in _flat(entry).values()])
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula: names come from anybody."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return f"'{value}"
+    return value
