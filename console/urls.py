@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from console.pages import account, changes, users
+from console.pages import account, changes, plans, users
 from console.pages.login import Login
 from console.pages.overview import overview
 from console.pages.password import password
@@ -19,6 +19,7 @@ urlpatterns = [
     path("changes/<int:number>", changes.change, name="change"),
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),
     path("changes.ndjson", changes.export, {"form": "ndjson"}, name="changes-ndjson"),
+    path("plans/apply", plans.apply, name="apply-plan"),
     path("users", users.users, name="users"),
     path("users/new", users.new_user, name="new-user"),
     path("users/<int:number>", users.user, name="user"),

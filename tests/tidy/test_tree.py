@@ -26,7 +26,6 @@ FROM_TABLES |= {
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
-    "brokers.cluster.plan_commands": "the console's page of a plan, which shows it as commands",
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "brokers.inspection.lag": "the console's collector, which reads the brokers' feeds",
 }

@@ -1,0 +1,15 @@
+"""Who asks for a change in a browser, as the audit keeps it."""
+
+from django.http import HttpRequest
+
+from brokers.cluster.origins import Origin
+from gateway.access.selectors import digest
+
+
+def origin_of(request: HttpRequest) -> Origin:
+    """Return the user, the address behind trusted proxies, and the digest that names a session."""
+    return Origin(
+        actor=f"User:{request.user.get_username()}",
+        address=request.META.get("REMOTE_ADDR") or "",
+        session=digest(request.session.session_key or ""),
+    )

@@ -1,0 +1,95 @@
+"""Plan, preview, apply: the one way by which a page changes the cluster.
+
+A form makes actions and returns `previewed`; what it has shown, and nothing else, is applied when
+its seal comes back. Rights are asked for each action, both times.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from django.contrib import messages
+from django.db import Error
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from brokers.cluster.proposals import Action
+from brokers.controlplane import services
+from brokers.protocol.errors import ErrorCode, KafkaError
+from console.origins import origin_of
+from console.pages.errors import error_page
+from console.plan_rights import denied, hidden
+from console.queries.frame import frame
+from console.queries.plans import plan_view
+from gateway.access.requirements import signed_in
+from gateway.access.selectors import rights_of
+
+CONFLICT: Final = 409
+BAD_REQUEST: Final = 400
+FORBIDDEN: Final = 403
+
+
+def previewed(request: HttpRequest, *, cluster_id: str, actions: Sequence[Action]) -> HttpResponse:
+    """Show what actions would do, with the button that does it where the user may."""
+    rights, holder = rights_of(request), request.user.get_username()
+    if reason := hidden(rights, cluster_id, actions):
+        return error_page(FORBIDDEN, title="You may not see this plan", next_step=reason)
+    try:
+        reading = plan_view(cluster_id, actions, rights, holder=holder, now_ms=_now_ms())
+    except KafkaError as error:
+        return error_page(BAD_REQUEST, title="No plan can be made of this", next_step=error.message)
+    context = {
+        "page": "plan",
+        "reading": reading,
+        "data": reading.data,
+        "denied": denied(rights, cluster_id, actions),
+    }
+    return render(request, "console/plan.html", context)
+
+
+@signed_in
+@require_POST
+def apply(request: HttpRequest) -> HttpResponse:
+    """Apply the plan that was shown, all of it or nothing."""
+    try:
+        plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
+    except KafkaError as error:
+        return error_page(BAD_REQUEST, title="This plan cannot be applied", next_step=error.message)
+    actions = [proposal.action for proposal in plan.proposals]
+    rights = rights_of(request)
+    if reason := denied(rights, plan.cluster_id, actions):
+        return error_page(FORBIDDEN, title="You may not apply this plan", next_step=reason)
+    try:
+        outcomes = services.apply_plan(
+            cluster_id=plan.cluster_id,
+            proposals=plan.proposals,
+            origin=origin_of(request),
+            now_ms=_now_ms(),
+        )
+    except Error:
+        return error_page(
+            503,
+            title="Nobody knows whether the plan was applied: the database did not answer",
+            next_step="Send the same plan again by reloading this page: it is done once at most.",
+        )
+    refused = [
+        outcome
+        for outcome in outcomes
+        if outcome.error not in {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED}
+    ]
+    if refused:
+        context = {
+            "page": "plan",
+            "frame": frame(plan.cluster_id, rights),
+            "outcome": refused[0],
+            "has_moved": refused[0].error is ErrorCode.INVALID_UPDATE_VERSION,
+        }
+        return render(request, "console/plan_refused.html", context, status=CONFLICT)
+    messages.success(request, f"The plan was applied, as metadata {outcomes[-1].version}.")
+    return redirect(f"{reverse('console:overview')}?cluster={plan.cluster_id}")
+
+
+def _now_ms() -> int:
+    return int(1000 * time.time())

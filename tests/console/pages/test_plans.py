@@ -1,0 +1,165 @@
+"""Plan, preview, apply, as a browser goes through them."""
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+
+from brokers.cluster import levels
+from brokers.cluster.proposals import Action, CreatePartitions, CreateTopic, DeleteTopic
+from brokers.controlplane import audit, models, services
+from console.pages.plans import previewed
+from gateway.access.operations import Kind, Operation
+from tests.builders import users
+from tests.console import cluster_rows
+
+SHOWN = cluster_rows.CLUSTER_ID
+
+
+@pytest.fixture
+def cluster() -> models.Cluster:
+    made = cluster_rows.cluster()
+    models.ProducerIds.objects.create(cluster=made)
+    models.Cluster.objects.update(metadata_level=levels.KNOWN_LEVEL)
+    made.refresh_from_db()
+    cluster_rows.broker(made, 1)
+    return made
+
+
+def request_of(user: User) -> HttpRequest:
+    request = RequestFactory().get("/")
+    request.user = user
+    return request
+
+
+def page_of(user: User, *actions: Action) -> str:
+    return previewed(request_of(user), cluster_id=SHOWN, actions=actions).content.decode()
+
+
+def seal_in(page: str) -> str:
+    found = re.search(r'name="plan" value="([^"]+)"', page)
+    assert found is not None, page
+    return unescape(found[1])
+
+
+def named(name: str) -> User:
+    return User.objects.get(username=name)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_plan_that_was_shown_is_applied_and_stands_among_the_changes(alice: Client) -> None:
+    page = page_of(named("alice"), CreateTopic(name="orders", partitions=2))
+    assert not models.Topic.objects.exists()
+
+    answer = alice.post("/plans/apply", {"plan": seal_in(page)})
+
+    assert answer["Location"] == f"/?cluster={SHOWN}"
+    assert "The plan was applied" in alice.get("/").content.decode()
+    assert models.Topic.objects.get().name == "orders"
+    (entry,) = audit.entries(cluster_id=SHOWN)
+    assert (entry.actor, entry.via, entry.address) == ("User:alice", "browser", "127.0.0.1")
+    assert len(entry.session) == 16
+    assert entry.session not in str(alice.session.session_key)
+
+
+def test_a_preview_tells_before_after_what_follows_and_the_commands(
+    cluster: models.Cluster, alice: Client
+) -> None:
+    cluster_rows.topic(cluster, "orders", partitions=2)
+
+    page = unescape(page_of(named("alice"), CreatePartitions(name="orders", count=4)))
+
+    assert "CreatePartitions(name='orders', count=4, assignments=((1,), (1,)))" in page
+    assert "About 50% of the keys" in page
+    assert "./samsa topics alter orders --partitions 4" in page
+    assert "kafka-topics.sh --bootstrap-server 127.0.0.1:9092 --alter" in page
+    assert "topic orders at version 1" in page
+
+
+def test_a_plan_is_refused_once_the_state_has_moved(cluster: models.Cluster, alice: Client) -> None:
+    cluster_rows.topic(cluster, "orders", partitions=2)
+    sealed = seal_in(page_of(named("alice"), DeleteTopic(name="orders")))
+    grown = services.preview(
+        cluster_id=SHOWN, actions=[CreatePartitions(name="orders", count=4)], now_ms=1
+    )
+    services.propose(cluster_id=SHOWN, proposals=grown.proposals, now_ms=1)
+
+    answer = alice.post("/plans/apply", {"plan": sealed})
+
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "The cluster has changed since you looked" in page
+    assert "topic orders was at version 1, by version 8" in page
+    assert models.Topic.objects.exists()
+    assert audit.entries(cluster_id=SHOWN)[0].outcome == "INVALID_UPDATE_VERSION"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_refused_step_says_why_and_has_no_button(alice: Client) -> None:
+    page = page_of(named("alice"), DeleteTopic(name="<b>"))
+
+    assert "UNKNOWN_TOPIC_OR_PARTITION: there is no topic &#x27;&lt;b&gt;&#x27;" in page
+    assert "Apply this plan" not in page
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_viewer_sees_the_plan_and_cannot_apply_it(victor: Client) -> None:
+    page = page_of(named("victor"), CreateTopic(name="orders"))
+    plan = services.preview(cluster_id=SHOWN, actions=[CreateTopic(name="orders")], now_ms=1)
+
+    answer = victor.post("/plans/apply", {"plan": services.seal(plan, holder="victor")})
+
+    assert "You may not create topics on topic orders" in page
+    assert "Apply this plan" not in page
+    assert answer.status_code == 403
+    assert not models.Topic.objects.exists()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_plan_of_somebody_else_is_none(alice: Client) -> None:
+    plan = services.preview(cluster_id=SHOWN, actions=[CreateTopic(name="orders")], now_ms=1)
+
+    for sealed in (services.seal(plan, holder="olga"), "", "x" * 100):
+        assert alice.post("/plans/apply", {"plan": sealed}).status_code == 400
+    assert not models.Topic.objects.exists()
+
+
+@pytest.mark.parametrize("action", [CreatePartitions(name="b", count=4), DeleteTopic(name="b")])
+def test_rights_are_asked_for_each_topic_of_a_plan(cluster: models.Cluster, action: Action) -> None:
+    for name in "ab":
+        cluster_rows.topic(cluster, name)
+    user = users.user("some", role=None)
+    for operation in (Operation.VIEW, Operation.ALTER_TOPICS, Operation.DELETE_TOPICS):
+        users.grant(user, operation, kind=Kind.TOPIC, pattern="a")
+    actions = [CreatePartitions(name="a", count=4), action]
+    plan = services.preview(cluster_id=SHOWN, actions=actions, now_ms=1)
+    browser = Client()
+    browser.force_login(user)
+
+    page = page_of(user, *actions)
+    answer = browser.post("/plans/apply", {"plan": services.seal(plan, holder="some")})
+
+    assert "You may not view on topic b" in page
+    assert answer.status_code == 403
+    assert not audit.entries(cluster_id=SHOWN)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_no_plan_is_made_while_an_older_host_keeps_no_versions(alice: Client) -> None:
+    models.Cluster.objects.update(metadata_level=levels.FIRST_LEVEL)
+    models.Broker.objects.update(metadata_level=levels.FIRST_LEVEL)
+
+    page = page_of(named("alice"), CreateTopic(name="orders"))
+
+    assert "a plan needs metadata level 2" in page
+    assert "broker 1 at 127.0.0.1:9092 knows 1" in page
+
+
+def test_a_plan_is_applied_by_post_and_by_those_who_are_signed_in(
+    client: Client, olga: Client
+) -> None:
+    assert olga.get("/plans/apply").status_code == 405
+    assert client.post("/plans/apply")["Location"] == "/login?next=/"
