@@ -117,6 +117,7 @@ def hole_at(segment: "Segment", flaw: StorageCorrupt) -> Hole:
         first_offset = flaw.last_offset + 1
     else:
         first_offset = _offset_at(segment, flaw.position)
+    doubted_until = flaw.doubted_until if isinstance(flaw, NoBatch) else flaw.position + 1
     if len(segment.holes) < MAX_HOLES:
         hole = find_hole(
             segment.handles.files,
@@ -126,6 +127,7 @@ def hole_at(segment: "Segment", flaw: StorageCorrupt) -> Hole:
             position=flaw.position,
             size=segment.size,
             first_offset=first_offset,
+            doubted_until=doubted_until,
         )
     else:
         hole = Hole(flaw.position, segment.size, first_offset, UNKNOWN_OFFSET)

@@ -23,7 +23,7 @@ UNKNOWN_OFFSET: Final = 2**63 - 1
 
 
 class Hole(NamedTuple):
-    """Bytes from `start` up to `end` that hold no batch; lost are the offsets up to the next."""
+    """Bytes from `start` up to `end` without a sound batch; lost are the offsets up to the next."""
 
     start: int
     end: int
@@ -81,12 +81,16 @@ def find_hole(
     position: int,
     size: int,
     first_offset: int,
+    doubted_until: int = 0,
 ) -> Hole:
-    """The hole that begins at `position`, in a file of `size` bytes."""
+    """The hole that begins at `position`, in a file of `size` bytes.
+
+    It ends at or behind `doubted_until`, unless an entry of the index confirms a batch in front.
+    """
     following = _confirmed_behind(files, fd, size, index, position)
     stop = size if following is None else following.position
     bound = min(stop, position + _SEARCHED_BYTES)
-    for start in sound_batches(files, fd, position, bound, first_offset):
+    for start in sound_batches(files, fd, max(position, doubted_until - 1), bound, first_offset):
         first = _chained(files, fd, path, position=start, bound=bound, stop=stop)
         if first is not None:
             return Hole(position, start, first_offset, first.base_offset)
@@ -128,7 +132,7 @@ def _chained(
     """The batch at `position`, if others follow without a gap past `bound` or to exactly `stop`."""
     first: Header | None = None
     try:
-        for header in walk(files, fd, path, position, stop):
+        for header in walk(files, fd, path, position, stop, is_trusted=False):
             first = first or header
             if header.end >= bound:
                 break

@@ -140,7 +140,14 @@ def read_sparse(
     config: LogConfig,
 ) -> LogSlice:
     """A plan by the sparse index, for an offset too old for the tail of recent batches."""
-    found = _first(segments, offset, max_offset, config, MAX_EMPTY if skips_empty else 0)
+    found = _first(
+        segments,
+        offset,
+        max_offset=max_offset,
+        end_offset=end_offset,
+        config=config,
+        max_empty=MAX_EMPTY if skips_empty else 0,
+    )
     if found is None:
         return nothing(offset)
     index, first = found
@@ -155,11 +162,17 @@ def read_sparse(
 
 
 def _first(
-    segments: Segments, offset: int, max_offset: int, config: LogConfig, max_empty: int
+    segments: Segments,
+    offset: int,
+    *,
+    max_offset: int,
+    end_offset: int,
+    config: LogConfig,
+    max_empty: int,
 ) -> tuple[int, Header] | None:
     """The first batch to read, and its segment's index; past up to `max_empty` without records.
 
-    Where all are without, it is the first one.
+    Where all are without, it is the first one. RecordsDamaged if its offsets are not in the log.
     """
     empty: tuple[int, Header] | None = None
     passed = 0
@@ -169,6 +182,9 @@ def _first(
             # Compaction took the end of this segment; what comes next begins the next one.
             continue
         if first.last_offset >= max_offset:
+            if first.last_offset >= end_offset:
+                # An empty answer would be repeated for ever: no append makes this batch readable.
+                segments[index].refuse(first, end_offset)
             return empty
         if first.size > HEADER_SIZE or max_empty == 0:
             return index, first

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from struct import Struct
-from typing import Final
+from typing import Final, NoReturn
 
 from brokers.storage import names, offset_index, time_index
 from brokers.storage.detours import (
@@ -27,7 +27,7 @@ from brokers.storage.detours import (
 )
 from brokers.storage.errors import StorageCorrupt, is_refusal
 from brokers.storage.handles import Handles, LogFile
-from brokers.storage.headers import Header, header_at, seek, walk
+from brokers.storage.headers import NO_BOUND, NO_OFFSET, Header, NoBatch, header_at, seek, walk
 from brokers.storage.holes import Hole, RecordsDamaged, confirmed
 from brokers.storage.index_rebuild import MAX_REBUILDS, IndexRebuild, IndexUnfinished
 from brokers.storage.log_config import LogConfig
@@ -64,6 +64,7 @@ class Segment:
     __slots__ = (
         "base_offset",
         "bytes_since_index",
+        "end_offset",
         "file",
         "first_timestamp",
         "handles",
@@ -88,6 +89,7 @@ class Segment:
         path = os.path.join(folder, names.offset_file(base_offset, names.LOG) + marker)
         self.handles = handles
         self.base_offset = base_offset
+        self.end_offset = NO_BOUND  # where the next segment begins, once there is one
         self.file = LogFile(path)
         self.offset_index = OffsetIndex(handles.files, handles.indexes, path, base_offset)
         self.time_index = TimeIndex(handles.files, handles.indexes, path, base_offset)
@@ -122,10 +124,23 @@ class Segment:
         """Return where sound batches go on behind a flaw that a scan has met."""
         return hole_at(self, StorageCorrupt(self.file.path, position, reason)).end
 
-    def walk(self, position: int) -> Iterator[Header]:
-        """All batches from a batch's beginning on; StorageCorrupt at the first flaw."""
+    def walk(self, position: int, last_offset: int | None = None) -> Iterator[Header]:
+        """All batches from a batch's beginning on; StorageCorrupt at the first flaw.
+
+        `last_offset` is that of the batch in front, where it is known.
+        """
+        if last_offset is None:
+            last_offset = self.base_offset - 1 if position == 0 else NO_OFFSET
         fd = self.handles.open(self.file)
-        return walk(self.handles.files, fd, self.file.path, position, self.size)
+        return walk(
+            self.handles.files,
+            fd,
+            self.file.path,
+            position,
+            self.size,
+            last_offset=last_offset,
+            bound=self.end_offset,
+        )
 
     def find(self, offset: int, config: LogConfig) -> Header | None:
         """The first batch that does not end below `offset`; None if this segment has none.
@@ -137,6 +152,12 @@ class Segment:
         except StorageCorrupt:
             # Either an index led astray, or the log is damaged.
             return find_around(self, offset, config)
+
+    def refuse(self, header: Header, end_offset: int) -> NoReturn:
+        """Note as damage, and raise, that offsets of a batch reach the end of the log."""
+        reason = f"offsets {header.base_offset} to {header.last_offset} in a log of {end_offset}"
+        hole = hole_at(self, NoBatch(self.file.path, header.position, reason, None))
+        raise RecordsDamaged(self.file.path, hole, reason)
 
     def find_sound(self, offset: int, config: LogConfig) -> Header | None:
         """Like `find`, but return the first batch behind the hole if the batch is in one."""
@@ -417,18 +438,11 @@ class Segment:
         if entry.position >= size > 0:
             raise IndexLies(self.offset_index.path, 0, f"{entry} is behind the end, {size}")
         fd = self.handles.open(self.file)
-        first_ends_at = entry.offset if entry.position > 0 else None
         limit = min(size, entry.position + reach(config))
-        found = seek(
-            self.handles.files,
-            fd,
-            self.file.path,
-            entry.position,
-            size,
-            offset,
-            first_ends_at,
-            limit,
-        )
+        found = seek(self.handles.files, fd, self.file.path, entry, size, offset, limit)
+        if found is not None and found.last_offset >= self.end_offset:
+            reason = f"{found.last_offset} in front of a segment that begins with {self.end_offset}"
+            raise StorageCorrupt(self.file.path, found.position, reason)
         if found is None and limit < size:
             raise IndexLies(self.offset_index.path, 0, f"{offset} is far behind {entry}")
         return found
@@ -436,7 +450,7 @@ class Segment:
     def _end_by_walk(self, first: Header, limit: int, max_offset: int | None) -> int:
         end = first.end
         try:
-            for header in self.walk(end):
+            for header in self.walk(end, first.last_offset):
                 if header.end > limit or (
                     max_offset is not None and header.last_offset >= max_offset
                 ):

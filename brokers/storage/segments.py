@@ -7,6 +7,7 @@ segment, and only the last one, the active one, grows.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from brokers.storage.headers import NO_BOUND
 from brokers.storage.segment import Segment
 
 
@@ -45,6 +46,7 @@ class Segments:
             last = self._segments[-1]
             assert segment.base_offset > last.base_offset, "segments are in order"
             segment.start = last.start + last.size
+            last.end_offset = segment.base_offset
         self._bases.append(segment.base_offset)
         self._segments.append(segment)
 
@@ -81,6 +83,7 @@ class Segments:
         assert count > 0, "nothing is replaced"
         assert behind < len(self._segments), "the active segment stays"
         assert new.base_offset == self._bases[first], f"{new.base_offset} begins elsewhere"
+        new.end_offset = self._bases[behind]
         self._segments[first:behind] = [new]
         self._bases[first:behind] = [new.base_offset]
         start = self._segments[first + 1].start
@@ -92,4 +95,6 @@ class Segments:
         """Removes and returns all but the `keep` oldest ones, the newest first."""
         taken = self._segments[keep:][::-1]
         del self._segments[keep:], self._bases[keep:]
+        if self._segments:
+            self.active.end_offset = NO_BOUND
         return taken
