@@ -20,6 +20,13 @@ MAX_KEPT_BYTES: Final = 128 * 2**20
 Steps = Generator[None, None, ProduceResponse | None]
 
 
+class OrderAtRisk(Exception):
+    """A batch of an idempotent producer finds no room, and must not be refused by itself.
+
+    Its connection is closed instead.
+    """
+
+
 class LongProduce:
     """See the module and `Turning`. `begin` comes before control returns to the event loop."""
 
@@ -56,6 +63,10 @@ class LongProduce:
             self._end()
             if end.value is not None:
                 call.answer(end.value)
+            call.let_go()
+        except OrderAtRisk as error:
+            self._end()
+            call.disconnect(str(error))
             call.let_go()
         except BaseException:  # whatever it is, the connection does not outlive it
             self._end()

@@ -30,6 +30,7 @@ from brokers.protocol.records.batch import (
     MAGIC,
     MAGIC_POSITION,
     TRANSACTIONAL_FLAG,
+    Batch,
 )
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.record_faults import RecordsRefused
@@ -38,7 +39,7 @@ from brokers.replication.partition import Partition
 from brokers.replication.waits import WaitRoom
 from brokers.server.call import Call
 from brokers.server.context import Context
-from brokers.server.long_produce import MAX_KEPT_BYTES, LongProduce, Steps
+from brokers.server.long_produce import MAX_KEPT_BYTES, LongProduce, OrderAtRisk, Steps
 from brokers.server.metrics import STALL_SECONDS
 from brokers.server.readers import SLICE_SECONDS
 from brokers.server.served_api import Served
@@ -168,6 +169,9 @@ def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResp
     except StopIteration as end:
         answer: ProduceResponse | None = end.value
         return answer
+    except OrderAtRisk as error:
+        call.disconnect(str(error))
+        return None
     LongProduce(context, call, steps).begin(request)
     return None
 
@@ -246,13 +250,9 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
 def _append_inspected(
     context: Context, partition: Partition, data: PartitionProduceData, now_ms: int
 ) -> Generator[None, None, Appended]:
-    room = context.replicas.room
-    if room.kept_bytes > MAX_KEPT_BYTES:
-        raise KafkaError(
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            f"{room.kept_bytes} bytes of batches wait to be inspected, and the limit is "
-            f"{MAX_KEPT_BYTES}; send the batch again later",
-        )
+    kept = context.replicas.room.kept_bytes
+    if kept > MAX_KEPT_BYTES:
+        raise _no_room_for(data, kept)
     yield  # behind this the records are a copy, which stays
     records = data.records
     assert records is not None, "no records were refused"
@@ -264,6 +264,23 @@ def _append_inspected(
             return partition.append(records, context.clock.now_ms(), rules)
         except NeedsInspection:
             continue  # the topic has other rules since it began
+
+
+def _no_room_for(data: PartitionProduceData, kept_bytes: int) -> Exception:
+    """Return the refusal of a batch that would have to be kept for its inspection.
+
+    A batch that comes again after a retriable error may find that a later one of its producer was
+    appended meanwhile, and would be out of order from then on. After a closed connection the
+    client sends all of them again, in order.
+    """
+    message = (
+        f"{kept_bytes} bytes of batches wait to be inspected, and the limit is {MAX_KEPT_BYTES}; "
+        "send the batch again later"
+    )
+    assert data.records is not None, "no records were refused"
+    if Batch(data.records).has_producer:
+        return OrderAtRisk(message)
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message)
 
 
 def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:

@@ -39,8 +39,15 @@ HEADERS = 49_000
 COMPACTED = {"cleanup.policy": "compact", "samsa.durability": "replicated"}
 
 
-def costly(*, key: bytes | None = b"k", headers: int = HEADERS) -> bytes:
+def costly(
+    *, key: bytes | None = b"k", headers: int = HEADERS, sequence: int | None = None
+) -> bytes:
+    """One record with many headers; of an idempotent producer if it has a sequence."""
     builder = BatchBuilder(compression=Compression.ZSTD)
+    if sequence is not None:
+        builder = BatchBuilder(
+            compression=Compression.ZSTD, producer_id=7, producer_epoch=0, base_sequence=sequence
+        )
     builder.append(key, b"", [(b"", None)] * headers, timestamp=NOW_MS)
     return bytes(builder.build())
 
@@ -188,6 +195,47 @@ def test_no_more_is_kept_than_there_is_room_for(
             assert outcomes(second) == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)]
             await turns_until(first)
             assert outcomes(first) == [(ErrorCode.NONE, 0)]
+
+    asyncio.run(run())
+
+
+def test_an_idempotent_batch_without_room_ends_its_connection_before_the_next_is_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(produce, "MAX_KEPT_BYTES", 10)
+
+    async def run() -> None:
+        async with compacted(tmp_path) as broker:
+            other = broker.ask(produce, request(costly()), 9)
+            line = broker.ask(produce, request(costly(sequence=0)), 9)
+            assert (line.answers, line.is_closed) == ([], True)
+            assert "the limit is 10" in line.reasons[0]
+            await turns_until(other)
+
+            again, after = (
+                broker.ask(produce, request(costly(sequence=sequence, headers=0)), 9)
+                for sequence in (0, 1)
+            )
+
+            assert outcomes(again) + outcomes(after) == [(ErrorCode.NONE, 1), (ErrorCode.NONE, 2)]
+            assert broker.replicas.room.kept_bytes == 0
+
+    asyncio.run(run())
+
+
+def test_an_idempotent_batch_without_room_in_a_later_turn_ends_its_connection(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with compacted(tmp_path, partitions=2) as broker:
+            line = broker.ask(produce, request(costly(), costly(sequence=0)), 9)
+            assert line.is_held
+            broker.replicas.room.kept_bytes += MAX_KEPT_BYTES
+            await turns_until(line)
+
+            assert (line.answers, line.is_held) == ([], False)
+            assert len(line.reasons) == 1
+            assert broker.replicas.room.kept_bytes == MAX_KEPT_BYTES
 
     asyncio.run(run())
 
