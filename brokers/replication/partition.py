@@ -315,15 +315,19 @@ class Partition:
 
     def _searching(self, steps: Search) -> Search:
         # A log that is not led any more may be closed, and its files be gone.
-        while self.is_leading:
-            try:
-                next(steps)
-            except StopIteration as end:
-                found: FoundRecord | None = end.value
-                return found if found is not None and found.offset < self.high_watermark else None
-            except StorageError as error:
-                raise self.refused(error) from error
-            yield
+        try:
+            while self.is_leading:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    found: FoundRecord | None = end.value
+                    is_visible = found is not None and found.offset < self.high_watermark
+                    return found if is_visible else None
+                except StorageError as error:
+                    raise self.refused(error) from error
+                yield
+        finally:
+            steps.close()
         raise self._not_leading()
 
     def timestamp_at(self, offset: int) -> int | None:

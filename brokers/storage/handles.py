@@ -137,8 +137,9 @@ class Handles:
         # there are of them: readers let go without a word.
         self._held: set[LogFile] = set()
         # Pinned files of logs that are out of service. Each was open before its log was taken out,
-        # so dooming adds no descriptor. What bounds them is what bounds the pins: a connection
-        # stops being served once its unsent answers exceed its output limit.
+        # so dooming adds no descriptor. Each has a piece of an unsent answer, and the output limits
+        # of connections bound those in bytes; what bounds the number of files is the descriptor
+        # limit of the process alone, beyond which an opening is TooManyOpenFiles.
         self._doomed: set[LogFile] = set()
         self._look_again_in = 0
 

@@ -2,7 +2,9 @@
 
 Reads headers, and opens batches to find a time to the record. Between two steps the log may grow,
 be cleaned, cut or lose segments, so a search remembers nothing but the offset where it goes on. An
-answer may be early and is never late: a reader from there skips nothing that it asked for.
+answer may be early; in a sound log it is never late, so a reader from there skips nothing that it
+asked for. Behind a header whose length is wrong it may be late: a walk passes over the batches that
+the length takes in, which a read by offset still reaches through the offset index.
 """
 
 from collections.abc import Generator

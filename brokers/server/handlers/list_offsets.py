@@ -22,6 +22,8 @@ from brokers.replication.partition import Partition
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.storage.reads import FoundRecord
+from brokers.storage.time_search import Search
 
 SERVED = Served(key=2)
 
@@ -79,9 +81,7 @@ def _answering(
         for wanted in topic.partitions:
             is_twice = named[topic.name, wanted.partition_index] > 1
             try:
-                found = yield from _finding(
-                    context, call.version, topic.name, wanted, is_twice=is_twice
-                )
+                found = yield from _finding(context, call, topic.name, wanted, is_twice=is_twice)
             except KafkaError as error:
                 found = ListOffsetsPartitionResponse(
                     partition_index=wanted.partition_index, error_code=error.code
@@ -95,9 +95,9 @@ def _answering(
 
 
 def _finding(
-    context: Context, version: int, topic: str, wanted: ListOffsetsPartition, *, is_twice: bool
+    context: Context, call: Call, topic: str, wanted: ListOffsetsPartition, *, is_twice: bool
 ) -> Generator[None, None, ListOffsetsPartitionResponse]:
-    index, timestamp = wanted.partition_index, wanted.timestamp
+    index, timestamp, version = wanted.partition_index, wanted.timestamp, call.version
     if is_twice:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{index} is named twice")
     since, place = PLACES.get(timestamp, (0, None))
@@ -112,11 +112,12 @@ def _finding(
     if place is not None:
         offset, found_at, epoch = place(partition)
     else:
-        record = yield from context.replicas.searches.through(
+        search = (
             partition.search_max_timestamp()
             if timestamp == _NEWEST
             else partition.search_timestamp(timestamp)
         )
+        record = yield from _while_open(call, context.replicas.searches.through(search))
         offset, found_at, epoch = (
             (record.offset, record.timestamp, record.leader_epoch)
             if record is not None
@@ -128,3 +129,18 @@ def _finding(
         offset=offset,
         leader_epoch=epoch if version >= _FIRST_WITH_EPOCHS else _NONE,
     )
+
+
+def _while_open(call: Call, search: Search) -> Search:
+    """The same steps, without a result once nobody is there to be answered."""
+    try:
+        while call.is_open:
+            try:
+                next(search)
+            except StopIteration as end:
+                found: FoundRecord | None = end.value
+                return found
+            yield
+    finally:
+        search.close()
+    return None

@@ -13,6 +13,8 @@ from brokers.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from brokers.server.handlers import list_offsets
+from brokers.storage.log import PartitionLog
+from brokers.storage.time_search import Search
 from tests.brokers.replication.parts import (
     REPLICATED,
     GatedFiles,
@@ -180,6 +182,59 @@ def test_a_client_that_goes_ends_its_search(tmp_path: Path) -> None:
 
             assert await asked is None
             assert len(broker.replicas.turns) == 0
+
+    asyncio.run(run())
+
+
+def endless(is_closed: list[bool]) -> Search:
+    """A search that finds nothing, and notes when it is given up."""
+    try:
+        while True:
+            yield
+    finally:
+        is_closed.append(True)
+
+
+def test_a_client_that_goes_ends_its_search_between_two_steps_of_one_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, clock=TickingClock(NOW_MS)) as broker:
+            closed: list[bool] = []
+            monkeypatch.setattr(PartitionLog, "search_timestamp", lambda *_: endless(closed))
+            asked, line = request(NOW_MS), Line()
+            answer = asyncio.create_task(
+                list_offsets.handle(broker.context, broker.call(asked, 7, line), asked)
+            )
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert closed == []
+
+            line.close()
+
+            assert await answer is None
+            assert closed == [True]
+
+    asyncio.run(run())
+
+
+def test_a_search_is_given_up_at_once_when_the_leadership_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path) as broker:
+            closed: list[bool] = []
+            steps = endless(closed)
+            monkeypatch.setattr(PartitionLog, "search_timestamp", lambda *_: steps)
+            partition = broker.leader()
+            search = partition.search_timestamp(NOW_MS)
+            next(search)
+
+            partition.resign()
+
+            with pytest.raises(KafkaError, match="does not lead"):
+                next(search)
+            assert closed == [True]
 
     asyncio.run(run())
 
