@@ -36,7 +36,8 @@ def read_file(path: Path) -> Mapping[str, str]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        # What stands in the place of the home is told when the home is made.
         return {}
     except OSError as error:
         raise StartRefused(f"{path} cannot be read: {error.strerror}") from error
