@@ -125,11 +125,25 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.controlplane.audit brokers.cluster.image "
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
-        + "gateway.kafka gateway.access brokers.inspection console.password_hasher",
+        + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
+        + "console.monitoring.selectors",
         "django celery channels",
     ),
     # Bounds what all threads of a web server do at once.
     "console.password_hasher": ("", "django threading"),
+    # One process with a loop of its own, and the thread by which a web server follows it.
+    "console.monitoring": (
+        "brokers.inspection brokers.cluster.image brokers.clock brokers.key_files",
+        "asyncio threading socket http.client h11 signal",
+    ),
+    # The one writer of the one file of the collector.
+    "console.monitoring.samples": ("console.monitoring", "sqlite3"),
+    # Where the collector meets the database that names the brokers.
+    "console.management": (
+        "console.monitoring brokers.controlplane.selectors brokers.controlplane.logs "
+        + "brokers.cluster.image brokers.clock",
+        "django",
+    ),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),
     # Outside the product: a benchmark may measure any room of the broker process or the agent.
     "bench": (

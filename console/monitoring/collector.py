@@ -1,0 +1,327 @@
+"""The collector without its sockets: feeds in, tables, details and series out.
+
+Pure: time is an argument. `take` is called for each answer of a broker, `look` every two
+seconds, `sample` every ten; what has changed is published as one step of the deltas.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from console.monitoring.deltas import Deltas, Row
+from console.monitoring.lags import (
+    Lags,
+    group_eta,
+    group_lag_ms,
+    group_verdict,
+    lag_ms,
+)
+from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
+from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, Name, PartitionRing, Ring
+from console.monitoring.tables import ROW_TYPES, pair_key
+from console.monitoring.verdicts import SEVERITY, Eta, Verdict, judge
+
+# Counters of a topic at its last sample: records, bytes in, bytes out.
+Counters = tuple[int, int, int]
+# Partitions and members that one detail tells of; the page says that there are more.
+MAX_DETAIL: Final = 10_000
+
+
+class Collector:
+    """Belongs to one thread."""
+
+    def __init__(self, run: str) -> None:
+        self.observed = Observed()
+        self.lags = Lags(self.observed)
+        self.deltas = Deltas(run, ROW_TYPES)
+        self.rings = {name: Ring(kind) for name, kind in KINDS.items()}
+        self.partition_ring = PartitionRing()
+        self.offline_partitions: int | None = None  # None where the database has not told yet
+        self.told_ms = 0  # when a broker answered last
+        self._counters: dict[str, Counters] = {}
+        self._rates: dict[str, tuple[float, float, float]] = {}
+        self._sampled_ms = 0
+        self._worst: dict[str, tuple[int, int, str, Verdict]] = {}
+        # The pairs of each group as they were published, by key.
+        self._pair_keys: dict[str, dict[str, str]] = {}
+
+    def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
+        self.observed.take(broker_id, told, now_ms=now_ms)
+        self.told_ms = now_ms
+
+    def set_brokers(self, addresses: Mapping[int, str]) -> None:
+        """Take over which brokers the cluster has; what others told is forgotten."""
+        brokers = self.observed.brokers
+        for broker_id in [each for each in brokers if each not in addresses]:
+            self.observed.forget_broker(broker_id)
+        for broker_id, address in addresses.items():
+            brokers.setdefault(broker_id, BrokerView(id=broker_id)).address = address
+
+    # --- publishing ----------------------------------------------------------------------------
+
+    def look(self, now_ms: int) -> None:
+        """Weigh all groups, and publish what has changed."""
+        observed = self.observed
+        weighed = self.lags.look(now_ms)
+        touched = {group.name for group in weighed} | observed.touched_groups
+        if touched:
+            self._find_worst()
+        for name in touched:
+            self._publish_group(name)
+        for name in observed.touched_topics:
+            self._publish_topic(name)
+        observed.touched_groups.clear()
+        observed.touched_topics.clear()
+        self.publish_brokers()
+
+    def publish_brokers(self) -> None:
+        """Publish what brokers tell of themselves, and end the step."""
+        for view in self.observed.brokers.values():
+            self.deltas.put("brokers", str(view.id), broker_row(view))
+        self.deltas.keep_only("brokers", {str(each): None for each in self.observed.brokers})
+        self.deltas.close_step()
+
+    def _publish_group(self, name: str) -> None:
+        group = self.observed.groups.get(name)
+        keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
+        for key in self._pair_keys.get(name, {}).keys() - keys.keys():
+            self.deltas.drop("pairs", key)
+        if group is None:
+            self._pair_keys.pop(name, None)
+            self.deltas.drop("groups", name)
+            return
+        self._pair_keys[name] = keys
+        self.deltas.put("groups", name, group_row(group))
+        for key, topic in keys.items():
+            self.deltas.put("pairs", key, pair_row(group, group.pairs[topic]))
+
+    def _publish_topic(self, name: str) -> None:
+        topic = self.observed.topics.get(name)
+        if topic is None:
+            self.deltas.drop("topics", name)
+            return
+        worst = self._worst.get(name)
+        rates = self._rates.get(name, (None, None, None))
+        lag = (None, "", "") if worst is None else (worst[1], worst[3].value, worst[2])
+        self.deltas.put("topics", name, (name, len(topic.slots), topic.size, *rates, *lag))
+
+    def _find_worst(self) -> None:
+        """Find the group that is worst in each topic, by verdict, then by lag."""
+        found: dict[str, tuple[int, int, str, Verdict]] = {}
+        for group in self.observed.groups.values():
+            for pair in group.pairs.values():
+                here = (SEVERITY[pair.verdict], pair.lag, group.name, pair.verdict)
+                known = found.get(pair.topic)
+                if known is None or here > known:
+                    found[pair.topic] = here
+        before, self._worst = self._worst, found
+        changed = {topic for topic, here in found.items() if before.get(topic) != here}
+        self.observed.touched_topics.update(changed, before.keys() - found.keys())
+
+    # --- series --------------------------------------------------------------------------------
+
+    def sample(self, now_ms: int) -> list[FullBlock]:
+        """Take a sample of all series; return blocks that are full."""
+        at_s = now_ms // 1000
+        at_s -= at_s % STEP_S
+        full = self.end_blocks() if any(self._is_over(ring, at_s) for ring in self._rings()) else []
+        for ring in self._rings():
+            ring.block_s = at_s - at_s % BLOCK_S
+        self.partition_ring.sample(self.observed.ends)
+        self._measure_topics(now_ms)
+        for name, values in self._values(now_ms):
+            self.rings[name[0]].set(name[1:], values)
+        for ring in self._rings():
+            ring.sample(at_s)
+        return full
+
+    def end_blocks(self) -> list[FullBlock]:
+        """End the blocks that run, as a stop does."""
+        return [ring.finish() for ring in self._rings() if ring.slots]
+
+    def _rings(self) -> list[Ring]:
+        return list(self.rings.values())
+
+    @staticmethod
+    def _is_over(ring: Ring, at_s: int) -> bool:
+        return bool(ring.block_s) and ring.block_s != at_s - at_s % BLOCK_S
+
+    def _measure_topics(self, now_ms: int) -> None:
+        seconds = (now_ms - self._sampled_ms) / 1000
+        counters = {
+            name: (topic.records, topic.bytes_in, topic.bytes_out)
+            for name, topic in self.observed.topics.items()
+        }
+        if self._sampled_ms and seconds > 0:
+            for name, (records, bytes_in, bytes_out) in counters.items():
+                before = self._counters.get(name)
+                if before is None:
+                    continue
+                rates = (
+                    round((records - before[0]) / seconds, 1),
+                    round((bytes_in - before[1]) / seconds, 1),
+                    round((bytes_out - before[2]) / seconds, 1),
+                )
+                if self._rates.get(name) != rates:
+                    self._rates[name] = rates
+                    self.observed.touched_topics.add(name)
+        for name in self._rates.keys() - counters.keys():
+            del self._rates[name]
+        self._counters, self._sampled_ms = counters, now_ms
+
+    def _values(self, now_ms: int) -> Iterator[tuple[Name, Sequence[float]]]:
+        """Return the kind and name of every series, with the values of this moment."""
+        observed = self.observed
+        nothing = (math.nan,) * 3
+        for topic in observed.topics.values():
+            records, bytes_in, bytes_out = self._rates.get(topic.name, nothing)
+            yield ("topic", topic.name), (records, topic.size, bytes_in, bytes_out)
+        lag = 0
+        for group in observed.groups.values():
+            whole = sum(pair.lag for pair in group.pairs.values())
+            lag += whole
+            yield ("group", group.name), (whole, number(group_lag_ms(group, now_ms)))
+            for pair in group.pairs.values():
+                values = (pair.lag, number(lag_ms(pair, now_ms)))
+                yield ("pair", group.name, pair.topic), values
+        serving = [view for view in observed.brokers.values() if not view.failure]
+        for view in serving:
+            yield ("broker", str(view.id)), [total(view, key) for key in BROKER_TOTALS]
+        # A sum without one of its parts would look like a drop: it is missing instead.
+        if serving and len(serving) == len(observed.brokers):
+            sums = [sum(total(view, key) for view in serving) for key in CLUSTER_TOTALS]
+            yield ("cluster", ""), [*sums, lag]
+
+    # --- details -------------------------------------------------------------------------------
+
+    def group_detail(self, name: str, now_ms: int) -> dict[str, Any] | None:
+        """Return a group's partitions and members; None where there is no such group."""
+        group = self.observed.groups.get(name)
+        if group is None:
+            return None
+        owners = {
+            (topic, partition): member
+            for member, row in group.members.items()
+            for topic, partitions in row[5]
+            for partition in partitions
+        }
+        rows = [
+            self._partition_of(pair, partition, owners, now_ms)
+            for pair in group.pairs.values()
+            for partition in sorted(pair.history.partitions())
+        ]
+        return {
+            "partitions": rows[:MAX_DETAIL],
+            "members": [row[1:6] for row in list(group.members.values())[:MAX_DETAIL]],
+            "is_cut": max(len(rows), len(group.members)) > MAX_DETAIL,
+        }
+
+    def _partition_of(
+        self, pair: Pair, partition: int, owners: Mapping[tuple[str, int], str], now_ms: int
+    ) -> Row:
+        topic = self.observed.topics.get(pair.topic)
+        slot = None if topic is None else topic.slots.get(partition)
+        committed, commit_ms = pair.history.committed(partition)
+        end = None if slot is None else self.observed.ends[slot]
+        # What holds for the whole pair holds for its worst partition.
+        is_loss = pair.verdict is Verdict.LOSS_AHEAD and partition == pair.worst_partition
+        evidence = pair.history.evidence(partition, is_loss_ahead=is_loss)
+        rule = judge(evidence, now_ms)
+        rates = [] if slot is None else self.partition_ring.rates(slot)
+        return (
+            *(pair.topic, partition, committed, end, pair.history.lag(partition), commit_ms),
+            *(
+                rule.verdict.value,
+                owners.get((pair.topic, partition)),
+                rates[-1] if rates else None,
+            ),
+        )
+
+    def topic_detail(self, name: str) -> dict[str, Any] | None:
+        """Return a topic's partitions and the groups that read it; None where there is none."""
+        topic: Topic | None = self.observed.topics.get(name)
+        if topic is None:
+            return None
+        observed = self.observed
+        rows = [
+            (
+                *(index, observed.owners[slot], observed.starts[slot], observed.ends[slot]),
+                *(observed.sizes[slot], self.partition_ring.rates(slot)),
+            )
+            for index, slot in sorted(topic.slots.items())
+        ]
+        readers = [group.name for group in observed.groups.values() if name in group.pairs]
+        return {
+            "partitions": rows[:MAX_DETAIL],
+            "groups": sorted(readers)[:MAX_DETAIL],
+            "is_cut": max(len(rows), len(readers)) > MAX_DETAIL,
+        }
+
+    def broker_detail(self, broker_id: int) -> dict[str, Any] | None:
+        """Return what a broker tells of its APIs and clients; None where there is no such one."""
+        view = self.observed.brokers.get(broker_id)
+        if view is None:
+            return None
+        return {
+            "bucket_bounds_ms": view.bucket_bounds_ms,
+            "apis": list(view.apis.values()),
+            "clients": list(view.clients.values()),
+        }
+
+
+BROKER_TOTALS: Final = (
+    *("bytes_in_per_s", "bytes_out_per_s", "requests_per_s", "connections", "log_bytes"),
+    *("memory_bytes", "disk_free_bytes", "loop_delay_p99_ms"),
+)
+CLUSTER_TOTALS: Final = BROKER_TOTALS[:5]
+
+
+def total(view: BrokerView, key: str) -> float:
+    """Return one of a broker's totals; missing where its release does not tell it."""
+    return number(view.totals.get(key))
+
+
+def number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def broker_row(view: BrokerView) -> Row:
+    totals = view.totals
+    return (
+        *(view.id, view.address, view.answered_ms, view.failure),
+        *(totals.get(key, 0) for key in BROKER_TOTALS[:4]),
+        totals.get("partitions", 0),
+        *(totals.get(key) for key in ("log_bytes", "memory_bytes")),
+        *(totals.get(key) for key in ("disk_size_bytes", "disk_free_bytes", "loop_delay_p99_ms")),
+    )
+
+
+def lag_row(*, lag: int, unknown: int, verdict: Verdict, oldest_ms: int, eta: Eta | None) -> Row:
+    low, high = (None, None) if eta is None else (eta.low_s, eta.high_s)
+    rounded = (None if low is None else round(low), None if high is None else round(high))
+    return (lag, unknown, verdict.value, oldest_ms, *rounded)
+
+
+def group_row(group: Group) -> Row:
+    pairs = group.pairs.values()
+    waiting = [pair.written_ms for pair in pairs if pair.lag and pair.written_ms]
+    lag = lag_row(
+        lag=sum(pair.lag for pair in pairs),
+        unknown=sum(pair.unknown for pair in pairs),
+        verdict=group_verdict(group),
+        oldest_ms=min(waiting, default=0),
+        eta=group_eta(group),
+    )
+    _name, kind, state, epoch, members, rebalances = group.row[:6]
+    return (*lag, group.name, kind, state, epoch, members, rebalances, len(group.pairs))
+
+
+def pair_row(group: Group, pair: Pair) -> Row:
+    lag = lag_row(
+        lag=pair.lag,
+        unknown=pair.unknown,
+        verdict=pair.verdict,
+        oldest_ms=pair.written_ms if pair.lag else 0,
+        eta=pair.eta,
+    )
+    return (*lag, group.name, pair.topic, len(pair.history))

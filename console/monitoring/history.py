@@ -1,0 +1,169 @@
+"""What the commits of one group in the partitions of one topic did, in one packed array.
+
+Pure. A hundred thousand of these places exist in a large cluster, so each is a few numbers of eight
+bytes beside the others and no object of its own.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from console.monitoring.verdicts import Evidence
+
+# What is known of one partition: the columns of a cell.
+COMMITTED: Final = 0
+COMMIT_MS: Final = 1
+BEHIND_SINCE: Final = 2
+REWOUND_FROM: Final = 3
+PAUSE_MS: Final = 4
+PROGRESS_MS: Final = 5
+COMMIT_LAG: Final = 6
+FALL_MS: Final = 7
+LAG: Final = 8
+SEEN_COMMITTED: Final = 9
+SEEN_COMMIT_MS: Final = 10
+CELL: Final = 11
+UNKNOWN: Final = -1
+EMPTY: Final = (0,) * CELL
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """All partitions of a group in a topic after one look."""
+
+    lag: int
+    committed: int
+    end: int
+    unknown: int  # partitions whose end nobody tells
+
+
+class History:
+    """Belongs to one thread."""
+
+    __slots__ = ("_cells", "_places")
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._cells = array("q")
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def partitions(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def commit(self, partition: int, *, committed: int, commit_ms: int) -> None:
+        """Note a commit; the next look weighs it."""
+        base = self._places.get(partition)
+        if base is None:
+            base = self._places[partition] = len(self._cells)
+            self._cells.extend(EMPTY)
+            self._cells[base + LAG] = UNKNOWN
+        self._cells[base + COMMITTED] = committed
+        self._cells[base + COMMIT_MS] = commit_ms
+
+    def forget(self, partition: int) -> None:
+        """Drop a partition whose committed offset is gone."""
+        base = self._places.pop(partition, None)
+        if base is None:
+            return
+        last = len(self._cells) - CELL
+        if base != last:
+            self._cells[base : base + CELL] = self._cells[last:]
+            moved = next(index for index, place in self._places.items() if place == last)
+            self._places[moved] = base
+        del self._cells[last:]
+
+    def look(
+        self, partition: int, *, committed: int, commit_ms: int, end: int | None, now_ms: int
+    ) -> None:
+        """Note a commit and weigh it at once."""
+        self.commit(partition, committed=committed, commit_ms=commit_ms)
+        self._weigh(self._places[partition], committed, end, now_ms)
+
+    def look_at_all(
+        self, bounds: dict[int, int], starts: "array[int]", ends: "array[int]", now_ms: int
+    ) -> Sums:
+        """Weigh every partition; `bounds` names the place of each one in `starts` and `ends`."""
+        lag = committed_sum = end_sum = unknown = 0
+        cells = self._cells
+        for partition, base in self._places.items():
+            slot = bounds.get(partition)
+            committed = cells[base]
+            if slot is None:
+                unknown += 1
+                self._weigh(base, committed, None, now_ms)
+                continue
+            end, start = ends[slot], starts[slot]
+            following = max(start, committed)
+            waiting = end - following
+            committed_sum += committed
+            end_sum += end
+            if waiting > 0:
+                lag += waiting
+            elif not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
+                # At its end as before, which is how most partitions are found.
+                cells[base + BEHIND_SINCE] = now_ms
+                continue
+            self._weigh(base, following, end, now_ms)
+        return Sums(lag, committed_sum, end_sum, unknown)
+
+    def _weigh(self, base: int, following: int, end: int | None, now_ms: int) -> None:
+        cells = self._cells
+        lag = UNKNOWN if end is None else max(0, end - following)
+        committed, commit_ms = cells[base], cells[base + COMMIT_MS]
+        if not cells[base + BEHIND_SINCE]:
+            cells[base + BEHIND_SINCE] = now_ms
+            cells[base + PROGRESS_MS] = cells[base + FALL_MS] = now_ms
+            cells[base + COMMIT_LAG] = lag
+        elif commit_ms != cells[base + SEEN_COMMIT_MS]:
+            self._weigh_commit(base, lag, now_ms)
+        if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
+            cells[base + REWOUND_FROM] = 0
+        if lag == 0:
+            cells[base + BEHIND_SINCE] = now_ms
+        cells[base + SEEN_COMMITTED] = committed
+        cells[base + SEEN_COMMIT_MS] = commit_ms
+        cells[base + LAG] = lag
+
+    def _weigh_commit(self, base: int, lag: int, now_ms: int) -> None:
+        cells = self._cells
+        committed, before = cells[base], cells[base + SEEN_COMMITTED]
+        pause = cells[base + COMMIT_MS] - cells[base + SEEN_COMMIT_MS]
+        # A pause is forgotten by a tenth with each commit that comes sooner.
+        cells[base + PAUSE_MS] = max(pause, cells[base + PAUSE_MS] * 9 // 10)
+        if committed > before:
+            cells[base + PROGRESS_MS] = now_ms
+        elif committed < before:
+            cells[base + REWOUND_FROM] = max(before, cells[base + REWOUND_FROM])
+        if lag < cells[base + COMMIT_LAG]:
+            cells[base + FALL_MS] = now_ms
+        cells[base + COMMIT_LAG] = lag
+
+    def committed(self, partition: int) -> tuple[int, int]:
+        """Return a committed offset, and when it was committed."""
+        base = self._places[partition]
+        return self._cells[base], self._cells[base + COMMIT_MS]
+
+    def lag(self, partition: int) -> int | None:
+        lag = self._cells[self._places[partition] + LAG]
+        return None if lag == UNKNOWN else lag
+
+    def lagging(self) -> Iterator[int]:
+        """Return partitions with records that wait, or of which the end is not known."""
+        return (index for index, base in self._places.items() if self._cells[base + LAG])
+
+    def evidence(self, partition: int, *, is_loss_ahead: bool = False) -> Evidence:
+        base = self._places[partition]
+        cells = self._cells
+        return Evidence(
+            self.lag(partition),
+            cells[base + BEHIND_SINCE],
+            cells[base + REWOUND_FROM],
+            cells[base + COMMIT_MS],
+            cells[base + PAUSE_MS],
+            cells[base + PROGRESS_MS],
+            cells[base + FALL_MS],
+            is_loss_ahead,
+        )

@@ -1,0 +1,188 @@
+"""One look at all groups: how far each is behind in each topic, and what that means.
+
+Pure. A pair of group and topic is weighed where a commit or an end has moved since its last look;
+one that is behind also where nothing has, since silence is what most verdicts are about.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from console.monitoring.observed import Group, Observed, Pair
+from console.monitoring.verdicts import (
+    SEVERITY,
+    Eta,
+    Rates,
+    Verdict,
+    eta,
+    is_loss_ahead,
+    judge,
+    worst,
+)
+
+# Rates are averages over the last minute and over the last ten: a range between both says how sure
+# the time to catch up is.
+RECENT_S: Final = 60.0
+LONGER_S: Final = 600.0
+# A pair that is behind and where nothing moves is looked at this often.
+STILL_MS: Final = 10_000
+# Places of which one leader is asked at once; the inspection port takes no more.
+MAX_ASKED: Final = 500
+
+# topic, partition, offset
+Place = tuple[str, int, int]
+
+
+class Lags:
+    """Belongs to one thread."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
+        self._retention: Mapping[str, int] = {}
+        self._default_retention: int | None = None
+        self._asked_last = ""  # the group at which the last round of questions ended
+
+    def set_retention(self, by_topic: Mapping[str, int], default_ms: int | None) -> None:
+        """Take over `retention.ms` of the topics that set it, and of the others."""
+        self._retention, self._default_retention = by_topic, default_ms
+
+    def look(self, now_ms: int) -> list[Group]:
+        """Weigh what has moved; return groups of which something was weighed."""
+        observed = self._observed
+        weighed = []
+        for group in observed.groups.values():
+            has_changed = False
+            for pair in group.pairs.values():
+                topic = observed.topics.get(pair.topic)
+                moved_at = max(pair.moved_at, 0 if topic is None else topic.moved_at)
+                is_behind = pair.lag or pair.unknown
+                is_due = is_behind and now_ms - pair.looked_ms >= STILL_MS
+                if pair.looked_at < moved_at or is_due or topic is None:
+                    self._weigh(pair, now_ms)
+                    has_changed = True
+            if has_changed:
+                weighed.append(group)
+        observed.tick += 1
+        return weighed
+
+    def _weigh(self, pair: Pair, now_ms: int) -> None:
+        observed = self._observed
+        topic = observed.topics.get(pair.topic)
+        slots = {} if topic is None else topic.slots
+        sums = pair.history.look_at_all(slots, observed.starts, observed.ends, now_ms)
+        self._measure(pair, sums.committed, sums.end, now_ms)
+        pair.lag, pair.unknown = sums.lag, sums.unknown
+        if not sums.lag:
+            pair.written_ms = 0
+        pair.looked_at, pair.looked_ms = observed.tick, now_ms
+        pair.eta = None
+        if pair.recent is not None and pair.longer is not None:
+            pair.eta = eta(pair.lag, pair.recent, pair.longer)
+        elif not sums.lag and not sums.unknown:
+            pair.eta = Eta(0.0, 0.0)
+        self._judge(pair, now_ms)
+
+    def _measure(self, pair: Pair, committed: int, end: int, now_ms: int) -> None:
+        before, pair.sums = pair.sums, (committed, end)
+        seconds = (now_ms - pair.looked_ms) / 1000
+        if before is None or seconds <= 0:
+            return
+        # A group that went back, or a topic that was made again, has no rate.
+        consumed = max(0, committed - before[0]) / seconds
+        produced = max(0, end - before[1]) / seconds
+        if pair.recent is None or pair.longer is None:
+            pair.recent = pair.longer = Rates(consumed, produced)
+            return
+        pair.recent = pair.recent.moved(consumed, produced, min(1.0, seconds / RECENT_S))
+        pair.longer = pair.longer.moved(consumed, produced, min(1.0, seconds / LONGER_S))
+
+    def _judge(self, pair: Pair, now_ms: int) -> None:
+        is_loss = is_loss_ahead(
+            pair.eta,
+            lag=pair.lag,
+            lag_ms=lag_ms(pair, now_ms),
+            retention_ms=self._retention.get(pair.topic, self._default_retention),
+        )
+        pair.verdict, pair.worst_partition = Verdict.OK, -1
+        for partition in pair.history.lagging():
+            evidence = pair.history.evidence(partition, is_loss_ahead=is_loss)
+            verdict = judge(evidence, now_ms).verdict
+            if SEVERITY[verdict] > SEVERITY[pair.verdict]:
+                pair.verdict, pair.worst_partition = verdict, partition
+
+    # --- when the records were written that wait --------------------------------------------------
+
+    def questions(self) -> dict[int, list[tuple[Pair, Place]]]:
+        """Return places to ask each leader about, for groups in turn, a bounded number."""
+        asked: dict[int, list[tuple[Pair, Place]]] = {}
+        for group in self._in_turn():
+            for pair in group.pairs.values():
+                if pair.lag:
+                    self._add_places(pair, asked)
+            self._asked_last = group.name
+            if any(len(places) >= MAX_ASKED for places in asked.values()):
+                break
+        return {broker: places[:MAX_ASKED] for broker, places in asked.items()}
+
+    def _add_places(self, pair: Pair, asked: dict[int, list[tuple[Pair, Place]]]) -> None:
+        observed = self._observed
+        topic = observed.topics.get(pair.topic)
+        for partition in pair.history.lagging():
+            slot = None if topic is None else topic.slots.get(partition)
+            if slot is not None:
+                committed, _ms = pair.history.committed(partition)
+                following = max(committed, observed.starts[slot])
+                places = asked.setdefault(observed.owners[slot], [])
+                places.append((pair, (pair.topic, partition, following)))
+
+    def _in_turn(self) -> Iterator[Group]:
+        groups = list(self._observed.groups.values())
+        names = [group.name for group in groups]
+        first = (
+            names.index(self._asked_last) + 1 if self._asked_last in self._observed.groups else 0
+        )
+        yield from groups[first:]
+        yield from groups[:first]
+
+    @staticmethod
+    def answer(asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
+        """Take over when records were written; a pair counts from its oldest one."""
+        oldest: dict[int, tuple[Pair, int]] = {}
+        for (pair, _place), written in zip(asked, times, strict=False):
+            if isinstance(written, int):
+                known = oldest.get(id(pair))
+                if known is None or written < known[1]:
+                    oldest[id(pair)] = (pair, written)
+        for pair, written in oldest.values():
+            pair.written_ms = written
+
+
+def lag_ms(pair: Pair, now_ms: int) -> int | None:
+    """Return the age of the oldest record that waits; None where nobody has told it."""
+    if not pair.lag:
+        return None if pair.unknown else 0
+    return max(0, now_ms - pair.written_ms) if pair.written_ms else None
+
+
+def group_lag_ms(group: Group, now_ms: int) -> int | None:
+    """Return the worst age over all topics of a group."""
+    known = [age for pair in group.pairs.values() if (age := lag_ms(pair, now_ms)) is not None]
+    return max(known, default=None)
+
+
+def group_verdict(group: Group) -> Verdict:
+    return worst(pair.verdict for pair in group.pairs.values())
+
+
+def group_eta(group: Group) -> Eta | None:
+    """Return when the slowest topic of a group has caught up; None where one never does."""
+    found: list[Eta] = []
+    for pair in group.pairs.values():
+        if pair.eta is None:
+            return None
+        found.append(pair.eta)
+    highs = [each.high_s for each in found]
+    known = [high for high in highs if high is not None]
+    return Eta(
+        max((each.low_s for each in found), default=0.0),
+        max(known, default=0.0) if len(known) == len(highs) else None,
+    )

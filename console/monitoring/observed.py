@@ -1,0 +1,345 @@
+"""What the brokers' feeds tell, put together: partitions, topics, groups, commits, brokers.
+
+Pure. A partition belongs to the broker that told of it last, and a group to its coordinator; what
+another broker says is gone stays. Numbers of partitions lie in packed columns, since there may be a
+hundred thousand of them.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from console.monitoring.history import History
+from console.monitoring.verdicts import Eta, Rates, Verdict
+
+# Twice what a cluster of the largest supported size has; what is beyond is not taken in, and the
+# snapshot says that it was cut.
+MAX_PARTITIONS: Final = 200_000
+MAX_GROUPS: Final = 30_000
+MAX_COMMITS: Final = 400_000
+MAX_MEMBERS: Final = 100_000
+# A broker tells of 200 clients and the rest, and has fewer APIs than this.
+MAX_DETAIL_ROWS: Final = 300
+
+Row = Sequence[Any]
+
+
+class Topic:
+    """A topic: the places of its partitions in the columns, and sums over them."""
+
+    __slots__ = ("bytes_in", "bytes_out", "moved_at", "name", "records", "size", "slots")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.slots: dict[int, int] = {}
+        self.size = 0
+        # Counters since the collector began; only their growth means anything.
+        self.records = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.moved_at = 0  # the tick at which an end or a start moved last
+
+
+class Pair:
+    """A group in a topic."""
+
+    __slots__ = (
+        *("eta", "history", "lag", "longer", "looked_at", "looked_ms", "moved_at", "recent"),
+        *("sums", "topic", "unknown", "verdict", "worst_partition", "written_ms"),
+    )
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.history = History()
+        self.moved_at = 0  # the tick at which a commit came last
+        self.looked_at = -1  # the tick of the last look, and its time
+        self.looked_ms = 0
+        self.sums: tuple[int, int] | None = None  # committed, end
+        self.lag = 0
+        self.unknown = 0
+        self.verdict = Verdict.UNKNOWN
+        self.worst_partition = -1
+        self.recent: Rates | None = None
+        self.longer: Rates | None = None
+        self.eta: Eta | None = None
+        # When the oldest record that waits was written; 0 where nobody has told.
+        self.written_ms = 0
+
+
+class Group:
+    """A group as its coordinator tells of it, with what it has committed."""
+
+    __slots__ = ("members", "name", "owner", "pairs", "row")
+
+    def __init__(self, name: str, owner: int) -> None:
+        self.name = name
+        self.owner = owner
+        self.row: Row = (name, "", "", 0, 0, 0)
+        self.pairs: dict[str, Pair] = {}
+        self.members: dict[str, Row] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerView:
+    """One broker as it told of itself last."""
+
+    id: int
+    address: str = ""
+    answered_ms: int = 0  # by the collector's clock
+    failure: str = ""
+    run: str = ""
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    bucket_bounds_ms: Row = ()
+    apis: dict[str, Row] = field(default_factory=dict)
+    clients: dict[str | None, Row] = field(default_factory=dict)
+    topic_bytes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+class Observed:
+    """Belongs to one thread. `tick` numbers what was taken in, so that a look knows what moved."""
+
+    def __init__(self) -> None:
+        self.tick = 1
+        self.topics: dict[str, Topic] = {}
+        self.groups: dict[str, Group] = {}
+        self.brokers: dict[int, BrokerView] = {}
+        self.starts = array("q")
+        self.ends = array("q")  # high watermarks: what can be read ends there
+        self.sizes = array("q")
+        self.owners = array("i")
+        self.partitions = 0
+        self.commits = 0
+        self.members = 0
+        self.is_cut = False
+        # Names of which something has changed; whoever publishes them empties the sets.
+        self.touched_topics: set[str] = set()
+        self.touched_groups: set[str] = set()
+        self._free: list[int] = []
+
+    def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
+        """Take in one answer of a broker's feed."""
+        view = self.brokers.setdefault(broker_id, BrokerView(id=broker_id))
+        view.answered_ms, view.failure = now_ms, ""
+        view.totals = told.get("totals", {})
+        view.bucket_bounds_ms = told.get("bucket_bounds_ms", ())
+        if told["kind"] == "snapshot":
+            self._take_snapshot(view, told)
+        else:
+            for step in told["steps"]:
+                self._take_step(view, step)
+
+    def fail(self, broker_id: int, failure: str) -> None:
+        """Note that a broker did not answer; what it told stays."""
+        self.brokers.setdefault(broker_id, BrokerView(id=broker_id)).failure = failure
+
+    def forget_broker(self, broker_id: int) -> None:
+        """Drop a broker that the cluster does not have any more, with what it alone told of."""
+        self.brokers.pop(broker_id, None)
+        self._drop_partitions(broker_id, told=set())
+        for group in [group for group in self.groups.values() if group.owner == broker_id]:
+            self._drop_group(group)
+
+    def places(self) -> Iterator[tuple[str, int, int]]:
+        """Return topic, partition and place in the columns of every partition."""
+        for topic in self.topics.values():
+            for index, slot in topic.slots.items():
+                yield topic.name, index, slot
+
+    # --- one broker's answer -------------------------------------------------------------------
+
+    def _take_snapshot(self, view: BrokerView, told: Mapping[str, Any]) -> None:
+        self._drop_partitions(view.id, {(row[0], row[1]) for row in told["rows"]})
+        groups = {row[0] for row in told.get("groups", ())}
+        commits = told.get("commits", ())
+        groups.update(row[0] for row in commits)
+        for group in [group for group in self.groups.values() if group.owner == view.id]:
+            if group.name not in groups:
+                self._drop_group(group)
+        self._drop_commits(view.id, {(row[0], row[1], row[2]) for row in commits})
+        for group in self.groups.values():
+            if group.owner == view.id:
+                self.members -= len(group.members)
+                group.members = {}
+        if view.run != told.get("run", ""):
+            # Counters of another run began at zero.
+            view.topic_bytes = {}
+            view.run = told.get("run", "")
+        view.apis, view.clients = {}, {}
+        self.is_cut = self.is_cut or bool(told.get("is_cut"))
+        self._take_rows(view, told)
+
+    def _take_step(self, view: BrokerView, step: Mapping[str, Any]) -> None:
+        for topic, index in step.get("gone", ()):
+            self._drop_partition(view.id, topic, index)
+        for name, topic, index in step.get("commits_gone", ()):
+            self._drop_commit(view.id, name, topic, index)
+        for name in step.get("groups_gone", ()):
+            gone = self.groups.get(name)
+            if gone is not None and gone.owner == view.id:
+                self._drop_group(gone)
+        for name, member in step.get("gone_members", ()):
+            found = self.groups.get(name)
+            if found is not None and found.members.pop(member, None) is not None:
+                self.members -= 1
+        for client in step.get("gone_clients", ()):
+            view.clients.pop(client, None)
+        for topic in step.get("gone_topics", ()):
+            view.topic_bytes.pop(topic, None)
+        self._take_rows(view, step)
+
+    def _take_rows(self, view: BrokerView, told: Mapping[str, Any]) -> None:
+        """Take in what is there; a broker of an older release tells less."""
+        self._take_partitions(view.id, told["rows"])
+        for row in told.get("groups", ()):
+            group = self._group(row[0], view.id)
+            if group is not None:
+                group.owner, group.row = view.id, row
+        for row in told.get("commits", ()):
+            self._take_commit(view.id, row)
+        for row in told.get("members", ()):
+            self._take_member(view.id, row)
+        for row in told.get("topics", ()):
+            self._take_topic_bytes(view, row)
+        take_bounded(view.apis, told.get("apis", ()))
+        take_bounded(view.clients, told.get("clients", ()))
+
+    def _take_partitions(self, broker_id: int, rows: Iterable[Row]) -> None:
+        starts, ends, sizes, tick = self.starts, self.ends, self.sizes, self.tick
+        for name, index, start, end, _log_end, size, *_more in rows:
+            topic = self.topics.get(name)
+            if topic is None:
+                topic = self.topics[name] = Topic(name)
+            self.touched_topics.add(name)
+            slot = topic.slots.get(index)
+            if slot is None:
+                slot = self._new_slot()
+                if slot is None:
+                    continue
+                topic.slots[index] = slot
+                self.partitions += 1
+                ends[slot] = end
+            if ends[slot] != end or starts[slot] != start:
+                topic.moved_at = tick
+                topic.records += max(0, end - ends[slot])
+            topic.size += size - sizes[slot]
+            starts[slot], ends[slot], sizes[slot] = start, end, size
+            self.owners[slot] = broker_id
+
+    def _take_commit(self, broker_id: int, row: Row) -> None:
+        group = self._group(row[0], broker_id)
+        if group is None:
+            return
+        group.owner = broker_id
+        pair = group.pairs.get(row[1])
+        if pair is None:
+            pair = group.pairs[row[1]] = Pair(row[1])
+        before = len(pair.history)
+        if self.commits >= MAX_COMMITS and row[2] not in set(pair.history.partitions()):
+            self.is_cut = True
+            return
+        pair.history.commit(row[2], committed=row[3], commit_ms=row[5])
+        pair.moved_at = self.tick
+        self.commits += len(pair.history) - before
+
+    def _take_member(self, broker_id: int, row: Row) -> None:
+        group = self._group(row[0], broker_id)
+        if group is None or (row[1] not in group.members and self.members >= MAX_MEMBERS):
+            self.is_cut = True
+            return
+        self.members += row[1] not in group.members
+        group.members[row[1]] = row
+
+    def _take_topic_bytes(self, view: BrokerView, row: Row) -> None:
+        name, bytes_in, bytes_out = row[:3]
+        before = view.topic_bytes.get(name)
+        view.topic_bytes[name] = (bytes_in, bytes_out)
+        topic = self.topics.get(name)
+        if topic is not None and before is not None:
+            topic.bytes_in += max(0, bytes_in - before[0])
+            topic.bytes_out += max(0, bytes_out - before[1])
+
+    def _group(self, name: str, broker_id: int) -> Group | None:
+        group = self.groups.get(name)
+        if group is None:
+            if len(self.groups) >= MAX_GROUPS:
+                self.is_cut = True
+                return None
+            group = self.groups[name] = Group(name, broker_id)
+        self.touched_groups.add(name)
+        return group
+
+    def _new_slot(self) -> int | None:
+        if self._free:
+            return self._free.pop()
+        if len(self.ends) >= MAX_PARTITIONS:
+            self.is_cut = True
+            return None
+        for column in (self.starts, self.ends, self.sizes):
+            column.append(0)
+        self.owners.append(0)
+        return len(self.ends) - 1
+
+    # --- what is gone --------------------------------------------------------------------------
+
+    def _drop_partitions(self, broker_id: int, told: set[tuple[str, int]]) -> None:
+        gone = [
+            (name, index)
+            for name, index, slot in self.places()
+            if self.owners[slot] == broker_id and (name, index) not in told
+        ]
+        for name, index in gone:
+            self._drop_partition(broker_id, name, index)
+
+    def _drop_partition(self, broker_id: int, name: str, index: int) -> None:
+        topic = self.topics.get(name)
+        slot = None if topic is None else topic.slots.get(index)
+        if topic is None or slot is None or self.owners[slot] != broker_id:
+            return
+        del topic.slots[index]
+        self.touched_topics.add(name)
+        topic.size -= self.sizes[slot]
+        topic.moved_at = self.tick
+        self.starts[slot] = self.ends[slot] = self.sizes[slot] = 0
+        self._free.append(slot)
+        self.partitions -= 1
+        if not topic.slots:
+            del self.topics[name]
+
+    def _drop_commits(self, broker_id: int, told: set[tuple[str, str, int]]) -> None:
+        gone = [
+            (group.name, pair.topic, index)
+            for group in self.groups.values()
+            if group.owner == broker_id
+            for pair in group.pairs.values()
+            for index in pair.history.partitions()
+            if (group.name, pair.topic, index) not in told
+        ]
+        for name, topic, index in gone:
+            self._drop_commit(broker_id, name, topic, index)
+
+    def _drop_commit(self, broker_id: int, name: str, topic: str, index: int) -> None:
+        group = self.groups.get(name)
+        if group is None or group.owner != broker_id or topic not in group.pairs:
+            return
+        self.touched_groups.add(name)
+        pair = group.pairs[topic]
+        before = len(pair.history)
+        pair.history.forget(index)
+        pair.moved_at = self.tick
+        self.commits -= before - len(pair.history)
+        if not len(pair.history):
+            del group.pairs[topic]
+
+    def _drop_group(self, group: Group) -> None:
+        self.commits -= sum(len(pair.history) for pair in group.pairs.values())
+        self.members -= len(group.members)
+        del self.groups[group.name]
+        self.touched_groups.add(group.name)
+
+
+def take_bounded(kept: dict[Any, Row], rows: Iterable[Row]) -> None:
+    """Keep rows by their first column, no more than a broker of ours tells of."""
+    for row in rows:
+        if row[0] in kept or len(kept) < MAX_DETAIL_ROWS:
+            kept[row[0]] = row

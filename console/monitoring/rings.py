@@ -1,0 +1,185 @@
+"""Series in memory: the samples of the block that runs, as one packed column per metric and moment.
+
+Pure. A column has one number per series of a kind, so taking a sample is one copy of an array,
+however many series there are. A full block goes to the file, in portions, while the next one fills.
+"""
+
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+STEP_S: Final = 10
+# Five minutes: what a collector that is killed loses of the series, and what lies in memory.
+BLOCK_STEPS: Final = 30
+BLOCK_S: Final = STEP_S * BLOCK_STEPS
+# Ten minutes of each partition.
+PARTITION_STEPS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of series and its metrics, in the order in which rows of the file hold them.
+
+    Metrics are added at the end of the row of a new kind, never in between: old rows stay readable.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            name="cluster",
+            metrics=("bytes_in", "bytes_out", "requests", "connections", "log_bytes", "lag"),
+        ),
+        Kind(
+            name="broker",
+            metrics=(
+                *("bytes_in", "bytes_out", "requests", "connections", "log_bytes"),
+                *("memory_bytes", "disk_free_bytes", "loop_delay_p99_ms"),
+            ),
+        ),
+        Kind(name="topic", metrics=("records", "size_bytes", "bytes_in", "bytes_out")),
+        Kind(name="group", metrics=("lag", "lag_ms")),
+        # Group and topic.
+        Kind(name="pair", metrics=("lag", "lag_ms")),
+    )
+}
+
+# What names a series within its kind: the group and the topic of a pair, one name for the others.
+Name = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The samples of one series over one block."""
+
+    kind: str
+    name: Name
+    start_s: int
+    metrics: tuple[list[float], ...]
+
+
+class Ring:
+    """All series of one kind. Belongs to one thread."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.slots: dict[Name, int] = {}
+        self.block_s = 0  # when the block that runs began
+        self._live = tuple(array("f") for _ in kind.metrics)
+        # By the moment's place in the block.
+        self._columns: dict[int, tuple[array[float], ...]] = {}
+        self._seen: set[Name] = set()
+
+    def set(self, name: Name, values: Sequence[float]) -> None:
+        """Give a series the values of the sample that is taken next."""
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = self.slots[name] = len(self.slots)
+            for column in self._live:
+                column.append(math.nan)
+        for column, value in zip(self._live, values, strict=True):
+            column[slot] = value
+        self._seen.add(name)
+
+    def sample(self, at_s: int) -> None:
+        """Take a sample of all; what was not set since the last one is missing from it."""
+        if len(self._seen) != len(self.slots):
+            for name, slot in self.slots.items():
+                if name not in self._seen:
+                    for column in self._live:
+                        column[slot] = math.nan
+        self._seen.clear()
+        self._columns[(at_s - self.block_s) // STEP_S] = tuple(
+            array("f", column) for column in self._live
+        )
+
+    def recent(self, name: Name, metric: int) -> list[float]:
+        """Return the samples of the block that runs, missing ones included."""
+        slot = self.slots.get(name)
+        if slot is None or not self._columns:
+            return []
+        return self._of(slot, metric, max(self._columns) + 1)
+
+    def finish(self) -> "FullBlock":
+        """End the block, and keep only the series that had a value in it."""
+        full = FullBlock(self.kind, self.block_s, dict(self.slots), self._columns)
+        self._columns = {}
+        live = [name for name, slot in self.slots.items() if not math.isnan(self._live[0][slot])]
+        kept = [tuple(column[self.slots[name]] for column in self._live) for name in live]
+        self.slots = {name: slot for slot, name in enumerate(live)}
+        self._live = tuple(array("f", values) for values in zip(*kept, strict=True)) or tuple(
+            array("f") for _ in self.kind.metrics
+        )
+        return full
+
+    def _of(self, slot: int, metric: int, number: int) -> list[float]:
+        return samples_of(self._columns, slot, metric, number)
+
+
+class FullBlock:
+    """A block that has ended, on its way to the file."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        start_s: int,
+        slots: dict[Name, int],
+        columns: dict[int, tuple["array[float]", ...]],
+    ) -> None:
+        self.kind = kind
+        self.start_s = start_s
+        self.slots = slots
+        self._columns = columns
+
+    def series(self) -> Iterator[Finished]:
+        for name in self.slots:
+            yield Finished(self.kind.name, name, self.start_s, self.samples(name))
+
+    def samples(self, name: Name) -> tuple[list[float], ...]:
+        slot = self.slots[name]
+        number = max(self._columns, default=-1) + 1
+        return tuple(
+            samples_of(self._columns, slot, metric, number)
+            for metric in range(len(self.kind.metrics))
+        )
+
+
+def samples_of(
+    columns: dict[int, tuple["array[float]", ...]], slot: int, metric: int, number: int
+) -> list[float]:
+    found = []
+    for moment in range(number):
+        column = columns.get(moment)
+        # A series that came later has no place in the columns before.
+        there = column is not None and slot < len(column[metric])
+        found.append(column[metric][slot] if column is not None and there else math.nan)
+    return found
+
+
+class PartitionRing:
+    """Records written to each partition, per ten seconds of the last ten minutes."""
+
+    def __init__(self) -> None:
+        self._before: array[int] | None = None
+        self._columns: list[array[float]] = []
+
+    def sample(self, ends: "array[int]") -> None:
+        """Take a sample of all ends."""
+        before, self._before = self._before, array("q", ends)
+        if before is None:
+            return
+        grown = array("f", map(int.__sub__, ends, before))
+        # Partitions that came since then began at their present end.
+        grown.extend([0.0] * (len(ends) - len(before)))
+        self._columns.append(grown)
+        del self._columns[:-PARTITION_STEPS]
+
+    def rates(self, slot: int) -> list[float]:
+        """Return records per second, the oldest first."""
+        return [max(0.0, column[slot]) / STEP_S for column in self._columns if slot < len(column)]

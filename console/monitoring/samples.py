@@ -1,0 +1,216 @@
+"""The collector's own file: series of ten seconds for six hours, of a minute for seven days.
+
+One process writes and reads it, and nobody else opens it, which is why it needs none of the turns
+that writers of the other databases take (ADR 0031). What lies in it is worth less than what it
+costs to make it safe: a file that cannot be read is set aside, and a new one begins.
+"""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from console.monitoring.packing import Damaged, pack, roll_up, unpack
+from console.monitoring.rings import BLOCK_S, BLOCK_STEPS, KINDS, STEP_S, Finished, Name
+
+FILE_NAME: Final = "samples.db"
+HOUR_S: Final = 3600
+FINE_S: Final = STEP_S
+COARSE_S: Final = 60
+# How long samples of a resolution are kept: the coarsest last, because the finest is dropped first.
+KEPT_S: Final = {FINE_S: 6 * HOUR_S, COARSE_S: 7 * 24 * HOUR_S}
+MAX_BYTES: Final = 2 * 1024**3
+# Where the file is full, so much is made free at once.
+ROOM: Final = 0.9
+FORMAT: Final = 1
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS series (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+CREATE TABLE IF NOT EXISTS samples (
+    step INTEGER NOT NULL, hour INTEGER NOT NULL, series INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (step, hour, series)) WITHOUT ROWID;
+"""
+APPEND: Final = """
+INSERT INTO samples (step, hour, series, data) VALUES (?, ?, ?, ?)
+ON CONFLICT (step, hour, series) DO UPDATE SET data = CAST(data || excluded.data AS BLOB)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Samples at equal distances; a missing one is NaN."""
+
+    start_s: int
+    step_s: int
+    samples: list[float]
+
+
+class Samples:
+    """Not safe for threads: one call at a time, in whichever thread."""
+
+    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        self.path = path
+        self.set_aside = ""  # why the file of an earlier run could not be read
+        self._max_bytes = max_bytes
+        self._ids: dict[tuple[str, Name], int] = {}
+        self._database = self._open()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def add(self, blocks: Iterable[Finished]) -> int:
+        """Write blocks in one transaction; return how many."""
+        rows = [row for block in blocks for row in self._rows(block)]
+        with self._database:
+            self._database.executemany(APPEND, rows)
+        return len(rows) // len(KEPT_S)
+
+    def read(self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int) -> Series:
+        """Return a metric of a series, in the finest resolution that reaches back so far."""
+        place = KINDS[kind].metrics.index(metric)
+        oldest = end_s - KEPT_S[FINE_S]
+        step_s = FINE_S if start_s >= oldest and self._has(FINE_S, start_s) else COARSE_S
+        start_s -= start_s % step_s
+        samples = [math.nan] * max(0, -(-(end_s - start_s) // step_s))
+        for at_s, value in self._stored(kind, name, place, step_s, start_s, end_s):
+            samples[(at_s - start_s) // step_s] = value
+        return Series(start_s=start_s, step_s=step_s, samples=samples)
+
+    def prune(self, now_s: int) -> None:
+        """Delete what is too old, then, where the file is full, the oldest of the finest."""
+        with self._database:
+            for step_s, kept_s in KEPT_S.items():
+                self._database.execute(
+                    "DELETE FROM samples WHERE step = ? AND hour < ?",
+                    (step_s, (now_s - kept_s) // HOUR_S),
+                )
+        if self.used_bytes() > self._max_bytes * ROOM:
+            for step_s in KEPT_S:
+                self._make_room(step_s)
+        with self._database:
+            self._database.execute(
+                "DELETE FROM series WHERE id NOT IN (SELECT DISTINCT series FROM samples)"
+            )
+        self._ids.clear()
+
+    def used_bytes(self) -> int:
+        """Return the bytes of the file that hold something."""
+        numbers = [
+            self._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        ]
+        return int((numbers[0] - numbers[1]) * numbers[2])
+
+    def _make_room(self, step_s: int) -> None:
+        """Delete hours of one resolution, the oldest first, until there is room."""
+        hours = self._database.execute(
+            "SELECT DISTINCT hour FROM samples WHERE step = ? ORDER BY hour", (step_s,)
+        ).fetchall()
+        for (hour,) in hours:
+            if self.used_bytes() <= self._max_bytes * ROOM:
+                return
+            with self._database:
+                self._database.execute(
+                    "DELETE FROM samples WHERE step = ? AND hour = ?", (step_s, hour)
+                )
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def _rows(self, block: Finished) -> Iterator[tuple[int, int, int, bytes]]:
+        if not block.metrics or not block.metrics[0]:
+            return
+        series = self._id(block.kind, block.name)
+        hour, within_s = divmod(block.start_s, HOUR_S)
+        yield FINE_S, hour, series, pack(within_s // FINE_S, block.metrics)
+        ratio = COARSE_S // FINE_S
+        coarse = [roll_up(samples, ratio) or [math.nan] for samples in block.metrics]
+        yield COARSE_S, hour, series, pack(within_s // COARSE_S, coarse)
+
+    def _id(self, kind: str, name: Name) -> int:
+        key = (kind, name)
+        if key not in self._ids:
+            written = json.dumps(name)
+            self._database.execute(
+                "INSERT OR IGNORE INTO series (kind, name) VALUES (?, ?)", (kind, written)
+            )
+            found = self._find(kind, name)
+            assert found is not None, "it was there, or is now"
+            self._ids[key] = found
+        return self._ids[key]
+
+    def _find(self, kind: str, name: Name) -> int | None:
+        row = self._database.execute(
+            "SELECT id FROM series WHERE kind = ? AND name = ?", (kind, json.dumps(name))
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _has(self, step_s: int, start_s: int) -> bool:
+        """Tell whether samples of a resolution reach back as far as any do, or are asked for."""
+        oldest, coarsest = (
+            self._database.execute(
+                "SELECT min(hour) FROM samples WHERE step = ?", (resolution,)
+            ).fetchone()[0]
+            for resolution in (step_s, COARSE_S)
+        )
+        if oldest is None:
+            return coarsest is None
+        return bool(oldest <= max(start_s // HOUR_S, coarsest or 0))
+
+    def _stored(
+        self, kind: str, name: Name, metric: int, step_s: int, start_s: int, end_s: int
+    ) -> Iterator[tuple[int, float]]:
+        series = self._find(kind, name)
+        found = self._database.execute(
+            "SELECT hour, data FROM samples WHERE step = ? AND hour BETWEEN ? AND ? AND series = ?",
+            (step_s, start_s // HOUR_S, end_s // HOUR_S, series),
+        )
+        for hour, data in found:
+            # An hour that is damaged is a gap.
+            with suppress(Damaged):
+                for block in unpack(data, len(KINDS[kind].metrics)):
+                    for place, value in enumerate(block.metrics[metric], start=block.first):
+                        at_s = hour * HOUR_S + place * step_s
+                        if start_s <= at_s < end_s:
+                            yield at_s, value
+
+    # --- the file ------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._opened()
+        except sqlite3.DatabaseError as error:
+            self.set_aside = str(error)
+            aside = self.path.with_name(f"{self.path.name}.damaged")
+            self.path.replace(aside)
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            return self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, check_same_thread=False)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            # A power cut may take the last minutes, and never the file.
+            database.execute("PRAGMA synchronous = NORMAL")
+            self._require_format(database)
+            database.executescript(TABLES)
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _require_format(self, database: sqlite3.Connection) -> None:
+        with closing(database.execute("PRAGMA user_version")) as asked:
+            version = asked.fetchone()[0]
+        if version not in {0, FORMAT}:
+            raise sqlite3.DatabaseError(f"{self.path} is of format {version}, not {FORMAT}")
+
+
+assert HOUR_S % BLOCK_S == 0, "no block lies in two hours"
+assert BLOCK_STEPS % (COARSE_S // FINE_S) == 0, "a block has whole minutes"

@@ -1,0 +1,181 @@
+"""How a consumer group keeps up with a partition, as one of a few words.
+
+Pure: the time is an argument. The rules are those of Burrow, adapted: they look at what commits did
+over a window and never at one number alone. The first rule that holds gives the verdict.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+# Twenty-four commits of a client that commits every 5 s, which is what clients do by default.
+WINDOW_MS: Final = 120_000
+# A group that commits rarely is silent for long between two commits; twice its longest recent pause
+# is more silence than it ever kept.
+SILENCE_FACTOR: Final = 2
+# A longer time to catch up is no forecast.
+MAX_ETA_S: Final = 30 * 86_400.0
+
+
+class Verdict(Enum):
+    """What holds for a group, by how bad it is."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    SLOW = "slow"
+    REWOUND = "rewound"
+    STALLED = "stalled"
+    STOPPED = "stopped"
+    LOSS_AHEAD = "data loss ahead"
+
+
+SEVERITY: Final = {verdict: place for place, verdict in enumerate(Verdict)}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the commits of one group in one partition did; times are wall milliseconds."""
+
+    lag: int | None  # None where no broker tells where the partition ends
+    # When the lag was zero last, or the partition was first seen.
+    behind_since_ms: int
+    # Where the group was before its offset went back; 0 where it did not, or has recovered.
+    rewound_from: int
+    commit_ms: int
+    # The longest recent pause between two commits.
+    pause_ms: int
+    progress_ms: int  # when the committed offset last grew
+    fall_ms: int  # when a commit last found less lag than the commit before
+    is_loss_ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    verdict: Verdict
+    holds: Callable[[Evidence, int], bool]
+    word: str  # as a page shows it
+    meaning: str  # the rule in words
+
+
+def silence_allowed_ms(evidence: Evidence) -> int:
+    return max(WINDOW_MS, SILENCE_FACTOR * evidence.pause_ms)
+
+
+WINDOW_WORDS: Final = f"{WINDOW_MS // 60_000} min"
+RULES: Final = (
+    Rule(
+        verdict=Verdict.UNKNOWN,
+        holds=lambda e, _now: e.lag is None,
+        word="Unknown",
+        meaning="No broker tells where the partition ends, so the lag is not known.",
+    ),
+    Rule(
+        verdict=Verdict.LOSS_AHEAD,
+        holds=lambda e, _now: e.is_loss_ahead,
+        word="Data loss ahead",
+        meaning="Retention deletes unread records before the group reaches them.",
+    ),
+    Rule(
+        verdict=Verdict.OK,
+        holds=lambda e, now: not e.lag or now - e.behind_since_ms < WINDOW_MS,
+        word="OK",
+        meaning=f"The lag was zero in the last {WINDOW_WORDS}, or has been watched for less.",
+    ),
+    Rule(
+        verdict=Verdict.STOPPED,
+        holds=lambda e, now: now - e.commit_ms > silence_allowed_ms(e),
+        word="Stopped",
+        meaning=f"Records wait, and no commit has come for {WINDOW_WORDS} or for twice the group's"
+        " longest recent pause, whichever is longer.",
+    ),
+    Rule(
+        verdict=Verdict.REWOUND,
+        holds=lambda e, _now: e.rewound_from > 0,
+        word="Rewound",
+        meaning="The committed offset went back and has not reached its old place again.",
+    ),
+    Rule(
+        verdict=Verdict.STALLED,
+        holds=lambda e, now: now - e.progress_ms > silence_allowed_ms(e),
+        word="Stalled",
+        meaning="Commits come, but the offset does not grow while records wait.",
+    ),
+    Rule(
+        verdict=Verdict.SLOW,
+        holds=lambda e, now: now - e.fall_ms > silence_allowed_ms(e),
+        word="Slow",
+        meaning="The offset grows, but the lag never falls.",
+    ),
+    Rule(
+        verdict=Verdict.OK,
+        holds=lambda _e, _now: True,
+        word="OK",
+        meaning="Records wait, and the lag falls from time to time.",
+    ),
+)
+WORDS: Final = {rule.verdict: rule.word for rule in RULES}
+
+
+def judge(evidence: Evidence, now_ms: int) -> Rule:
+    """Return the rule that holds, which names the verdict and says why."""
+    return next(rule for rule in RULES if rule.holds(evidence, now_ms))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of a whole from those of its parts; OK for nothing at all."""
+    return max(verdicts, key=SEVERITY.__getitem__, default=Verdict.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Records per second that a group reads and that producers write, over one stretch of time."""
+
+    consumed: float
+    produced: float
+
+    def moved(self, consumed: float, produced: float, share: float) -> "Rates":
+        """Return these rates after a newer measurement that weighs `share`."""
+        return Rates(
+            self.consumed + share * (consumed - self.consumed),
+            self.produced + share * (produced - self.produced),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Eta:
+    """Seconds until the lag is zero. `high_s` is None where one of the rates never gets there."""
+
+    low_s: float
+    high_s: float | None
+
+
+def eta(lag: int, recent: Rates, longer: Rates) -> Eta | None:
+    """Return when a group catches up by its recent rate and by its longer one; None for never."""
+    if lag == 0:
+        return Eta(0.0, 0.0)
+    seconds = [
+        lag / gained if (gained := rates.consumed - rates.produced) > 0 else math.inf
+        for rates in (recent, longer)
+    ]
+    low, high = min(seconds), max(seconds)
+    if low > MAX_ETA_S:
+        return None
+    return Eta(low, high if high <= MAX_ETA_S else None)
+
+
+def is_loss_ahead(
+    eta_s: Eta | None, *, lag: int, lag_ms: int | None, retention_ms: int | None
+) -> bool:
+    """Tell whether retention deletes the next unread record before the group catches up.
+
+    Unknown ages and endless retention never say so.
+    """
+    if not lag or lag_ms is None or retention_ms is None or retention_ms < 0:
+        return False
+    left_ms = retention_ms - lag_ms
+    if eta_s is None or eta_s.high_s is None:
+        # It may never catch up: what counts is whether loss is near, within one window of work.
+        return left_ms < max(10 * WINDOW_MS, retention_ms // 10)
+    return left_ms < eta_s.high_s * 1000

@@ -1,0 +1,186 @@
+"""Series in memory and in the collector's file."""
+
+import math
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.monitoring import samples as samples_module
+from console.monitoring.rings import BLOCK_S, BLOCK_STEPS, KINDS, Finished, PartitionRing, Ring
+from console.monitoring.samples import HOUR_S, Samples
+
+HOUR = 1_700_000_000 // HOUR_S * HOUR_S
+NAN = math.nan
+
+
+Opener = Callable[..., Samples]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Opens the file of this test, and closes it at the end."""
+    files: list[Samples] = []
+
+    def opener(**limits: int) -> Samples:
+        files.append(Samples(tmp_path / "samples.db", **limits))
+        return files[-1]
+
+    yield opener
+    for file in files:
+        file.close()
+
+
+def lag_block(start_s: int, lags: list[float], name: str = "billing") -> Finished:
+    return Finished("group", (name,), start_s, (lags, [NAN] * len(lags)))
+
+
+def lags_of(
+    file: Samples, start_s: int, end_s: int, name: str = "billing"
+) -> tuple[int, list[float]]:
+    found = file.read("group", (name,), "lag", start_s=start_s, end_s=end_s)
+    return found.step_s, found.samples
+
+
+def test_blocks_of_an_hour_lie_in_one_row_and_are_read_in_order(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [float(n) for n in range(BLOCK_STEPS)])])
+    file.add([lag_block(HOUR + BLOCK_S, [100.0] * BLOCK_STEPS)])
+
+    step_s, found = lags_of(file, HOUR, HOUR + 2 * BLOCK_S)
+
+    assert step_s == 10
+    assert found == [*map(float, range(BLOCK_STEPS)), *[100.0] * BLOCK_STEPS]
+    assert file._database.execute("SELECT count(*) FROM samples").fetchone() == (2,)  # noqa: SLF001
+
+
+def test_a_gap_is_read_as_a_gap(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
+    file.add([lag_block(HOUR + 2 * BLOCK_S, [2.0] * BLOCK_STEPS)])
+
+    _step, found = lags_of(file, HOUR, HOUR + 3 * BLOCK_S)
+
+    assert [math.isnan(value) for value in found[BLOCK_STEPS : 2 * BLOCK_STEPS]] == [True] * 30
+    assert found[-1] == 2.0
+
+
+def test_longer_times_are_read_by_the_minute(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [float(n) for n in range(BLOCK_STEPS)])])
+
+    step_s, found = lags_of(file, HOUR, HOUR + 24 * HOUR_S)
+
+    assert step_s == 60
+    assert found[:5] == [2.5, 8.5, 14.5, 20.5, 26.5]
+
+
+def test_what_is_too_old_is_deleted_and_the_finest_sooner(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
+
+    file.prune(HOUR + 8 * HOUR_S)
+    assert lags_of(file, HOUR, HOUR + BLOCK_S) == (60, [1.0] * 5)
+
+    file.prune(HOUR + 8 * 24 * HOUR_S)
+    assert all(math.isnan(value) for value in lags_of(file, HOUR, HOUR + BLOCK_S)[1])
+    assert file._database.execute("SELECT count(*) FROM series").fetchone() == (0,)  # noqa: SLF001
+
+
+def test_a_full_file_gives_up_the_finest_first(opened: Opener) -> None:
+    file = opened(max_bytes=400_000)
+    for hour in range(4):
+        start_s = HOUR + hour * HOUR_S
+        noise = [float(n % 7) for n in range(BLOCK_STEPS)]
+        file.add([lag_block(start_s, noise, f"group-{n}") for n in range(500)])
+    assert file.used_bytes() > 400_000
+
+    file.prune(HOUR + 4 * HOUR_S)
+
+    assert file.used_bytes() <= 400_000
+    hours = dict(
+        file._database.execute(  # noqa: SLF001 - what has been kept
+            "SELECT step, count(DISTINCT hour) FROM samples GROUP BY step"
+        ).fetchall()
+    )
+    assert hours[60] == 4
+    assert hours.get(10, 0) < 4
+
+
+def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path, opened: Opener) -> None:
+    path = tmp_path / "samples.db"
+    path.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+
+    file = opened()
+
+    assert "not a database" in file.set_aside
+    assert path.with_name("samples.db.damaged").exists()
+    assert file.add([lag_block(HOUR, [1.0])]) == 1
+
+
+def test_a_row_that_is_damaged_is_a_gap(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
+    file._database.execute("UPDATE samples SET data = x'0000ffff01'")  # noqa: SLF001
+
+    assert all(math.isnan(value) for value in lags_of(file, HOUR, HOUR + BLOCK_S)[1])
+
+
+def test_series_are_there_again_after_a_restart(opened: Opener) -> None:
+    file = opened()
+    file.add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
+    file.close()
+
+    again = opened()
+    again.add([lag_block(HOUR + BLOCK_S, [2.0] * BLOCK_STEPS)])
+
+    assert lags_of(again, HOUR, HOUR + 2 * BLOCK_S)[1] == [1.0] * BLOCK_STEPS + [2.0] * BLOCK_STEPS
+
+
+def test_a_ring_gives_its_block_with_the_moments_that_were_missed() -> None:
+    ring = Ring(KINDS["group"])
+    ring.block_s = HOUR
+    ring.set(("a",), (5.0, 50.0))
+    ring.sample(HOUR)
+    ring.set(("a",), (6.0, 60.0))
+    ring.set(("b",), (1.0, 10.0))
+    ring.sample(HOUR + 20)
+
+    assert str(ring.recent(("a",), 0)) == "[5.0, nan, 6.0]"
+    assert str(ring.recent(("b",), 1)) == "[nan, nan, 10.0]"
+    first, second = ring.finish().series()
+    assert str(first.metrics) == "([5.0, nan, 6.0], [50.0, nan, 60.0])"
+    assert str(second.metrics) == "([nan, nan, 1.0], [nan, nan, 10.0])"
+
+
+def test_a_series_that_has_ended_leaves_the_ring_with_its_block() -> None:
+    ring = Ring(KINDS["group"])
+    for at_s, names in ((0, "ab"), (10, "b")):
+        for name in names:
+            ring.set((name,), (1.0, 1.0))
+        ring.sample(at_s)
+
+    assert str(ring.recent(("a",), 0)) == "[1.0, nan]"
+    assert len(list(ring.finish().series())) == 2
+    assert list(ring.slots) == [("b",)]
+    ring.set(("b",), (3.0, 3.0))
+    ring.sample(0)
+    assert ring.recent(("b",), 0) == [3.0]
+
+
+def test_partitions_have_their_rates_of_the_last_ten_minutes() -> None:
+    ring = PartitionRing()
+    for end in range(0, 70 * 50, 50):
+        ring.sample(array("q", [end, 7]))
+    ring.sample(array("q", [0, 17, 1_000]))
+
+    assert len(ring.rates(0)) == 60
+    assert ring.rates(0)[-2:] == [5.0, 0.0]
+    assert ring.rates(1)[-1] == 1.0
+    assert ring.rates(2) == [0.0]
+
+
+def test_what_a_file_keeps_is_what_is_promised() -> None:
+    assert samples_module.KEPT_S == {10: 6 * 3600, 60: 7 * 86_400}
+    assert samples_module.MAX_BYTES == 2 * 1024**3

@@ -1,0 +1,130 @@
+"""The verdicts on groups, each from a scripted history of commits."""
+
+import pytest
+
+from console.monitoring.history import History
+from console.monitoring.verdicts import (
+    RULES,
+    WINDOW_MS,
+    Eta,
+    Rates,
+    Verdict,
+    eta,
+    is_loss_ahead,
+    judge,
+    worst,
+)
+
+T0 = 1_700_000_000_000
+DAY_MS = 86_400_000
+# Seconds, committed offset, end of the partition; a line without an offset is an ordinary look.
+Script = list[tuple[int, int | None, int]]
+
+
+def told(script: Script, *, loss: bool = False) -> Verdict:
+    """Play a script and judge at its last line."""
+    history = History()
+    committed, commit_ms = script[0][1] or 0, T0
+    at = T0
+    for second, offset, end in script:
+        at = T0 + second * 1000
+        if offset is not None:
+            committed, commit_ms = offset, at
+        history.look(0, committed=committed, commit_ms=commit_ms, end=end, now_ms=at)
+    return judge(history.evidence(0, is_loss_ahead=loss), at).verdict
+
+
+def every(seconds: int, until: int) -> range:
+    return range(0, until + 1, seconds)
+
+
+def test_a_group_without_lag_is_ok_however_long_it_is_silent() -> None:
+    assert told([(0, 10, 10), (7200, None, 10)]) is Verdict.OK
+
+
+def test_a_group_that_reached_the_end_within_the_window_is_ok() -> None:
+    assert told([(0, 0, 100), (300, 200, 200), (400, 250, 300)]) is Verdict.OK
+
+
+def test_a_group_that_was_first_seen_behind_is_ok_until_it_was_watched_for_a_window() -> None:
+    assert told([(0, 0, 100), (60, None, 200)]) is Verdict.OK
+
+
+def test_a_group_that_reads_less_than_is_written_is_slow() -> None:
+    assert told([(s, s * 5, 1000 + s * 10) for s in every(5, 600)]) is Verdict.SLOW
+
+
+def test_a_group_whose_lag_falls_from_time_to_time_is_ok() -> None:
+    script: Script = [(s, s * 10 + (s % 20), 2000 + s * 10) for s in every(5, 600)]
+
+    assert told(script) is Verdict.OK
+
+
+def test_a_group_that_commits_the_same_offset_again_is_stalled() -> None:
+    assert told([(s, 50, 100 + s) for s in every(5, 600)]) is Verdict.STALLED
+
+
+def test_a_group_that_commits_nothing_while_records_wait_is_stopped() -> None:
+    script: Script = [(0, 100, 100), (5, 110, 110), (10, None, 120), (300, None, 500)]
+
+    assert told(script) is Verdict.STOPPED
+
+
+def test_a_group_that_commits_every_ten_minutes_is_not_stopped_between_its_commits() -> None:
+    script: Script = [(s, s, s + 900) for s in every(600, 3600)]
+
+    assert told([*script, (4100, None, 5000)]) is not Verdict.STOPPED
+    assert told([*script, (5000, None, 6000)]) is Verdict.STOPPED
+
+
+def test_a_group_whose_offset_went_back_is_rewound_until_it_has_recovered() -> None:
+    back: Script = [(0, 1000, 1000), (5, 10, 1000)]
+    behind: Script = [(s, s, 1000) for s in range(10, 400, 5)]
+
+    assert told(back + behind) is Verdict.REWOUND
+    assert told([*back, *behind, (400, 1000, 1200), (405, 1010, 1205)]) is Verdict.OK
+
+
+def test_loss_ahead_comes_before_every_other_verdict() -> None:
+    assert told([(0, 0, 100), (600, None, 200)], loss=True) is Verdict.LOSS_AHEAD
+
+
+def test_a_partition_whose_end_nobody_tells_is_unknown() -> None:
+    history = History()
+    history.look(0, committed=5, commit_ms=T0, end=None, now_ms=T0)
+
+    assert judge(history.evidence(0), T0 + 10 * WINDOW_MS).verdict is Verdict.UNKNOWN
+
+
+def test_the_worst_part_speaks_for_the_whole() -> None:
+    assert worst([Verdict.OK, Verdict.STOPPED, Verdict.SLOW]) is Verdict.STOPPED
+    assert worst([]) is Verdict.OK
+
+
+def test_every_verdict_has_a_rule_in_words() -> None:
+    assert {rule.verdict for rule in RULES} == set(Verdict)
+    assert all(rule.meaning.endswith(".") for rule in RULES)
+
+
+def test_the_time_to_catch_up_is_a_range_of_both_rates() -> None:
+    assert eta(600, Rates(20, 10), Rates(16, 10)) == Eta(60, 100)
+    assert eta(600, Rates(20, 10), Rates(10, 10)) == Eta(60, None)
+    assert eta(600, Rates(5, 10), Rates(5, 10)) is None
+    assert eta(0, Rates(0, 10), Rates(0, 10)) == Eta(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("catches_up", "age_ms", "is_ahead"),
+    [
+        (Eta(3600, 7200), 0, False),
+        (Eta(3600, 7200), DAY_MS - 3_600_000, True),
+        (None, 0, False),
+        (None, DAY_MS - 60_000, True),
+    ],
+)
+def test_loss_is_ahead_where_retention_is_faster_than_the_group(
+    catches_up: Eta | None, age_ms: int, *, is_ahead: bool
+) -> None:
+    assert is_loss_ahead(catches_up, lag=5, lag_ms=age_ms, retention_ms=DAY_MS) is is_ahead
+    assert not is_loss_ahead(catches_up, lag=5, lag_ms=age_ms, retention_ms=-1)
+    assert not is_loss_ahead(catches_up, lag=5, lag_ms=None, retention_ms=DAY_MS)
