@@ -29,6 +29,26 @@ SAMSA_HOME: Final = home.SAMSA_HOME
 SAMSA_AGENT_SOCKET: Final = Path(
     env.str("SAMSA_AGENT_SOCKET", default=str(SAMSA_HOME / "run" / "agent.sock"))
 )
+# The socket on which this home's collector is asked; a name of its own where run/ is too deep.
+SAMSA_COLLECTOR_SOCKET: Final = Path(
+    env.str("SAMSA_COLLECTOR_SOCKET", default=str(SAMSA_HOME / "run" / "collector.sock"))
+)
+
+
+def collector_address(written: str) -> tuple[str, int] | None:
+    """Return the address of SAMSA_COLLECTOR, HOST:PORT; None where it is not set."""
+    if not written:
+        return None
+    host, _, port = written.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise ImproperlyConfigured(
+            f"SAMSA_COLLECTOR is {written!r}; give HOST:PORT, as 127.0.0.1:9300"
+        )
+    return host.strip("[]"), int(port)
+
+
+# Where the collector is also asked, by whoever shows the metrics key.
+SAMSA_COLLECTOR: Final = collector_address(env.str("SAMSA_COLLECTOR", default=""))
 # A pipe that waits for one line when a process serves; none where nobody waits.
 SAMSA_READY_FD: Final = env.int("SAMSA_READY_FD", default=-1)
 SAMSA_SECRETS: Final = home.SAMSA_SECRETS

@@ -187,6 +187,14 @@ def configs(*, cluster_id: str, resource_type: ResourceType, name: str) -> Mappi
     return {} if row is None else row.configs
 
 
+def topic_overrides(*, cluster_id: str, key: str) -> dict[str, str]:
+    """Return the value of one topic config by topic, for the topics that set it."""
+    rows = models.ResourceConfig.objects.filter(
+        cluster__cluster_id=cluster_id, resource_type=ResourceType.TOPIC
+    )
+    return {name: set_[key] for name, set_ in rows.values_list("name", "configs") if key in set_}
+
+
 def recent_changes(
     *, cluster_id: str, limit: int = 50, with_membership: bool = True
 ) -> list[RecentChange]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from brokers.supervisor import broker_settings, leftovers
-from brokers.supervisor.home import AGENT_SOCKET, Home
+from brokers.supervisor.home import AGENT_SOCKET, COLLECTOR_SOCKET, Home
 from brokers.supervisor.options import Options
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -30,6 +30,7 @@ class Kind(Enum):
     AGENT = "agent"
     BROKER = "broker"
     WEB = "web"
+    COLLECTOR = "collector"
 
 
 class Gate(Enum):
@@ -58,10 +59,12 @@ LIMITS: Final[Mapping[Kind, Limits]] = {
     # After a crash it reads back what its logs did not flush.
     Kind.BROKER: Limits(ready=30, restarts_when_late=False, stop=15),
     Kind.WEB: Limits(ready=30, restarts_when_late=True, stop=5),
+    # It listens before it reads anything; at the end it writes some seconds' worth of samples.
+    Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
 }
-# The web server first, because it asks the others; the agent last, because brokers tell it that
-# they go.
-STOP_ORDER: Final = (Kind.WEB, Kind.BROKER, Kind.AGENT)
+# The web server and the collector first, because they ask the others; the agent last, because
+# brokers tell it that they go. Kinds of one stage stop at the same time.
+STOP_ORDER: Final = ((Kind.WEB, Kind.COLLECTOR), (Kind.BROKER,), (Kind.AGENT,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,8 @@ def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -
     rows = [agent(shared), *brokers]
     if web_socket is not None:
         descriptor, port = web_socket
-        rows.append(web(options, shared, descriptor=descriptor, port=port))
+        seen = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET), **shared}
+        rows += [web(options, seen, descriptor=descriptor, port=port), collector(seen)]
     return rows
 
 
@@ -142,6 +146,18 @@ def broker(
         host=options.bind,
         port=port,
         slot=slot,
+    )
+
+
+def collector(shared: Mapping[str, str]) -> Component:
+    """Return the row of the process that watches brokers for the pages of the web server."""
+    return Component(
+        name="collector",
+        kind=Kind.COLLECTOR,
+        command=(sys.executable, "manage.py", "collector"),
+        environment=shared,
+        gate=Gate.LINE,
+        limits=LIMITS[Kind.COLLECTOR],
     )
 
 

@@ -221,7 +221,8 @@ class Supervisor:
 
     def _finish_start(self, complaint: str) -> None:
         self._is_start_over = True
-        self._front.finish(self._addresses(has_console=not complaint), complaint=complaint)
+        has_console = all(watcher.state is State.HEALTHY for watcher in self._of(Kind.WEB))
+        self._front.finish(self._addresses(has_console=has_console), complaint=complaint)
 
     def _watcher(self, component: Component) -> Watcher:
         return next(watcher for watcher in self._watchers if watcher.component is component)
@@ -314,5 +315,6 @@ class Supervisor:
         return {"stopping": True}
 
     async def _stop_in_order(self) -> None:
-        for kind in STOP_ORDER:
-            await asyncio.gather(*(watcher.stop() for watcher in self._of(kind)))
+        for kinds in STOP_ORDER:
+            watchers = [watcher for kind in kinds for watcher in self._of(kind)]
+            await asyncio.gather(*(watcher.stop() for watcher in watchers))

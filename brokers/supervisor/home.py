@@ -21,6 +21,8 @@ from brokers.supervisor.errors import NotRunning, StartRefused
 MAX_SOCKET_PATH_BYTES: Final = 107
 CONTROL_SOCKET: Final = "control.sock"
 AGENT_SOCKET: Final = "agent.sock"
+COLLECTOR_SOCKET: Final = "collector.sock"
+SOCKETS: Final = (CONTROL_SOCKET, AGENT_SOCKET, COLLECTOR_SOCKET)
 
 
 class Home:
@@ -109,7 +111,7 @@ class Home:
         return known / CONTROL_SOCKET
 
     def remove_sockets(self) -> None:
-        for name in (CONTROL_SOCKET, AGENT_SOCKET):
+        for name in SOCKETS:
             (self.run / name).unlink(missing_ok=True)
         known = self._short_folder()
         if known is not None:
@@ -144,7 +146,7 @@ def flocked(lock: int, kind: int) -> bool:
 
 def fits(folder: Path) -> bool:
     """Tell whether every socket of a home may lie in a folder."""
-    longest = max(CONTROL_SOCKET, AGENT_SOCKET, key=len)
+    longest = max(SOCKETS, key=len)
     return len(os.fsencode(folder / longest)) <= MAX_SOCKET_PATH_BYTES
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from brokers.supervisor.components import Kind
 
 EVERY_KIND: Final = frozenset(Kind)
-DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB})
+DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB, Kind.COLLECTOR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,11 @@ ROWS: Final = (
         names=("DATABASE_URL", "PG*"),
         kinds=DATABASE_KINDS,
         reason="where the database is and how libpq logs in; holds a password",
+    ),
+    Row(
+        names=("SAMSA_COLLECTOR",),
+        kinds=frozenset({Kind.COLLECTOR, Kind.WEB}),
+        reason="the address on which the collector is also asked, with the metrics key",
     ),
     Row(
         names=("KRB5*",),

@@ -143,8 +143,7 @@ class Lags:
         yield from groups[first:]
         yield from groups[:first]
 
-    @staticmethod
-    def answer(asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
+    def answer(self, asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
         """Take over when records were written; a pair counts from its oldest one."""
         oldest: dict[int, tuple[Pair, int]] = {}
         for (pair, _place), written in zip(asked, times, strict=False):
@@ -154,6 +153,7 @@ class Lags:
                     oldest[id(pair)] = (pair, written)
         for pair, written in oldest.values():
             pair.written_ms = written
+            self._observed.touched_groups.add(pair.group)
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:

@@ -45,11 +45,22 @@ class Pair:
     """A group in a topic."""
 
     __slots__ = (
-        *("eta", "history", "lag", "longer", "looked_at", "looked_ms", "moved_at", "recent"),
+        *(
+            "eta",
+            "group",
+            "history",
+            "lag",
+            "longer",
+            "looked_at",
+            "looked_ms",
+            "moved_at",
+            "recent",
+        ),
         *("sums", "topic", "unknown", "verdict", "worst_partition", "written_ms"),
     )
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, group: str, topic: str) -> None:
+        self.group = group
         self.topic = topic
         self.history = History()
         self.moved_at = 0  # the tick at which a commit came last
@@ -233,7 +244,7 @@ class Observed:
         group.owner = broker_id
         pair = group.pairs.get(row[1])
         if pair is None:
-            pair = group.pairs[row[1]] = Pair(row[1])
+            pair = group.pairs[row[1]] = Pair(group.name, row[1])
         before = len(pair.history)
         if self.commits >= MAX_COMMITS and row[2] not in set(pair.history.partitions()):
             self.is_cut = True

@@ -9,7 +9,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,18 @@ ON CONFLICT (step, hour, series) DO UPDATE SET data = CAST(data || excluded.data
 """
 
 
+class SamplesFailed(Exception):
+    """The file could not be written or read; the message says why."""
+
+
+@contextmanager
+def told_as_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise SamplesFailed(f"{path}: {error}") from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """Samples at equal distances; a missing one is NaN."""
@@ -65,8 +77,16 @@ class Samples:
 
     def add(self, blocks: Iterable[Finished]) -> int:
         """Write blocks in one transaction; return how many."""
-        rows = [row for block in blocks for row in self._rows(block)]
-        with self._database:
+        try:
+            return self._add(blocks)
+        except SamplesFailed:
+            # Ids that the failed transaction gave are gone with it.
+            self._ids.clear()
+            raise
+
+    def _add(self, blocks: Iterable[Finished]) -> int:
+        with told_as_failure(self.path), self._database:
+            rows = [row for block in blocks for row in self._rows(block)]
             self._database.executemany(APPEND, rows)
         return len(rows) // len(KEPT_S)
 
@@ -74,15 +94,20 @@ class Samples:
         """Return a metric of a series, in the finest resolution that reaches back so far."""
         place = KINDS[kind].metrics.index(metric)
         oldest = end_s - KEPT_S[FINE_S]
-        step_s = FINE_S if start_s >= oldest and self._has(FINE_S, start_s) else COARSE_S
-        start_s -= start_s % step_s
-        samples = [math.nan] * max(0, -(-(end_s - start_s) // step_s))
-        for at_s, value in self._stored(kind, name, place, step_s, start_s, end_s):
-            samples[(at_s - start_s) // step_s] = value
+        with told_as_failure(self.path):
+            step_s = FINE_S if start_s >= oldest and self._has(FINE_S, start_s) else COARSE_S
+            start_s -= start_s % step_s
+            samples = [math.nan] * max(0, -(-(end_s - start_s) // step_s))
+            for at_s, value in self._stored(kind, name, place, step_s, start_s, end_s):
+                samples[(at_s - start_s) // step_s] = value
         return Series(start_s=start_s, step_s=step_s, samples=samples)
 
     def prune(self, now_s: int) -> None:
         """Delete what is too old, then, where the file is full, the oldest of the finest."""
+        with told_as_failure(self.path):
+            self._prune(now_s)
+
+    def _prune(self, now_s: int) -> None:
         with self._database:
             for step_s, kept_s in KEPT_S.items():
                 self._database.execute(

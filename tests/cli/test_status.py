@@ -19,7 +19,7 @@ def test_a_healthy_home_is_told_as_the_contract_says(tmp_path: Path) -> None:
     assert status["bootstrap"] == f"127.0.0.1:{broker['port']}"
     assert status["console"].startswith("http://127.0.0.1:")
     assert [entry["name"] for entry in status["components"]] == [
-        *("supervisor", "agent", "broker-1", "web")
+        *("supervisor", "agent", "broker-1", "web", "collector")
     ]
 
 
@@ -30,7 +30,7 @@ def test_people_see_addresses_and_states(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert "Kafka     127.0.0.1:" in result.stdout
-    assert result.stdout.count("● healthy") == 4
+    assert result.stdout.count("● healthy") == 5
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from tests.cluster import ROOT, START_SECONDS, wait_until_gone
 # What a killed component may cost.
 BACK_WITHIN = 5
 # The processes of a home with two brokers, the supervisor aside.
-COMPONENTS = ("agent", "broker-1", "broker-2", "web")
+COMPONENTS = ("agent", "broker-1", "broker-2", "web", "collector")
 
 
 def samsa_process(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":

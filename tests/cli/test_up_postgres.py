@@ -96,8 +96,9 @@ def require_no_credential_in_a_broker(cluster: Cluster) -> None:
         environ = Path(f"/proc/{cluster.pid(name)}/environ").read_bytes()
         return b"DATABASE_URL" in environ
 
-    assert {name: has_url(name) for name in ("agent", "broker-1", "web")} == {
+    assert {name: has_url(name) for name in ("agent", "broker-1", "web", "collector")} == {
         "agent": True,
         "broker-1": False,
         "web": True,
+        "collector": True,
     }

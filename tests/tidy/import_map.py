@@ -14,6 +14,7 @@ CONTROLPLANE = (
     "brokers.clock brokers.config "
 )
 CONTROLPLANE_DOORS = "brokers.controlplane.services brokers.controlplane.selectors "
+WATCHERS_DOORS = "brokers.controlplane.selectors brokers.controlplane.logs "
 CONNECTORS_DOORS = "connectors.services connectors.selectors "
 SHARD = "brokers.coordination.shard "
 
@@ -133,15 +134,15 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console.password_hasher": ("", "django threading"),
     # One process with a loop of its own, and the thread by which a web server follows it.
     "console.monitoring": (
-        "brokers.inspection brokers.cluster.image brokers.clock brokers.key_files",
+        "brokers.inspection brokers.cluster.image brokers.clock brokers.key_files "
+        + "console.monitoring.samples",
         "asyncio threading socket http.client h11 signal",
     ),
     # The one writer of the one file of the collector.
     "console.monitoring.samples": ("console.monitoring", "sqlite3"),
     # Where the collector meets the database that names the brokers.
     "console.management": (
-        "console.monitoring brokers.controlplane.selectors brokers.controlplane.logs "
-        + "brokers.cluster.image brokers.clock",
+        WATCHERS_DOORS + "console.monitoring brokers.cluster brokers.clock",
         "django",
     ),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),

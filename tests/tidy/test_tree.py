@@ -22,12 +22,14 @@ FROM_TABLES |= {
 FROM_TABLES |= {
     f"gateway.access.management.commands.{name}" for name in ("ensure_first_user", "grant_role")
 }
+FROM_TABLES |= {"console.management.commands.collector"}
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "brokers.inspection.lag": "the console's collector, which reads the brokers' feeds",
+    "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
+    "console.monitoring.selectors": "pages about groups and sizes",
 }
 
 # Folders of tests that mirror no folder of the code.

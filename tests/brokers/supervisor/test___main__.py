@@ -78,7 +78,7 @@ def test_a_terminal_that_closes_is_ignored_under_nohup(tmp_path: Path) -> None:
             supervisor.send_signal(signal.SIGHUP)
 
             components = client.ask(Home(tmp_path), "status")["components"]
-            assert [entry["state"] for entry in components] == ["healthy"] * 4
+            assert [entry["state"] for entry in components] == ["healthy"] * 5
             supervisor.terminate()
             assert supervisor.wait(PATIENCE) == 0
     finally:
@@ -88,7 +88,7 @@ def test_a_terminal_that_closes_is_ignored_under_nohup(tmp_path: Path) -> None:
 def test_the_death_of_the_supervisor_stops_the_rest(tmp_path: Path) -> None:
     with process(tmp_path) as supervisor:
         read_until(supervisor, "Stop")
-        assert len(list(leftovers.marked(tmp_path))) == 3
+        assert len(list(leftovers.marked(tmp_path))) == 4
 
         supervisor.kill()
 

@@ -28,9 +28,9 @@ def test_a_home_becomes_healthy_and_tells_where_it_is(tmp_path: Path) -> None:
 
             told = await house.status()
 
-            assert [entry["state"] for entry in told["components"]] == ["healthy"] * 5
+            assert [entry["state"] for entry in told["components"]] == ["healthy"] * 6
             assert [entry["name"] for entry in told["components"]] == [
-                *("supervisor", "agent", "broker-1", "broker-2", "web")
+                *("supervisor", "agent", "broker-1", "broker-2", "web", "collector")
             ]
             ports = [entry["port"] for entry in told["brokers"]]
             assert told["bootstrap"] == ",".join(f"127.0.0.1:{port}" for port in ports)
@@ -66,14 +66,14 @@ def test_a_stop_leaves_no_process(tmp_path: Path) -> None:
         async with running(tmp_path, {"broker-1": "offspring"}, web_port=0) as house:
             await house.audience.hears("all is healthy")
             # Each component, and the child of one.
-            assert len(list(leftovers.marked(tmp_path))) == 4
+            assert len(list(leftovers.marked(tmp_path))) == 5
 
         assert list(leftovers.marked(tmp_path)) == []
 
     within(scenario)
 
 
-@pytest.mark.parametrize("name", ["agent", "broker-1", "web"])
+@pytest.mark.parametrize("name", ["agent", "broker-1", "web", "collector"])
 def test_a_killed_component_comes_back_with_its_port(tmp_path: Path, name: str) -> None:
     async def scenario() -> None:
         async with running(tmp_path, web_port=0) as house:

@@ -26,6 +26,7 @@ ORDINARY = {"PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "PYTHONUTF8": 
         (Kind.AGENT, {"DATABASE_URL", "PGPASSWORD"}),
         (Kind.BROKER, set()),
         (Kind.WEB, {"DATABASE_URL", "PGPASSWORD"}),
+        (Kind.COLLECTOR, {"DATABASE_URL", "PGPASSWORD"}),
     ],
 )
 def test_a_kind_gets_the_passwords_that_it_needs(kind: Kind, told: set[str]) -> None:
@@ -44,7 +45,8 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
         ("SAMSA_ALLOWED_HOSTS", {Kind.WEB}),
         ("SAMSA_TRUSTED_PROXIES", {Kind.WEB}),
         ("SAMSA_HTTPS", {Kind.WEB}),
-        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB}),
+        ("SAMSA_COLLECTOR", {Kind.WEB, Kind.COLLECTOR}),
+        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB, Kind.COLLECTOR}),
         ("OPENSSL_CONF", set(Kind)),
         ("SAMSA_BOOTSTRAP", set()),
         ("DJANGO_SETTINGS_MODULE", set()),
@@ -72,15 +74,15 @@ def test_no_broker_has_the_password_of_the_database_in_its_environment(
         # The broker starts a child of its own, which inherits what the broker has.
         async with running(tmp_path, {"broker-1": "offspring"}, web_port=0) as house:
             await house.audience.hears("all is healthy")
-            pids = {
-                name: (await house.component(name))["pid"] for name in ("agent", "broker-1", "web")
+            trusted = {
+                (await house.component(name))["pid"] for name in ("agent", "web", "collector")
             }
-            family = set(leftovers.marked(tmp_path)) - {pids["agent"], pids["web"]}
+            family = set(leftovers.marked(tmp_path)) - trusted
 
             has_password = {pid for pid in leftovers.marked(tmp_path) if "sekret" in environ(pid)}
 
             assert len(family) == 2
-            assert has_password == {pids["agent"], pids["web"]}
+            assert has_password == trusted
 
     within(scenario)
 

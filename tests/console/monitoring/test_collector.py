@@ -268,7 +268,7 @@ def test_the_age_of_the_oldest_record_comes_from_the_leader_of_its_partition() -
     }
     lags.answer(questions[1], [NOW_MS - 60_000])
     lags.answer(questions[2], ["not led here"])
-    cluster.go_on(10)
+    cluster.go_on()
     assert cluster.group("billing").oldest_ms == NOW_MS - 60_000
 
 

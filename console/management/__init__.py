@@ -1,0 +1,1 @@
+"""What the console adds to the project's command line."""

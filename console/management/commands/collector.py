@@ -1,0 +1,45 @@
+"""`manage.py collector`: the collector of this home, in the foreground."""
+
+import json
+import os
+from contextlib import suppress
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+
+from brokers.clock import SystemClock
+from brokers.controlplane.logs import log
+from console.management.directory import DatabaseDirectory
+from console.monitoring.daemon import Daemon, Settings, run
+from console.monitoring.samples import FILE_NAME
+
+# What is taken away from the mode of every file that the collector makes.
+PRIVATE = 0o077
+
+
+class Command(BaseCommand):
+    help = "Watch the brokers for the console's pages until told to stop."
+    # Checks concern the web.
+    requires_system_checks = ()
+
+    def handle(self, *_: object, **__: object) -> None:
+        os.umask(PRIVATE)
+        told = Settings(
+            socket=settings.SAMSA_COLLECTOR_SOCKET,
+            samples=settings.SAMSA_HOME / FILE_NAME,
+            inspection_keys=settings.SAMSA_SECRETS / "inspection",
+            metrics_keys=settings.SAMSA_SECRETS / "metrics",
+            address=settings.SAMSA_COLLECTOR,
+        )
+        directory = DatabaseDirectory(settings.SAMSA_HOME / "cluster-id")
+        try:
+            run(Daemon(told, directory=directory, clock=SystemClock(), log=log), say_ready)
+        except OSError as error:
+            raise CommandError(f"the collector cannot serve: {error}") from error
+
+
+def say_ready() -> None:
+    """Tell the process that started this one, where one waits."""
+    if settings.SAMSA_READY_FD >= 0:
+        with suppress(BrokenPipeError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
+            pipe.write(json.dumps({"ready": True}) + "\n")

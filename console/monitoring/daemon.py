@@ -1,0 +1,352 @@
+"""The collector's life: follow the brokers, look, sample, serve, until told to stop.
+
+The composition root of this room. Where the cluster's brokers are is the business of the
+`Directory` that it is given; nothing here knows a database of Django's.
+"""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from brokers.clock import Clock
+from brokers.cluster.image import Broker
+from brokers.inspection.client import Inspection, InspectionFailed
+from brokers.key_files import KeyFile
+from console.monitoring.collector import Collector
+from console.monitoring.lags import Place
+from console.monitoring.observed import Pair
+from console.monitoring.pages import Pages
+from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
+from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series
+from console.monitoring.server import Server
+
+FEED_SECONDS: Final = 1.0
+# A broker that hangs holds one thread this long.
+DEADLINE_SECONDS: Final = 3.0
+# Commits are on the page after one feed, one look and one question of the web server: 5 s at most.
+LOOK_SECONDS: Final = 2.0
+TIMES_SECONDS: Final = 5.0
+# How soon a broker that comes is followed.
+DIRECTORY_SECONDS: Final = 5.0
+PRUNE_SECONDS: Final = 3600.0
+# Brokers that are asked at the same time: each takes a thread while it answers.
+MAX_AT_ONCE: Final = 4
+# Series that are written at a time, some 20 ms of work; a full block of 50,000 takes 100 s so.
+PORTION: Final = 500
+PORTION_SECONDS: Final = 1.0
+# Sets of blocks that wait for the file; where a disk is slower than this, the oldest are lost.
+MAX_WAITING: Final = 2 * len(KINDS)
+
+
+class DirectoryFailed(Exception):
+    """Nobody can tell now where the brokers are; the message says why."""
+
+
+class NoClusterYet(DirectoryFailed):
+    """The home is new, and its agent is about to make the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What the control plane knows of the cluster."""
+
+    id: str
+    brokers: Sequence[Broker] = ()
+    offline_partitions: int = 0
+    # `retention.ms` by topic, and of topics that do not set it; -1 is for ever.
+    retention_ms: Mapping[str, int] = field(default_factory=dict)
+    default_retention_ms: int | None = None
+
+
+class Directory(Protocol):
+    def read(self) -> Cluster:
+        """Return the cluster as it is now. Blocks; DirectoryFailed where nobody can tell."""
+        ...
+
+
+class Log(Protocol):
+    def info(self, event: str, /, **keys: object) -> None: ...
+
+    def limited(self, event: str, /, **keys: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    socket: Path
+    samples: Path
+    inspection_keys: Path
+    metrics_keys: Path
+    address: tuple[str, int] | None = None
+
+
+class BrokerReader:
+    """Follows the feed of one broker. One question at a time, in a thread."""
+
+    def __init__(self, broker: Broker, keys: KeyFile, limit: asyncio.Semaphore) -> None:
+        self.broker = broker
+        self._limit = limit
+        self._one = asyncio.Lock()
+        self._inspection = Inspection(
+            broker.host,
+            broker.inspection_port,
+            lambda: next(iter(keys.keys()), ""),
+            deadline_seconds=DEADLINE_SECONDS,
+        )
+
+    def is_for(self, broker: Broker) -> bool:
+        return _place(broker) == _place(self.broker)
+
+    async def feed(self) -> Mapping[str, Any]:
+        async with self._limit, self._one:
+            return await asyncio.to_thread(self._inspection.feed)
+
+    async def times(self, places: Sequence[Place]) -> list[int | str | None]:
+        async with self._limit, self._one:
+            return await asyncio.to_thread(self._inspection.times, places)
+
+    def close(self) -> None:
+        self._inspection.close()
+
+
+class Daemon:
+    """Runs once, on one event loop."""
+
+    def __init__(self, settings: Settings, *, directory: Directory, clock: Clock, log: Log) -> None:
+        self.collector = Collector(os.urandom(8).hex())
+        self.cluster_id = ""
+        self.not_ready = "the collector has not found its cluster yet"
+        self.server = Server(Pages(self).answer)
+        self._settings = settings
+        self._directory = directory
+        self._clock = clock
+        self._log = log
+        self._keys = KeyFile(settings.inspection_keys, monotonic=clock.monotonic)
+        self._metrics_keys = KeyFile(settings.metrics_keys, monotonic=clock.monotonic)
+        self._readers: dict[int, tuple[BrokerReader, asyncio.Task[None]]] = {}
+        self._limit = asyncio.Semaphore(MAX_AT_ONCE)
+        self._asked: set[int] = set()  # brokers that answered or failed once
+        self._samples = Samples(settings.samples)
+        self._file = asyncio.Lock()
+        self._waiting: deque[FullBlock] = deque(maxlen=MAX_WAITING)
+        self.port = 0  # of the address, where there is one
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    async def open(self) -> None:
+        """Begin to serve; OSError where a socket or an address cannot be had."""
+        if self._samples.set_aside:
+            self._log.info("samples.set_aside", reason=self._samples.set_aside)
+        await self.server.open_socket(self._settings.socket)
+        if self._settings.address is not None:
+            host, port = self._settings.address
+            self.port = await self.server.open_address(host, port, self._metrics_keys.keys)
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled, then write what is not written yet."""
+        loops = (self._follow, self._look, self._ask_times, self._sample, self._write, self._prune)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for loop in loops:
+                    tasks.create_task(loop())
+        finally:
+            await self._close()
+
+    # --- loops ---------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Keep one reader for each broker of the cluster."""
+        while True:
+            try:
+                cluster = await asyncio.to_thread(self._directory.read)
+            except DirectoryFailed as error:
+                # Brokers that are known are read meanwhile.
+                if not isinstance(error, NoClusterYet):
+                    self._log.limited("directory.failed", reason=str(error))
+                if not self.cluster_id:
+                    self.not_ready = f"the collector does not know the brokers yet: {error}"
+            else:
+                self._take_cluster(cluster)
+            await asyncio.sleep(DIRECTORY_SECONDS if self.cluster_id else FEED_SECONDS)
+
+    def _take_cluster(self, cluster: Cluster) -> None:
+        self.cluster_id = cluster.id
+        self.collector.offline_partitions = cluster.offline_partitions
+        self.collector.lags.set_retention(cluster.retention_ms, cluster.default_retention_ms)
+        wanted = {broker.id: broker for broker in cluster.brokers if broker.inspection_port}
+        addresses = {broker.id: f"{broker.host}:{broker.port}" for broker in cluster.brokers}
+        self.collector.set_brokers(addresses)
+        for broker_id, (reader, task) in list(self._readers.items()):
+            if broker_id not in wanted or not reader.is_for(wanted[broker_id]):
+                task.cancel()
+                del self._readers[broker_id]
+        for broker in wanted.values():
+            if broker.id not in self._readers:
+                reader = BrokerReader(broker, self._keys, self._limit)
+                task = asyncio.create_task(self._read(reader))
+                self._readers[broker.id] = (reader, task)
+        self._judge_ready()
+
+    def _judge_ready(self) -> None:
+        """Say that all is there once every broker was asked; that never becomes untrue again."""
+        if self.not_ready and self.cluster_id and self._readers.keys() <= self._asked:
+            self.collector.look(self.now_ms())
+            self.not_ready = ""
+
+    async def _read(self, reader: BrokerReader) -> None:
+        """Read the feed of one broker again and again."""
+        broker_id = reader.broker.id
+        try:
+            while True:
+                began = self._clock.monotonic()
+                try:
+                    told = await reader.feed()
+                    self.collector.take(broker_id, told, now_ms=self.now_ms())
+                except InspectionFailed as error:
+                    self.collector.observed.fail(broker_id, str(error))
+                except (KeyError, TypeError, ValueError, IndexError) as error:
+                    # A feed of another shape is that broker's fault, and stays with it.
+                    reason = f"{reader.broker.host} sent a feed that cannot be read: {error!r}"
+                    self.collector.observed.fail(broker_id, reason)
+                    self._log.limited("feed.unreadable", broker=broker_id, error=repr(error))
+                self._asked.add(broker_id)
+                self._judge_ready()
+                spent = self._clock.monotonic() - began
+                await asyncio.sleep(max(0.1, FEED_SECONDS - spent))
+        finally:
+            reader.close()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if not self.not_ready:
+                self.collector.look(self.now_ms())
+
+    async def _ask_times(self) -> None:
+        while True:
+            await asyncio.sleep(TIMES_SECONDS)
+            for broker_id, asked in self.collector.lags.questions().items():
+                await self._ask_broker(broker_id, asked)
+
+    async def _ask_broker(self, broker_id: int, asked: list[tuple[Pair, Place]]) -> None:
+        found = self._readers.get(broker_id)
+        if found is None:
+            return
+        with suppress(InspectionFailed):
+            times = await found[0].times([place for _pair, place in asked])
+            self.collector.lags.answer(asked, times)
+
+    async def _sample(self) -> None:
+        while True:
+            # On the full ten seconds, so that samples of every run fall on the same grid.
+            await asyncio.sleep(STEP_S - self.now_ms() / 1000 % STEP_S)
+            if self.not_ready:
+                continue
+            full = self.collector.sample(self.now_ms())
+            lost = len(self._waiting) + len(full) - MAX_WAITING
+            if lost > 0:
+                self._log.limited("samples.lost", reason="the disk is slower than the samples")
+            self._waiting.extend(full)
+
+    async def _write(self) -> None:
+        """Write full blocks, a portion at a time."""
+        while True:
+            await asyncio.sleep(PORTION_SECONDS)
+            if self._waiting:
+                block = self._waiting[0]
+                series = block.series()
+                # Between two portions the file is free for readers, and the loop for everybody.
+                while await self._write_portion(series):  # noqa: ASYNC110 - nothing tells when
+                    await asyncio.sleep(PORTION_SECONDS)
+                # It may have been pushed out meanwhile.
+                if self._waiting and self._waiting[0] is block:
+                    self._waiting.popleft()
+
+    async def _write_portion(self, series: Iterator[Finished]) -> bool:
+        """Write some; return whether there may be more."""
+        portion = list(islice(series, PORTION))
+        try:
+            async with self._file:
+                await asyncio.to_thread(self._samples.add, portion)
+        except SamplesFailed as error:
+            self._log.limited("samples.not_written", reason=str(error))
+        return len(portion) == PORTION
+
+    async def _prune(self) -> None:
+        while True:
+            try:
+                async with self._file:
+                    await asyncio.to_thread(self._samples.prune, self.now_ms() // 1000)
+            except SamplesFailed as error:
+                self._log.limited("samples.not_pruned", reason=str(error))
+            await asyncio.sleep(PRUNE_SECONDS)
+
+    # --- series --------------------------------------------------------------------------------
+
+    async def series(
+        self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int
+    ) -> Series:
+        """Return what the file has, and behind it what is only in memory yet."""
+        async with self._file:
+            found = await asyncio.to_thread(
+                self._samples.read, kind, name, metric, start_s=start_s, end_s=end_s
+            )
+        place = KINDS[kind].metrics.index(metric)
+        samples = list(found.samples)
+        ring = self.collector.rings[kind]
+        pieces = [(ring.block_s, ring.recent(name, place))]
+        pieces += [
+            (block.start_s, block.samples(name)[place])
+            for block in self._waiting
+            if block.kind.name == kind and name in block.slots
+        ]
+        for begin_s, values in pieces:
+            for number, value in enumerate(values):
+                at = (begin_s + number * FINE_S - found.start_s) // found.step_s
+                # By the minute the last of its samples stands for the others, until it is written.
+                if value == value and 0 <= at < len(samples):  # noqa: PLR0124 - NaN is not itself
+                    samples[at] = value
+        return Series(start_s=found.start_s, step_s=found.step_s, samples=samples)
+
+    async def _close(self) -> None:
+        for _reader, task in self._readers.values():
+            task.cancel()
+        tasks = [task for _reader, task in self._readers.values()]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.server.close()
+        self._settings.socket.unlink(missing_ok=True)
+        try:
+            for block in [*self._waiting, *self.collector.end_blocks()]:
+                self._samples.add(block.series())
+        except SamplesFailed as error:
+            self._log.limited("samples.not_written", reason=str(error))
+        self._samples.close()
+
+
+def _place(broker: Broker) -> tuple[str, int, int]:
+    return broker.host, broker.inspection_port, broker.epoch
+
+
+def run(daemon: Daemon, ready: Callable[[], None]) -> None:
+    """Run until SIGTERM or SIGINT; `ready` is called once sockets are open."""
+    asyncio.run(_serve(daemon, ready))
+
+
+async def _serve(daemon: Daemon, ready: Callable[[], None]) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await daemon.open()
+    ready()
+    async with asyncio.TaskGroup() as tasks:
+        living = tasks.create_task(daemon.run())
+        await stopped.wait()
+        living.cancel()

@@ -1,0 +1,138 @@
+"""The collector's numbers in Prometheus's text format, one row per metric.
+
+Pure. What is known per group and topic is told here and not by brokers, since no broker knows both
+what is committed and where the partitions end.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from console.monitoring.collector import Collector
+from console.monitoring.lags import lag_ms
+from console.monitoring.observed import BrokerView, Group, Pair
+
+Sample = tuple[dict[str, str], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    name: str
+    help: str
+    samples: Callable[[Collector, int], Iterator[Sample]]
+
+
+def _pairs(collector: Collector) -> Iterator[tuple[Group, Pair, dict[str, str]]]:
+    for group in collector.observed.groups.values():
+        for pair in group.pairs.values():
+            yield group, pair, {"group": group.name, "topic": pair.topic}
+
+
+def _lag(collector: Collector, _now_ms: int) -> Iterator[Sample]:
+    return ((labels, pair.lag) for _group, pair, labels in _pairs(collector))
+
+
+def _lag_seconds(collector: Collector, now_ms: int) -> Iterator[Sample]:
+    for _group, pair, labels in _pairs(collector):
+        age = lag_ms(pair, now_ms)
+        if age is not None:
+            yield labels, age / 1000
+
+
+def _verdicts(collector: Collector, _now_ms: int) -> Iterator[Sample]:
+    for _group, pair, labels in _pairs(collector):
+        yield {**labels, "verdict": pair.verdict.value}, 1
+
+
+def _offline(collector: Collector, _now_ms: int) -> Iterator[Sample]:
+    if collector.offline_partitions is not None:
+        yield {}, collector.offline_partitions
+
+
+def _brokers(value: Callable[[BrokerView, int], float | None]) -> Callable[..., Iterator[Sample]]:
+    def samples(collector: Collector, now_ms: int) -> Iterator[Sample]:
+        for view in collector.observed.brokers.values():
+            found = value(view, now_ms)
+            if found is not None:
+                yield {"broker": str(view.id)}, found
+
+    return samples
+
+
+METRICS: Final = (
+    Metric(
+        name="samsa_group_lag_records",
+        help="Records that may be read and are not committed yet.",
+        samples=_lag,
+    ),
+    Metric(
+        name="samsa_group_lag_seconds",
+        help="Age of the oldest record that is not committed yet, where a leader has told it.",
+        samples=_lag_seconds,
+    ),
+    Metric(
+        name="samsa_group_verdict",
+        help="1 for the verdict on a group in a topic: ok, unknown, slow, rewound, stalled,"
+        " stopped, data loss ahead.",
+        samples=_verdicts,
+    ),
+    Metric(
+        name="samsa_offline_partitions",
+        help="Partitions without a leader.",
+        samples=_offline,
+    ),
+    Metric(
+        name="samsa_broker_up",
+        help="1 where a broker answered the collector's last question.",
+        samples=_brokers(lambda view, _now: float(not view.failure and view.answered_ms > 0)),
+    ),
+    Metric(
+        name="samsa_broker_disk_free_bytes",
+        help="Free bytes of the file system of a broker's log dir.",
+        samples=_brokers(lambda view, _now: view.totals.get("disk_free_bytes")),
+    ),
+    Metric(
+        name="samsa_broker_disk_size_bytes",
+        help="Size of the file system of a broker's log dir.",
+        samples=_brokers(lambda view, _now: view.totals.get("disk_size_bytes")),
+    ),
+    Metric(
+        name="samsa_broker_log_bytes",
+        help="Bytes of all partitions of a broker.",
+        samples=_brokers(lambda view, _now: view.totals.get("log_bytes")),
+    ),
+    Metric(
+        name="samsa_broker_loop_delay_p99_seconds",
+        help="How late a broker's event loop was, at the 99th percentile.",
+        samples=_brokers(
+            lambda view, _now: (
+                None if (delay := view.totals.get("loop_delay_p99_ms")) is None else delay / 1000
+            )
+        ),
+    ),
+    Metric(
+        name="samsa_collector_age_seconds",
+        help="How long ago a broker answered the collector last.",
+        samples=lambda collector, now_ms: iter(
+            [({}, (now_ms - collector.told_ms) / 1000)] if collector.told_ms else []
+        ),
+    ),
+)
+
+
+def exposition(collector: Collector, now_ms: int) -> Iterator[str]:
+    """Return the text in pieces, one sample each."""
+    for metric in METRICS:
+        yield f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
+        # A list, because the numbers may change between two pieces.
+        for labels, value in list(metric.samples(collector, now_ms)):
+            written = ",".join(f'{name}="{escaped(text)}"' for name, text in labels.items())
+            yield (
+                f"{metric.name}{{{written}}} {value:g}\n"
+                if written
+                else (f"{metric.name} {value:g}\n")
+            )
+
+
+def escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

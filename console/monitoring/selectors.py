@@ -1,0 +1,243 @@
+"""What pages read of the collector: a mirror of its tables, details, series.
+
+The one door of this room for the web. One thread of a web server follows the collector: it reads
+all once and then what has changed, and no page waits for it. Where the collector is away the mirror
+stays as it was and says how old it is; it is never empty because of that.
+"""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from brokers.key_files import KeyFile
+from console.monitoring.deltas import Mirror, Row
+from console.monitoring.tables import (
+    FORMAT,
+    BrokerRow,
+    GroupRow,
+    PairRow,
+    TopicRow,
+    pair_key,
+)
+
+FOLLOW_SECONDS: Final = 1.0
+DEADLINE_SECONDS: Final = 2.0
+# What is older than this is called stale; a page says so 5 s after the collector has died, with one
+# second for the question and the answer of the page.
+STALE_SECONDS: Final = 4.0
+# All tables of the largest supported cluster take some 10 MB.
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+MAX_REASON: Final = 300
+# What a snapshot says beside its tables.
+HEAD: Final = ("cluster_id", "ms", "told_ms", "offline_partitions", "is_cut")
+
+
+class CollectorFailed(Exception):
+    """The collector did not answer, or refused; the message says why."""
+
+
+class NotThere(CollectorFailed):
+    """The collector knows of no such thing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Where the collector is asked: its socket, or an address with a key."""
+
+    socket: Path
+    address: tuple[str, int] | None = None
+    keys: Callable[[], tuple[str, ...]] = tuple
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What a page may show, and how old it is. `age_s` is None where nothing was ever read."""
+
+    cluster_id: str
+    age_s: float | None
+    failure: str  # why the last question to the collector failed; empty where it did not
+    tables: Mapping[str, Mapping[str, Row]]
+    offline_partitions: int | None = None
+    is_cut: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        return self.age_s is not None
+
+    @property
+    def is_stale(self) -> bool:
+        return self.age_s is not None and self.age_s > STALE_SECONDS
+
+    # Made into values when they are asked for: a page shows few of ten thousand rows.
+    def brokers(self) -> list[BrokerRow]:
+        return [BrokerRow(*row) for row in self.tables.get("brokers", {}).values()]
+
+    def topics(self) -> dict[str, TopicRow]:
+        return {name: TopicRow(*row) for name, row in self.tables.get("topics", {}).items()}
+
+    def groups(self) -> list[GroupRow]:
+        return [GroupRow(*row) for row in self.tables.get("groups", {}).values()]
+
+    def group(self, name: str) -> GroupRow | None:
+        row = self.tables.get("groups", {}).get(name)
+        return None if row is None else GroupRow(*row)
+
+    def pair(self, group: str, topic: str) -> PairRow | None:
+        row = self.tables.get("pairs", {}).get(pair_key(group, topic))
+        return None if row is None else PairRow(*row)
+
+    def silent_brokers(self) -> list[BrokerRow]:
+        """Return brokers that did not answer last: what they lead is as old as they are."""
+        return [broker for broker in self.brokers() if broker.failure]
+
+
+class SocketConnection(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class Line:
+    """One connection to the collector. Not safe for threads."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        if reach.address is None:
+            self._connection: http.client.HTTPConnection = SocketConnection(
+                reach.socket, timeout=DEADLINE_SECONDS
+            )
+        else:
+            host, port = reach.address
+            self._connection = http.client.HTTPConnection(host, port, timeout=DEADLINE_SECONDS)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
+        """Return an answer's JSON; NotThere or CollectorFailed where there is none."""
+        target = f"{path}?{urlencode(query)}"
+        try:
+            status, page = self._exchange(target)
+            if status == 200:
+                answer: Mapping[str, Any] = json.loads(page)
+                return answer
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            self._connection.close()
+            words = str(error) or type(error).__name__
+            raise CollectorFailed(f"the collector does not answer: {words}"[:MAX_REASON]) from error
+        sentence = page.decode("utf-8", "replace").strip()[:MAX_REASON]
+        raise (NotThere if status == 404 else CollectorFailed)(sentence)
+
+    def _exchange(self, target: str) -> tuple[int, bytes]:
+        keys = self._reach.keys()
+        headers = {"Authorization": f"Bearer {keys[0]}"} if keys else {}
+        self._connection.request("GET", target, headers=headers)
+        response = self._connection.getresponse()
+        page = response.read(MAX_ANSWER_BYTES)
+        if not response.isclosed():
+            self._connection.close()
+            raise http.client.HTTPException(f"an answer of over {MAX_ANSWER_BYTES} bytes")
+        return response.status, page
+
+
+class Follower:
+    """The mirror of one process, and the thread that keeps it. Safe in any thread."""
+
+    def __init__(self, reach: Reach, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._reach = reach
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._mirror = Mirror()
+        self._head: Mapping[str, Any] = {}
+        self._read_at: float | None = None
+        self._failure = "the collector has not been asked yet"
+        self._line = Line(reach)
+        self._is_begun = False
+        self._ended = threading.Event()
+
+    def snapshot(self) -> Snapshot:
+        """Return the mirror as it is, at once."""
+        with self._lock:
+            self._begin()
+            tables = {name: dict(rows) for name, rows in self._mirror.tables.items()}
+            head, failure, read_at = self._head, self._failure, self._read_at
+        age = None if read_at is None else max(0.0, self._monotonic() - read_at)
+        # A collector that answers and hears of no broker has nothing new to tell.
+        told_age = (head["ms"] - head["told_ms"]) / 1000 if head.get("told_ms") else 0.0
+        return Snapshot(
+            cluster_id=str(head.get("cluster_id", "")),
+            age_s=None if age is None else age + max(0.0, told_age),
+            failure=failure,
+            tables=tables,
+            offline_partitions=head.get("offline_partitions"),
+            is_cut=bool(head.get("is_cut")),
+        )
+
+    def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
+        """Ask for what is not mirrored; waits for `DEADLINE_SECONDS` at most."""
+        line = Line(self._reach)
+        try:
+            return line.ask(path, **query)
+        finally:
+            line.close()
+
+    def follow_once(self) -> None:
+        """Read what has changed; a failure is noted, and the mirror stays."""
+        with self._lock:
+            run, number = self._mirror.run, self._mirror.number
+        try:
+            told = self._line.ask("/snapshot", run=run, since=number)
+            if told["format"] != FORMAT:
+                self._fail(f"the collector is of another release (format {told['format']})")
+                return
+            with self._lock:
+                self._mirror.take(told)
+                self._head = {key: told.get(key) for key in HEAD}
+                self._read_at, self._failure = self._monotonic(), ""
+        except CollectorFailed as error:
+            self._fail(str(error))
+        except (KeyError, TypeError, AttributeError) as error:
+            self._fail(f"the collector sent a snapshot that cannot be read: {error!r}")
+            # All of it next time.
+            with self._lock:
+                self._mirror.run = ""
+
+    def close(self) -> None:
+        self._ended.set()
+        self._line.close()
+
+    def _fail(self, failure: str) -> None:
+        with self._lock:
+            self._failure = failure
+
+    def _begin(self) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            threading.Thread(target=self._follow, name="collector-follower", daemon=True).start()
+
+    def _follow(self) -> None:
+        while not self._ended.is_set():
+            self.follow_once()
+            self._ended.wait(FOLLOW_SECONDS)
+
+
+def reach_of(socket_path: Path, address: tuple[str, int] | None, metrics_keys: Path) -> Reach:
+    """Return how a web server reaches the collector of its home."""
+    if address is None:
+        return Reach(socket=socket_path)
+    keys = KeyFile(metrics_keys, monotonic=time.monotonic)
+    return Reach(socket=socket_path, address=address, keys=keys.keys)

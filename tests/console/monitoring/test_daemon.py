@@ -1,0 +1,332 @@
+"""The collector as it runs: over a real broker, on a real socket, with a mirror that follows it."""
+
+import asyncio
+import json
+import math
+import os
+import stat
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from brokers.clock import SystemClock
+from brokers.cluster.image import Broker
+from brokers.key_files import write_keys
+from console.monitoring import daemon as daemon_module
+from console.monitoring.daemon import Cluster, Daemon, DirectoryFailed, Settings
+from console.monitoring.selectors import (
+    STALE_SECONDS,
+    CollectorFailed,
+    Follower,
+    NotThere,
+    Reach,
+)
+from tests.fakes.broker import SECRET, running_broker
+from tests.fakes.listener import HOST
+
+T = TypeVar("T")
+KEY = "1.for-metrics"
+PATIENCE_S = 20.0
+
+
+class Told:
+    """A directory that a test fills."""
+
+    def __init__(self, *brokers: Broker) -> None:
+        self.cluster = Cluster(id="cluster-1", brokers=brokers, offline_partitions=3)
+        self.failure = ""
+
+    def read(self) -> Cluster:
+        if self.failure:
+            raise DirectoryFailed(self.failure)
+        return self.cluster
+
+
+class Quiet:
+    """Keeps what was logged."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, dict[str, object]]] = []
+
+    def info(self, event: str, /, **keys: object) -> None:
+        self.events.append((event, keys))
+
+    limited = info
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FEED_SECONDS", "LOOK_SECONDS", "DIRECTORY_SECONDS", "PORTION_SECONDS"):
+        monkeypatch.setattr(daemon_module, name, 0.02)
+    monkeypatch.setattr(daemon_module, "TIMES_SECONDS", 0.1)
+
+
+def told_settings(folder: Path, *, address: tuple[str, int] | None = None) -> Settings:
+    write_keys(folder / "inspection", (SECRET,))
+    write_keys(folder / "metrics", (KEY,))
+    return Settings(
+        socket=folder / "collector.sock",
+        samples=folder / "samples.db",
+        inspection_keys=folder / "inspection",
+        metrics_keys=folder / "metrics",
+        address=address,
+    )
+
+
+@asynccontextmanager
+async def running(settings: Settings, directory: Told) -> AsyncIterator[Daemon]:
+    daemon = Daemon(settings, directory=directory, clock=SystemClock(), log=Quiet())
+    await daemon.open()
+    living = asyncio.create_task(daemon.run())
+    try:
+        yield daemon
+    finally:
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+
+
+async def until(fact: Callable[[], T]) -> T:
+    """Wait for something that a thread or a task of the collector brings about."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        found = await asyncio.to_thread(fact)
+        if found:
+            return found
+        assert time.monotonic() < end, "it did not come about"
+        await asyncio.sleep(0)
+
+
+def at(port: int, inspection_port: int, *, broker_id: int = 1) -> Broker:
+    return Broker(
+        id=broker_id,
+        epoch=1,
+        host=HOST,
+        port=port,
+        inspection_port=inspection_port,
+        is_fenced=False,
+    )
+
+
+def followed(settings: Settings) -> Follower:
+    return Follower(Reach(socket=settings.socket))
+
+
+@pytest.mark.slow
+def test_a_mirror_shows_what_a_broker_tells_and_stays_when_the_collector_dies(
+    tmp_path: Path,
+) -> None:
+    now = [0.0]
+
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        async with running_broker(tmp_path / "b", topics={"orders": 2}) as broker:
+            directory = Told(at(broker.port, broker.ready.inspection_port))
+            follower = Follower(Reach(socket=settings.socket), monotonic=lambda: now[0])
+            async with running(settings, directory):
+                mode = stat.S_IMODE(os.stat(settings.socket).st_mode)
+                assert mode & 0o077 == 0
+
+                def is_read() -> bool:
+                    follower.follow_once()
+                    return "orders" in follower.snapshot().topics()
+
+                await until(is_read)
+                snapshot = follower.snapshot()
+                assert snapshot.topics()["orders"].partitions == 2
+                assert (snapshot.cluster_id, snapshot.offline_partitions) == ("cluster-1", 3)
+                assert [each.failure for each in snapshot.brokers()] == [""]
+                assert (snapshot.is_stale, snapshot.failure) == (False, "")
+                detail = await asyncio.to_thread(follower.ask, "/topic", name="orders")
+                assert [row[0] for row in detail["partitions"]] == [0, 1]
+                with pytest.raises(NotThere, match="no broker tells of a topic named 'nobody'"):
+                    await asyncio.to_thread(follower.ask, "/topic", name="nobody")
+
+            now[0] += STALE_SECONDS + 0.5
+            await asyncio.to_thread(follower.follow_once)
+            gone = follower.snapshot()
+            assert gone.is_stale
+            assert "orders" in gone.topics()
+            assert "does not answer" in gone.failure
+
+            async with running(settings, directory):
+
+                def is_back() -> bool:
+                    follower.follow_once()
+                    return not follower.snapshot().failure
+
+                await until(is_back)
+                assert not follower.snapshot().is_stale
+                assert "orders" in follower.snapshot().topics()
+            follower.close()
+
+    asyncio.run(story())
+
+
+def test_until_it_knows_its_brokers_it_says_why_and_no_page_is_empty(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        directory = Told()
+        directory.failure = "the database does not answer"
+        async with running(settings, directory) as daemon:
+            follower = followed(settings)
+
+            def says_why() -> bool:
+                follower.follow_once()
+                return "the database does not answer" in follower.snapshot().failure
+
+            await until(says_why)
+            assert not follower.snapshot().is_there
+            assert daemon.cluster_id == ""
+            with pytest.raises(CollectorFailed, match="database"):
+                await asyncio.to_thread(follower.ask, "/health")
+            follower.close()
+
+    asyncio.run(story())
+
+
+def test_a_broker_that_is_away_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        # Port 1 is nobody's.
+        async with running(settings, Told(at(9092, 1))):
+            follower = followed(settings)
+
+            def is_read() -> bool:
+                follower.follow_once()
+                return bool(follower.snapshot().silent_brokers())
+
+            await until(is_read)
+            (broker,) = follower.snapshot().silent_brokers()
+            assert f"{HOST}:1 did not answer" in broker.failure
+            follower.close()
+
+    asyncio.run(story())
+
+
+async def raw(settings: Settings, request: str) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(settings.socket)
+    writer.write(request.encode())
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "words"),
+    [
+        ("/nothing", 404, "there is no '/nothing' here"),
+        ("/series?kind=cup", 400, "kind='cup': one of cluster, broker"),
+        ("/series?kind=topic&metric=size", 400, "no metric 'size': one of records"),
+        ("/series?kind=topic&metric=records&from=9&to=5", 400, "from=9 to=5"),
+        ("/series?kind=topic&metric=records&max_points=0", 400, "max_points=0: 1 to 2000"),
+        ("/series?kind=topic&metric=records&max_points=x", 400, "max_points='x' is no whole"),
+        ("/snapshot?since=-1", 400, "since='-1' is no number of a step"),
+        ("/broker?id=x", 400, "id='x' is no broker id"),
+        ("/broker?id=7", 404, "the cluster has no broker 7"),
+        ("/group?name=g", 404, "no broker tells of a group named 'g'"),
+    ],
+)
+def test_a_question_that_has_no_answer_is_told_why(
+    tmp_path: Path, target: str, status: int, words: str
+) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            answer = await raw(settings, f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert f"HTTP/1.1 {status} ".encode() in answer
+            assert words.encode() in answer
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nX: " + "x" * 40_000 + "\r\n\r\n",
+        "\0\0\0\0",
+        "GET /health?" + "&".join("a=b" for _ in range(50)) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+)
+def test_a_hostile_request_is_refused_and_the_next_one_served(
+    tmp_path: Path, request_text: str
+) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            assert b" 200 " not in await raw(settings, request_text)
+            assert b" 200 " in await raw(settings, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    asyncio.run(story())
+
+
+def test_on_an_address_it_asks_for_the_metrics_key(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path, address=(HOST, 0))
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            address = (HOST, daemon.port)
+            stranger = Follower(Reach(socket=settings.socket, address=address))
+            with pytest.raises(CollectorFailed, match="show the metrics key"):
+                await asyncio.to_thread(stranger.ask, "/snapshot")
+            wrong = Follower(Reach(socket=settings.socket, address=address, keys=lambda: ("no",)))
+            with pytest.raises(CollectorFailed, match="show the metrics key"):
+                await asyncio.to_thread(wrong.ask, "/group", name="x")
+            known = Follower(Reach(socket=settings.socket, address=address, keys=lambda: (KEY,)))
+            assert (await asyncio.to_thread(known.ask, "/snapshot"))["cluster_id"] == "cluster-1"
+            assert (await asyncio.to_thread(stranger.ask, "/health"))["ready"] is True
+
+    asyncio.run(story())
+
+
+def test_a_stop_writes_what_is_only_in_memory_and_a_start_reads_it(tmp_path: Path) -> None:
+    async def series(settings: Settings, **query: str | int) -> Any:
+        wanted = "&".join(f"{key}={value}" for key, value in query.items())
+        answer = await raw(
+            settings, f"GET /series?{wanted} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        assert b" 200 " in answer
+        body = answer.split(b"\r\n\r\n", 1)[1]
+        return json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        now_s = int(time.time())
+        query: dict[str, str | int] = {"kind": "cluster", "metric": "lag", "from": now_s - 600}
+        query["to"] = now_s + 60
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            daemon.collector.rings["cluster"].set(("",), (1.0, 2.0, 3.0, 4.0, 5.0, 77.0))
+            daemon.collector.sample(daemon.now_ms())
+            found = await series(settings, **query)
+            assert 77.0 in found["samples"]
+            assert found["samples"].count(None) == len(found["samples"]) - 1
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            again = await series(settings, **query)
+            assert again == found
+            assert not math.isnan(77.0)
+
+    asyncio.run(story())
+
+
+def test_a_mirror_refuses_a_collector_of_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        monkeypatch.setattr("console.monitoring.pages.FORMAT", 99)
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            follower = followed(settings)
+            await asyncio.to_thread(follower.follow_once)
+            assert "another release (format 99)" in follower.snapshot().failure
+
+    asyncio.run(story())
