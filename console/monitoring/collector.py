@@ -1,6 +1,6 @@
 """The collector without its sockets: feeds in, tables, details and series out.
 
-Pure: time is an argument. `take` is called for each answer of a broker, `look` every two
+Pure: time is an argument. `take` is called for each answer of a broker, `look` every three
 seconds, `sample` every ten; what has changed is published as one step of the deltas.
 """
 
@@ -64,10 +64,9 @@ class Collector:
         observed = self.observed
         weighed = self.lags.look(now_ms)
         touched = {group.name for group in weighed} | observed.touched_groups
-        if touched:
+        changed = [self._publish_group(name) for name in touched]
+        if any(changed):
             self._find_worst()
-        for name in touched:
-            self._publish_group(name)
         for name in observed.touched_topics:
             self._publish_topic(name)
         observed.touched_groups.clear()
@@ -81,7 +80,8 @@ class Collector:
         self.deltas.keep_only("brokers", {str(each): None for each in self.observed.brokers})
         self.deltas.close_step()
 
-    def _publish_group(self, name: str) -> None:
+    def _publish_group(self, name: str) -> bool:
+        """Publish a group with its pairs; return whether anything of them has changed."""
         group = self.observed.groups.get(name)
         keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
         for key in self._pair_keys.get(name, {}).keys() - keys.keys():
@@ -89,11 +89,13 @@ class Collector:
         if group is None:
             self._pair_keys.pop(name, None)
             self.deltas.drop("groups", name)
-            return
+            return True
+        has_gone = self._pair_keys.get(name, {}).keys() != keys.keys()
         self._pair_keys[name] = keys
-        self.deltas.put("groups", name, group_row(group))
+        has_changed = self.deltas.put("groups", name, group_row(group))
         for key, topic in keys.items():
-            self.deltas.put("pairs", key, pair_row(group, group.pairs[topic]))
+            has_changed |= self.deltas.put("pairs", key, pair_row(group, group.pairs[topic]))
+        return has_changed or has_gone
 
     def _publish_topic(self, name: str) -> None:
         topic = self.observed.topics.get(name)

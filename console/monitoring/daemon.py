@@ -5,6 +5,7 @@ The composition root of this room. Where the cluster's brokers are is the busine
 """
 
 import asyncio
+import gc
 import os
 import signal
 from collections import deque
@@ -31,11 +32,12 @@ FEED_SECONDS: Final = 1.0
 # A broker that hangs holds one thread this long.
 DEADLINE_SECONDS: Final = 3.0
 # Commits are on the page after one feed, one look and one question of the web server: 5 s at most.
-LOOK_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 3.0
 TIMES_SECONDS: Final = 5.0
 # How soon a broker that comes is followed.
 DIRECTORY_SECONDS: Final = 5.0
 PRUNE_SECONDS: Final = 3600.0
+GARBAGE_THRESHOLD: Final = 100_000
 # Brokers that are asked at the same time: each takes a thread while it answers.
 MAX_AT_ONCE: Final = 4
 # Series that are written at a time, some 20 ms of work; a full block of 50,000 takes 100 s so.
@@ -336,6 +338,9 @@ def _place(broker: Broker) -> tuple[str, int, int]:
 
 def run(daemon: Daemon, ready: Callable[[], None]) -> None:
     """Run until SIGTERM or SIGINT; `ready` is called once sockets are open."""
+    # Rows come and go by the thousand each second and form no circles: the default thresholds would
+    # have the garbage collector walk through all of them several times a second.
+    gc.set_threshold(GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
     asyncio.run(_serve(daemon, ready))
 
 

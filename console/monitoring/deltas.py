@@ -36,13 +36,15 @@ class Deltas:
         self._kept_bytes = 0
         self._whole: tuple[int, str] | None = None
 
-    def put(self, table: str, key: str, row: Row) -> None:
-        """Give a row its present values."""
+    def put(self, table: str, key: str, row: Row) -> bool:
+        """Give a row its present values; return whether it had others."""
         rows = self._tables[table]
-        if rows.get(key) != row:
-            rows[key] = row
-            self._changed[table][key] = row
-            self._gone[table].pop(key, None)
+        if rows.get(key) == row:
+            return False
+        rows[key] = row
+        self._changed[table][key] = row
+        self._gone[table].pop(key, None)
+        return True
 
     def drop(self, table: str, key: str) -> None:
         if self._tables[table].pop(key, None) is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from console.monitoring.verdicts import Evidence
+from console.monitoring.verdicts import WINDOW_MS, Evidence
 
 # What is known of one partition: the columns of a cell.
 COMMITTED: Final = 0
@@ -149,6 +149,15 @@ class History:
     def lag(self, partition: int) -> int | None:
         lag = self._cells[self._places[partition] + LAG]
         return None if lag == UNKNOWN else lag
+
+    def suspects(self, now_ms: int) -> Iterator[int]:
+        """Return partitions for which a verdict other than OK may hold; most are none."""
+        long_ago = now_ms - WINDOW_MS
+        cells = self._cells
+        for index, base in self._places.items():
+            lag = cells[base + LAG]
+            if lag and (lag == UNKNOWN or cells[base + BEHIND_SINCE] <= long_ago):
+                yield index
 
     def lagging(self) -> Iterator[int]:
         """Return partitions with records that wait, or of which the end is not known."""

@@ -24,7 +24,7 @@ from console.monitoring.verdicts import (
 RECENT_S: Final = 60.0
 LONGER_S: Final = 600.0
 # A pair that is behind and where nothing moves is looked at this often.
-STILL_MS: Final = 10_000
+STILL_MS: Final = 30_000
 # Places of which one leader is asked at once; the inspection port takes no more.
 MAX_ASKED: Final = 500
 
@@ -103,8 +103,9 @@ class Lags:
             retention_ms=self._retention.get(pair.topic, self._default_retention),
         )
         pair.verdict, pair.worst_partition = Verdict.OK, -1
-        for partition in pair.history.lagging():
-            evidence = pair.history.evidence(partition, is_loss_ahead=is_loss)
+        history = pair.history
+        for partition in history.lagging() if is_loss else history.suspects(now_ms):
+            evidence = history.evidence(partition, is_loss_ahead=is_loss)
             verdict = judge(evidence, now_ms).verdict
             if SEVERITY[verdict] > SEVERITY[pair.verdict]:
                 pair.verdict, pair.worst_partition = verdict, partition
@@ -153,7 +154,8 @@ class Lags:
                     oldest[id(pair)] = (pair, written)
         for pair, written in oldest.values():
             pair.written_ms = written
-            self._observed.touched_groups.add(pair.group)
+            # Whether loss is ahead depends on it.
+            pair.moved_at = self._observed.tick
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:

@@ -14,6 +14,7 @@ CONTROLPLANE = (
     "brokers.clock brokers.config "
 )
 CONTROLPLANE_DOORS = "brokers.controlplane.services brokers.controlplane.selectors "
+WATCHED = "brokers.inspection brokers.cluster.image "
 WATCHERS_DOORS = "brokers.controlplane.selectors brokers.controlplane.logs "
 CONNECTORS_DOORS = "connectors.services connectors.selectors "
 SHARD = "brokers.coordination.shard "
@@ -134,8 +135,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console.password_hasher": ("", "django threading"),
     # One process with a loop of its own, and the thread by which a web server follows it.
     "console.monitoring": (
-        "brokers.inspection brokers.cluster.image brokers.clock brokers.key_files "
-        + "console.monitoring.samples",
+        WATCHED + "console.monitoring.samples brokers.clock brokers.key_files",
         "asyncio threading socket http.client h11 signal",
     ),
     # The one writer of the one file of the collector.
