@@ -150,7 +150,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
-        + "brokers.server brokers.controlplane cli.installer cli.maven",
+        + "brokers.server brokers.controlplane console.monitoring cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.
