@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "console.preferences.PreferredZone",
     # Last, so that it knows the session and the user of a request.
     "gateway.access.middleware.AccessGate",
 ]
@@ -121,6 +122,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "gateway.access.context.may",
+                "console.preferences.context",
             ],
         },
     },

@@ -1,9 +1,8 @@
 """The overview: what needs attention, the brokers, and what has just happened."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final
 
 from brokers.cluster.image import Broker
@@ -49,7 +48,6 @@ class Need:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     at: datetime
-    is_today: bool
     text: str
     actor: str
     version: int
@@ -85,7 +83,6 @@ def _read(cluster_id: str | None, rights: Rights) -> Overview:
         # Brokers are part of the cluster, and changes and needs name topics of everybody.
         return Overview(frame=around, is_whole=False)
     brokers = selectors.brokers(cluster_id=shown)
-    today = moment(time.time()).date()
     needs = [*_need_of_agent(shown), *_needs_of_brokers(brokers), *_need_of_topics(shown)]
     return Overview(
         frame=around,
@@ -94,7 +91,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Overview:
         needs=tuple(needs[:MAX_NEEDS]),
         more_needs=max(0, len(needs) - MAX_NEEDS),
         events=tuple(
-            _event(change, today)
+            _event(change)
             for change in selectors.recent_changes(
                 cluster_id=shown, limit=RECENT_CHANGES, with_membership=False
             )
@@ -108,11 +105,9 @@ def _sees_all(rights: Rights, cluster_id: str) -> bool:
     return topics.is_all and rights.allows(Operation.VIEW, cluster)
 
 
-def _event(change: RecentChange, today: date) -> Event:
-    at = moment(change.made_at_ms / 1000)
+def _event(change: RecentChange) -> Event:
     return Event(
-        at=at,
-        is_today=at.date() == today,
+        at=moment(change.made_at_ms / 1000),
         text=change.summary,
         actor=change.actor,
         version=change.version,
