@@ -1,10 +1,9 @@
 """The addresses of the console's pages. Each view declares who may use it."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from console.pages import account, changes, plans, users
-from console.pages.login import Login
+from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
 from console.pages.preferences import preferences
@@ -33,5 +32,5 @@ urlpatterns = [
     path("preferences", preferences, name="preferences"),
     path("login", public(Login.as_view()), name="login"),
     # Whoever is not signed in is already where this leads.
-    path("logout", public(LogoutView.as_view()), name="logout"),
+    path("logout", public(Logout.as_view()), name="logout"),
 ]

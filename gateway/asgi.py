@@ -1,4 +1,4 @@
-"""The ASGI application that the web server loads: the door, and Django behind it."""
+"""The ASGI application that the web server loads: the door, event streams, Django behind them."""
 
 import logging
 import os
@@ -8,6 +8,7 @@ from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from gateway import home
+from gateway.dispatch import Dispatch
 from gateway.health import Application, Door
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -39,11 +40,22 @@ def show_audit_log() -> None:
 
 def load() -> Application:
     """Read the settings and make Django ready."""
-    application: Application = get_asgi_application()
+    django: Application = get_asgi_application()
     show_audit_log()
     # Django would read the addresses at the first request: a mistake in them must end the start.
     assert get_resolver().url_patterns, "the console has pages"
-    return application
+    # It reads Django's models, which are there only now.
+    from console.events import endpoint, running  # noqa: PLC0415
+
+    return Dispatch({endpoint.PATH: running.application}, otherwise=django)
 
 
 application = Door(load=load, missing=home.missing)
+
+
+def drain() -> None:
+    """End all event streams; there are none before Django is ready."""
+    if application.is_loaded:
+        from console.events import running  # noqa: PLC0415 - as in load
+
+        running.drain()

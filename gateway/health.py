@@ -48,21 +48,24 @@ class Door:
             # Before the socket is served, so that a mistake in the settings ends the process.
             self._application = load()
 
+    @property
+    def is_loaded(self) -> bool:
+        return self._application is not None
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._application is None and not self._has_failed and not self._missing():
             self._has_failed = True
             # Holds the loop for half a second, once, and nobody else is served yet.
             self._application = self._load()
             self._has_failed = False
-        is_loaded = self._application is not None
-        if not is_loaded and scope["type"] != "http":
+        if not self.is_loaded and scope["type"] != "http":
             # A socket of a browser, which is told to come again by being closed.
             return
         is_health = scope["type"] == "http" and scope["path"] == PATH
         if is_health and scope["method"] not in METHODS:
             await _answer(scope["method"], 405, b"", send)
         elif is_health or self._application is None:
-            status, body = (200, OK) if is_loaded else (503, WAITING)
+            status, body = (200, OK) if self.is_loaded else (503, WAITING)
             await _answer(scope["method"], status, body, send)
         else:
             await self._application(scope, receive, send)

@@ -100,6 +100,11 @@ def clusters() -> list[ClusterSummary]:
     return [_summary(row) for row in models.Cluster.objects.order_by("name")]
 
 
+def versions() -> dict[str, int]:
+    """Return the metadata version of every cluster by its id, which is one small query."""
+    return dict(models.Cluster.objects.values_list("cluster_id", "version"))
+
+
 def cluster(*, cluster_id: str) -> ClusterSummary | None:
     row = models.Cluster.objects.filter(cluster_id=cluster_id).first()
     return None if row is None else _summary(row)

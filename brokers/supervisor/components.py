@@ -164,11 +164,8 @@ def collector(shared: Mapping[str, str]) -> Component:
 def web(options: Options, shared: Mapping[str, str], *, descriptor: int, port: int) -> Component:
     # The socket is the supervisor's: it is there before the web server, and while it restarts.
     command = (
-        *(sys.executable, "-m", "uvicorn", "gateway.asgi:application"),
-        *("--fd", str(descriptor), "--no-access-log", "--lifespan", "off"),
-        # Nobody stands in front of it: who says whom a request comes from would be believed.
-        "--no-proxy-headers",
-        *("--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)),
+        *(sys.executable, "-m", "gateway"),
+        *("--fd", str(descriptor), "--grace", str(WEB_GRACE_SECONDS)),
     )
     return Component(
         name="web",

@@ -3,11 +3,12 @@
 from typing import Final
 
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console import login_limits
+from console.events import running
 from console.password_hasher import TooBusy
 from gateway.access import audit, first_user, selectors, sessions
 
@@ -56,6 +57,15 @@ class Login(LoginView):
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context: dict[str, object] = super().get_context_data(**kwargs)
         return {**context, "has_password_file": first_user.has_file()}
+
+
+class Logout(LogoutView):
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        key = request.session.session_key
+        answer: HttpResponse = super().post(request, *args, **kwargs)
+        if key:
+            running.end_session(key)
+        return answer
 
 
 def limited(request: HttpRequest, wait_s: int, *, is_busy: bool) -> HttpResponse:

@@ -108,9 +108,12 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.access": ("", "django"),
     "gateway": (
         CONNECTORS_DOORS
-        + "gateway.kafka gateway.access console.monitoring.selectors brokers.key_files",
+        + "gateway.kafka gateway.access gateway.server console.monitoring.selectors "
+        + "console.events brokers.key_files",
         "web",
     ),
+    # The web server's process.
+    "gateway.server": ("gateway", "socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
     "gateway.sqlite": ("", "django fcntl threading"),
     "connectors.sdk": ("", ""),
@@ -128,8 +131,13 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
-        + "console.monitoring.selectors",
+        + "console.monitoring.selectors console.events",
         "django celery channels",
+    ),
+    # Streams stay open on the event loop; one thread asks the database for all of them.
+    "console.events": (
+        "brokers.controlplane.selectors gateway.access",
+        "django asyncio concurrent",
     ),
     # Bounds what all threads of a web server do at once.
     "console.password_hasher": ("", "django threading"),

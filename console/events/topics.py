@@ -1,0 +1,33 @@
+"""What a stream can be about, and who may listen.
+
+A topic is a kind and a name. A publisher of a new kind adds its row here, which says what somebody
+must be allowed to view.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from gateway.access.grants import Rights
+from gateway.access.operations import Operation
+
+# A kind, a colon, and the name of a topic of Kafka (249) or of a group in a cluster.
+MAX_TOPIC_LENGTH: Final = 320
+
+
+def _may_view_cluster(rights: Rights, cluster_id: str) -> bool:
+    """Let in whoever may view a part of the cluster: its topic only says that something changed."""
+    return rights.allows_somewhere(Operation.VIEW, cluster=cluster_id)
+
+
+KINDS: Final[Mapping[str, Callable[[Rights, str], bool]]] = {"cluster": _may_view_cluster}
+
+
+def is_topic(text: str) -> bool:
+    kind, _, name = text.partition(":")
+    is_named = bool(name) and name.isprintable() and len(text) <= MAX_TOPIC_LENGTH
+    return is_named and kind in KINDS
+
+
+def may_hear(rights: Rights, topic: str) -> bool:
+    kind, _, name = topic.partition(":")
+    return KINDS[kind](rights, name)

@@ -1,0 +1,131 @@
+"""Asks the database on behalf of all streams together: for versions, and for sessions that ended.
+
+Both run while a stream is open, in one thread, so that any number of tabs costs one small query a
+second and one per session a minute, and holds one connection.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from django.db import Error, close_old_connections
+
+from brokers.controlplane import selectors
+from console.events import visitors
+from console.events.hub import Hub, Owner
+
+T = TypeVar("T")
+
+log: Final = logging.getLogger(__name__)
+# A change of the cluster is seen within this, which is also what a query a second costs.
+VERSIONS_SECONDS: Final = 1.0
+# A session that was ended on another web server, or by time, is found out within this. Those that
+# sign out here are told at once.
+SESSIONS_SECONDS: Final = 60.0
+# The value of a cluster whose database gives no answer.
+AWAY: Final = json.dumps({"is_away": True})
+
+
+class Watch:
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        versions_s: float = VERSIONS_SECONDS,
+        sessions_s: float = SESSIONS_SECONDS,
+    ) -> None:
+        self._hub = hub
+        self._versions_s = versions_s
+        self._sessions_s = sessions_s
+        # One, so that a database that hangs takes no more threads than that.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="events")
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+
+    async def owner_of(self, cookies: dict[str, str]) -> Owner | None:
+        return await self._ask(lambda: visitors.owner_of(cookies))
+
+    def begin(self) -> None:
+        """Watch as long as a stream is open. Called for each one that opens."""
+        if any(not task.done() for task in self._tasks):
+            return
+        loop = asyncio.get_running_loop()
+        self._tasks = (
+            loop.create_task(
+                self._repeat(self.look_at_versions, first_s=0, each_s=self._versions_s)
+            ),
+            loop.create_task(
+                self._repeat(
+                    self.look_at_sessions, first_s=self._sessions_s, each_s=self._sessions_s
+                )
+            ),
+        )
+
+    def end(self) -> None:
+        """Rest, once the last stream is closed."""
+        if not self._hub.open_streams:
+            for task in self._tasks:
+                task.cancel()
+            self._tasks = ()
+
+    async def _repeat(
+        self, look: Callable[[], Awaitable[None]], *, first_s: float, each_s: float
+    ) -> None:
+        await asyncio.sleep(first_s)
+        while True:
+            try:
+                await look()
+            except Exception:
+                # One look that fails must not end those to come, on which every open tab relies.
+                log.exception("events.look_failed")
+            await asyncio.sleep(each_s)
+
+    async def look_at_versions(self) -> None:
+        """Publish what has changed of the clusters that somebody listens to."""
+        wanted = {topic for topic in self._hub.topics if topic.startswith("cluster:")}
+        if not wanted:
+            return
+        try:
+            values = await self._ask(_cluster_values)
+        except Error:
+            # Pages tell it: they show what they read last, and since when.
+            values = dict.fromkeys(wanted, AWAY)
+        for topic in wanted & values.keys():
+            self._hub.publish(topic, values[topic])
+
+    async def look_at_sessions(self) -> None:
+        """End the streams of sessions that have ended."""
+        for key in self._hub.session_keys:
+            try:
+                is_valid = await self._ask(lambda key=key: visitors.is_valid(key))
+            except Error as error:
+                # Not knowing is no reason to end what was valid a minute ago; no page can be read
+                # meanwhile either.
+                log.warning("events.sessions_unchecked reason=%s", type(error).__name__)
+                return
+            if not is_valid:
+                self._hub.end_session(key)
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, question)
+
+
+def _cluster_values() -> dict[str, str]:
+    """Return what each cluster's topic says; any difference makes pages read anew."""
+    try:
+        is_agent_gone = selectors.is_agent_gone()
+        said = selectors.agent_condition()
+        return {
+            f"cluster:{cluster_id}": json.dumps(
+                {
+                    "version": version,
+                    "is_agent_gone": is_agent_gone,
+                    "is_regressed": said is not None and said.is_regressed,
+                }
+            )
+            for cluster_id, version in selectors.versions().items()
+        }
+    finally:
+        close_old_connections()

@@ -1,0 +1,130 @@
+"""One thread asks for all tabs: what changed, and whose session has ended."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connections
+from django.test import Client
+
+from console.events.hub import Hub, Owner, Stream
+from console.events.watch import AWAY, Watch
+from gateway.access.grants import Rights
+from gateway.access.models import Session
+from tests.console import cluster_rows
+from tests.console.pages.test_overview import lose_the_control_plane
+
+TOPIC = f"cluster:{cluster_rows.CLUSTER_ID}"
+ALICE = Owner(user_id=1, session_key="a" * 32, rights=Rights())
+
+
+async def elsewhere(action: Callable[[], object]) -> None:
+    """Do something to a database in another thread, which leaves no connection behind."""
+
+    def act() -> None:
+        try:
+            action()
+        finally:
+            connections.close_all()
+
+    await asyncio.to_thread(act)
+
+
+async def seen(watch: Watch, stream: Stream) -> dict[str, object]:
+    """Look once, and return what the stream is told."""
+    await watch.look_at_versions()
+    values = await stream.take(patience_s=0)
+    told: dict[str, object] = json.loads(values.get(TOPIC, "{}"))
+    return told
+
+
+def test_a_new_version_of_the_cluster_is_published_once() -> None:
+    row = cluster_rows.cluster(version=7)
+
+    async def told() -> None:
+        hub = Hub()
+        watch, stream = Watch(hub), hub.open(ALICE, [TOPIC, "cluster:unknown"])
+
+        assert await seen(watch, stream) == {
+            "version": 7,
+            "is_agent_gone": False,
+            "is_regressed": False,
+        }
+        assert await seen(watch, stream) == {}
+        row.version = 8
+        await elsewhere(row.save)
+        assert (await seen(watch, stream))["version"] == 8
+
+    asyncio.run(told())
+
+
+def test_a_database_that_is_away_is_published_and_its_return_too() -> None:
+    cluster_rows.cluster(version=7)
+
+    async def told() -> None:
+        hub = Hub()
+        watch, stream = Watch(hub), hub.open(ALICE, [TOPIC])
+        await seen(watch, stream)
+
+        await elsewhere(lose_the_control_plane)
+        assert await seen(watch, stream) == json.loads(AWAY)
+        await elsewhere(regain_the_control_plane)
+        assert (await seen(watch, stream))["version"] == 7
+
+    asyncio.run(told())
+
+
+def regain_the_control_plane() -> None:
+    with connections["cluster"].cursor() as cursor:
+        cursor.execute("ALTER TABLE elsewhere RENAME TO controlplane_cluster")
+
+
+def test_nothing_is_asked_of_the_control_plane_for_a_stream_without_a_cluster() -> None:
+    async def quiet() -> None:
+        hub = Hub()
+        watch, stream = Watch(hub), hub.open(ALICE, ["other:orders"])
+        await elsewhere(lose_the_control_plane)
+
+        assert await seen(watch, stream) == {}
+
+    asyncio.run(quiet())
+
+
+def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> None:
+    key = alice.cookies[settings.SESSION_COOKIE_NAME].value
+
+    async def ended() -> None:
+        hub = Hub()
+        watch = Watch(hub)
+        owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
+        assert owner is not None
+        stream = hub.open(owner, [TOPIC])
+
+        await watch.look_at_sessions()
+        assert stream.ended == ""
+        await elsewhere(Session.objects.all().delete)
+        await watch.look_at_sessions()
+        assert stream.ended == "signed out"
+
+    asyncio.run(ended())
+
+
+def test_nothing_is_asked_once_the_last_tab_is_closed() -> None:
+    async def rested() -> None:
+        hub = Hub()
+        watch = Watch(hub)
+        stream = hub.open(ALICE, [TOPIC])
+        before = asyncio.all_tasks()
+        watch.begin()
+        watch.begin()
+        assert len(asyncio.all_tasks() - before) == 2
+
+        hub.close(stream)
+        watch.end()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert asyncio.all_tasks() == before
+
+    asyncio.run(rested())
