@@ -16,8 +16,13 @@ NOW_SECONDS: Final = 2
 
 
 def exact(value: datetime) -> str:
-    """Return date, time and offset, as an export writes it: 2026-11-19 10:12:33+01:00."""
+    """Return date, time and offset: 2026-11-19 10:12:33+01:00."""
     return timezone.localtime(value).isoformat(sep=" ", timespec="seconds")
+
+
+def exported(value: datetime) -> str:
+    """Return a moment for another program: in the active zone, with its offset, to the digit."""
+    return timezone.localtime(value).isoformat()
 
 
 def title(value: datetime) -> str:

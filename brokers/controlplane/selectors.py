@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Q, QuerySet, When
 from django.db.models.functions import Left
 from django.db.models.lookups import Exact
 
@@ -157,6 +157,18 @@ def topics(
         )
         for row in rows
     ]
+
+
+def topic_names(
+    *, cluster_id: str, contains: str, within: NameSet | None = None, limit: int
+) -> list[str]:
+    """Return names of topics, those first that are or begin with what is looked for."""
+    assert 0 <= limit <= MAX_ROWS, f"{limit} names asked for, {MAX_ROWS} is the most"
+    rank = Case(
+        When(name__iexact=contains, then=0), When(name__istartswith=contains, then=1), default=2
+    )
+    rows = _topic_rows(cluster_id, contains, within).annotate(rank=rank).order_by("rank", "name")
+    return list(rows.values_list("name", flat=True)[:limit])
 
 
 def topic_count(*, cluster_id: str, contains: str = "", within: NameSet | None = None) -> int:

@@ -12,6 +12,7 @@ from typing import Final
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
+from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Rights
@@ -257,7 +258,7 @@ def _flat(entry: Entry) -> dict[str, object]:
         name: getattr(entry, name) for name in _COLUMNS if name not in {"at", "last_at"}
     }
     at, last_at = (moment(ms / 1000) for ms in (entry.made_at_ms, entry.last_at_ms))
-    values |= {"at": at.isoformat(), "last_at": last_at.isoformat()}
+    values |= {"at": times.exported(at), "last_at": times.exported(last_at)}
     return {name: values[name] for name in _COLUMNS}
 
 

@@ -63,7 +63,7 @@ def _read(cluster_id: str | None, contains: str, page: int, rights: Rights) -> T
     if around.shown is None:
         return Topics(frame=around, filter=contains)
     shown = around.shown.cluster_id
-    within = _visible(rights, shown)
+    within = visible(rights, shown)
     total = selectors.topic_count(cluster_id=shown, contains=contains, within=within)
     pages = max(1, -(-total // PAGE_ROWS))
     page = min(max(1, page), pages)
@@ -84,7 +84,7 @@ def _read(cluster_id: str | None, contains: str, page: int, rights: Rights) -> T
     )
 
 
-def _visible(rights: Rights, cluster_id: str) -> NameSet | None:
+def visible(rights: Rights, cluster_id: str) -> NameSet | None:
     """Return the topics that a user may see; None where that is all of them."""
     names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
     if names.is_all:

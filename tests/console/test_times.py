@@ -52,6 +52,14 @@ def test_an_exact_time_that_was_shown_can_be_typed_again() -> None:
         assert forms.DateTimeField().clean(times.exact(SECOND)) == SECOND
 
 
+def test_an_export_has_the_zone_of_the_pages_and_the_same_moment() -> None:
+    with timezone.override(BERLIN):
+        text = times.exported(NOON)
+
+    assert text == "2026-11-19T13:00:00+01:00"
+    assert datetime.fromisoformat(text) == NOON
+
+
 def test_today_depends_on_the_zone() -> None:
     late = datetime(2026, 11, 18, 23, 30, tzinfo=UTC)
 

@@ -113,7 +113,7 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
         if browser.get(address.path).status_code != 403
     }
 
-    own = {"/account", "/account/sessions/end", "/password", "/preferences"}
+    own = {"/account", "/account/sessions/end", "/password", "/preferences", "/search"}
     # Asks for a right on each object of the plan that comes back.
     assert reached == {"/", "/topics", "/plans/apply", *own}
 

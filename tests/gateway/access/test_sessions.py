@@ -179,7 +179,7 @@ def test_a_signed_out_session_is_gone_from_the_table(alice: Client) -> None:
 
 
 def test_the_script_that_renews_a_page_says_that_it_polls() -> None:
-    script = Path(ROOT, "console", "static", "console", "page.js").read_text(encoding="utf-8")
+    script = Path(ROOT, "console", "static", "console", "renewal.js").read_text(encoding="utf-8")
 
     assert f'"{POLL_HEADER}": "1"' in script
 

@@ -1,0 +1,133 @@
+"""What the search box finds: pages, brokers and topics of a cluster, the best first."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.db import Error
+
+from brokers.controlplane import selectors
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, State, moment, reason_of
+from console.queries.topics import MAX_FILTER, visible
+from gateway.access.grants import Resource, Rights
+from gateway.access.operations import Kind, Operation
+
+# As many as can be looked over without scrolling.
+MAX_TOPICS: Final = 8
+MAX_BROKERS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page that can be gone to, and what else it is called."""
+
+    title: str
+    path: str
+    words: str
+    operation: Operation | None = None
+
+
+PAGES: Final = (
+    Page(title="Overview", path="/", words="home health brokers cluster needs attention"),
+    Page(title="Topics", path="/topics", words="partitions configs"),
+    Page(
+        title="Changes",
+        path="/changes",
+        words="audit history who",
+        operation=Operation.VIEW_AUDIT,
+    ),
+    Page(
+        title="Users",
+        path="/users",
+        words="roles rights access sessions",
+        operation=Operation.MANAGE_USERS,
+    ),
+    Page(title="Your account", path="/account", words="password sessions sign out rights"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    text: str
+    link: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    title: str
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    frame: Frame
+    wanted: str = ""
+    groups: tuple[Group, ...] = ()
+
+
+def search(
+    cluster_id: str | None, wanted: str, rights: Rights, *, now: Callable[[], float]
+) -> Reading[Search]:
+    """Look in the database, and nowhere else: what was found once may be gone."""
+    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    wanted = wanted.replace("\0", "").strip()[:MAX_FILTER]
+    read_at = moment(now())
+    try:
+        data = _read(cluster_id, wanted, rights)
+    except Error as error:
+        return Reading(state=State.FAILED, data=None, read_at=read_at, reason=reason_of(error))
+    state = State.LOADED if data.groups else State.EMPTY
+    return Reading(state=state, data=data, read_at=read_at)
+
+
+def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
+    around = frame(cluster_id, rights)
+    shown = around.shown.cluster_id if around.shown else ""
+    found = [Group(title="Pages", hits=tuple(_pages(wanted, shown, rights)))]
+    # Without a word, everything would be found.
+    if shown and wanted:
+        found.append(Group(title="Brokers", hits=tuple(_brokers(wanted, shown, rights))))
+        found.append(Group(title="Topics", hits=tuple(_topics(wanted, shown, rights))))
+    return Search(frame=around, wanted=wanted, groups=tuple(g for g in found if g.hits))
+
+
+def _pages(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
+    looked_for = wanted.lower()
+    for page in PAGES:
+        may = page.operation is None or rights.allows_somewhere(page.operation)
+        # From the beginning of a word: "ord" is meant for orders, and not for a password.
+        if may and f" {looked_for}" in f" {page.title} {page.words}".lower():
+            yield Hit(text=page.title, link=_link(page.path, cluster_id))
+
+
+def _brokers(wanted: str, cluster_id: str, rights: Rights) -> list[Hit]:
+    if not rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=cluster_id)):
+        return []
+    hits = [
+        Hit(
+            text=f"Broker {broker.id}",
+            link=f"{_link('/', cluster_id)}#brokers",
+            detail=f"{broker.host}:{broker.port}",
+        )
+        for broker in selectors.brokers(cluster_id=cluster_id)
+    ]
+    looked_for = wanted.lower()
+    return [hit for hit in hits if looked_for in f"{hit.text} {hit.detail}".lower()][:MAX_BROKERS]
+
+
+def _topics(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
+    names = selectors.topic_names(
+        cluster_id=cluster_id,
+        contains=wanted,
+        within=visible(rights, cluster_id),
+        limit=MAX_TOPICS,
+    )
+    return (Hit(text=name, link=_link("/topics", cluster_id, q=name)) for name in names)
+
+
+def _link(path: str, cluster_id: str, **more: str) -> str:
+    asked = {**more, **({"cluster": cluster_id} if cluster_id else {})}
+    return f"{path}?{urlencode(asked)}" if asked else path

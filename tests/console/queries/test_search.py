@@ -1,0 +1,111 @@
+"""The search box finds what somebody may see, the best first."""
+
+import time
+
+import pytest
+
+from brokers.controlplane import models
+from console.queries.reading import Reading
+from console.queries.search import MAX_TOPICS, PAGES, Search, search
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Kind, Operation, Role
+from tests.console import cluster_rows
+from tests.console.pages.test_overview import lose_the_control_plane
+
+ADMIN = Rights([Grant(role=Role.ADMIN)])
+NAMES = 10_000
+# Twice what the search box may take for 10,000 names, because the machine has other work.
+MAX_CPU_SECONDS = 0.12
+
+
+def asked(wanted: str, rights: Rights = ADMIN) -> Reading[Search]:
+    return search(None, wanted, rights, now=time.time)
+
+
+def found(wanted: str, rights: Rights = ADMIN) -> dict[str, list[str]]:
+    data = asked(wanted, rights).data
+    assert data is not None
+    return {group.title: [hit.text for hit in group.hits] for group in data.groups}
+
+
+def test_a_name_comes_before_those_that_begin_with_it_and_those_that_have_it_inside() -> None:
+    shown = cluster_rows.cluster()
+    for name in ("all-orders", "Orders-eu", "orders", "payments", "orders-us"):
+        cluster_rows.topic(shown, name)
+
+    assert found("orders") == {"Topics": ["orders", "Orders-eu", "orders-us", "all-orders"]}
+
+
+def test_brokers_are_found_by_number_and_address_and_pages_by_what_they_are_called() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 7)
+
+    assert found("broker 7") == {"Brokers": ["Broker 7"]}
+    assert found(":9098") == {"Brokers": ["Broker 7"]}
+    assert found("roles") == {"Pages": ["Users"]}
+    assert found("assword") == {}
+
+
+def test_without_a_word_the_pages_are_offered() -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "orders")
+
+    assert found("  \0") == {"Pages": [page.title for page in PAGES]}
+
+
+def test_a_topic_that_was_found_leads_to_its_row_in_the_cluster_shown() -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "orders")
+    data = asked("orders").data
+
+    assert data is not None
+    assert data.groups[0].hits[0].link == f"/topics?q=orders&cluster={cluster_rows.CLUSTER_ID}"
+
+
+def test_nobody_finds_what_one_may_not_see() -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    cluster_rows.topic(shown, "orders-eu")
+    cluster_rows.topic(shown, "orders-us")
+    some = Rights([Grant(operation=Operation.VIEW, kind=Kind.TOPIC, pattern="orders-e*")])
+
+    assert found("o", some)["Topics"] == ["orders-eu"]
+    assert "Brokers" not in found("1", some)
+    assert "Topics" not in found("orders", Rights())
+    assert "Users" not in found("", some)["Pages"]
+
+
+def test_a_wildcard_of_the_database_is_a_letter_like_others() -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "orders")
+
+    assert found("%") == {}
+    assert found("or_ers") == {}
+
+
+def test_a_database_that_is_away_is_a_failure_and_not_an_empty_answer() -> None:
+    lose_the_control_plane()
+
+    assert asked("orders").is_failed
+
+
+@pytest.mark.slow
+def test_ten_thousand_names_are_searched_within_its_time() -> None:
+    shown = cluster_rows.cluster()
+    models.Topic.objects.bulk_create(
+        models.Topic(
+            cluster=shown,
+            topic_id=number.to_bytes(16),
+            name=f"team-{number % 97}.orders.{number}",
+            collision_key=f"team-{number % 97}_orders_{number}",
+            version=1,
+            created_at_ms=0,
+        )
+        for number in range(NAMES)
+    )
+    asked("orders")
+
+    before = time.process_time()
+    hits = found("orders.9999")
+    took = time.process_time() - before
+
+    assert hits == {"Topics": ["team-8.orders.9999"]}
+    assert len(found("orders")["Topics"]) == MAX_TOPICS
+    assert took <= MAX_CPU_SECONDS
