@@ -113,6 +113,7 @@ class Twin:
                 port=port,
                 broker_id=broker_id,
                 rack=rack,
+                metadata_level=levels.KNOWN_LEVEL,
             )
         )
         if not is_fenced:

@@ -201,10 +201,19 @@ def test_bytes_of_an_argument_that_are_no_text_arrive_unchanged(sh: Shell, topic
     assert sh.run(consume, topic, "-e", "-f", "%s").stdout_bytes == b"\xff\xfe"
 
 
+# As a terminal starts it: in a run of the tests in the background Ctrl-C is ignored by all of them.
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from cli.produce import produce
+produce()
+"""
+
+
 @pytest.mark.slow
 def test_ctrl_c_stops_the_source_and_keeps_what_was_sent(sh: Shell, topic: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", "from cli.produce import produce; produce()", topic, "-p", "0"],
+        [sys.executable, "-c", PROGRAM, topic, "-p", "0"],
         cwd=ROOT,
         env={**os.environ, BOOTSTRAP_VARIABLE: sh.bootstrap},
         stdin=subprocess.PIPE,

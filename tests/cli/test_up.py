@@ -190,7 +190,8 @@ def test_a_start_that_takes_too_long_is_left_running_and_said_so(
 
         assert "not all is healthy after 1 s" in capsys.readouterr().err
         assert samsa("status", "--home", tmp_path).exit_code == 1
-        assert len(list(leftovers.marked(tmp_path))) == 3
+        # Agent, broker, web server and collector.
+        assert len(list(leftovers.marked(tmp_path))) == 4
 
 
 def test_a_supervisor_that_hangs_up_and_lives_is_healthy(

@@ -13,7 +13,7 @@ from tests.database import pointed_at, sqlite_databases
 from tests.gateway.sqlite.waiting import join_waiting_threads
 
 from django.contrib.auth.models import Group  # isort: skip
-from django.contrib.sessions.models import Session  # isort: skip
+from gateway.access.models import Session  # isort: skip
 
 TIMEOUT_S = 0.02
 
