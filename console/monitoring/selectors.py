@@ -166,7 +166,8 @@ class Follower:
         self._read_at: float | None = None
         self._failure = "the collector has not been asked yet"
         self._line = Line(reach)
-        self._is_begun = False
+        self._asking = threading.Lock()  # for whoever uses the line
+        self._thread: threading.Thread | None = None
         self._ended = threading.Event()
 
     def snapshot(self) -> Snapshot:
@@ -197,6 +198,11 @@ class Follower:
 
     def follow_once(self) -> None:
         """Read what has changed; a failure is noted, and the mirror stays."""
+        with self._asking:
+            if not self._ended.is_set():
+                self._follow_once()
+
+    def _follow_once(self) -> None:
         with self._lock:
             run, number = self._mirror.run, self._mirror.number
         try:
@@ -217,17 +223,23 @@ class Follower:
                 self._mirror.run = ""
 
     def close(self) -> None:
+        """Follow no more; what is mirrored stays."""
         self._ended.set()
-        self._line.close()
+        with self._asking:
+            self._line.close()
+        if self._thread is not None:
+            self._thread.join()
 
     def _fail(self, failure: str) -> None:
         with self._lock:
             self._failure = failure
 
     def _begin(self) -> None:
-        if not self._is_begun:
-            self._is_begun = True
-            threading.Thread(target=self._follow, name="collector-follower", daemon=True).start()
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._follow, name="collector-follower", daemon=True
+            )
+            self._thread.start()
 
     def _follow(self) -> None:
         while not self._ended.is_set():

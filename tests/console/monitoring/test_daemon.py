@@ -328,5 +328,6 @@ def test_a_mirror_refuses_a_collector_of_another_release(
             follower = followed(settings)
             await asyncio.to_thread(follower.follow_once)
             assert "another release (format 99)" in follower.snapshot().failure
+            follower.close()
 
     asyncio.run(story())
