@@ -113,7 +113,7 @@ class Twin:
                 port=port,
                 broker_id=broker_id,
                 rack=rack,
-                metadata_level=levels.KNOWN_LEVEL,
+                metadata_level=self.metadata_level,
             )
         )
         if not is_fenced:

@@ -8,6 +8,7 @@ costs to make it safe: a file that cannot be read is set aside, and a new one be
 import json
 import math
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -63,26 +64,32 @@ class Series:
 
 
 class Samples:
-    """Not safe for threads: one call at a time, in whichever thread."""
+    """Safe for threads, which take turns: a call may still run after its asker was cancelled.
+
+    A connection that is closed under a running statement ends the process.
+    """
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
         self.set_aside = ""  # why the file of an earlier run could not be read
         self._max_bytes = max_bytes
         self._ids: dict[tuple[str, Name], int] = {}
+        self._turn = threading.RLock()
         self._database = self._open()
 
     def close(self) -> None:
-        self._database.close()
+        with self._turn:
+            self._database.close()
 
     def add(self, blocks: Iterable[Finished]) -> int:
         """Write blocks in one transaction; return how many."""
-        try:
-            return self._add(blocks)
-        except SamplesFailed:
-            # Ids that the failed transaction gave are gone with it.
-            self._ids.clear()
-            raise
+        with self._turn:
+            try:
+                return self._add(blocks)
+            except SamplesFailed:
+                # Ids that the failed transaction gave are gone with it.
+                self._ids.clear()
+                raise
 
     def _add(self, blocks: Iterable[Finished]) -> int:
         with told_as_failure(self.path), self._database:
@@ -94,7 +101,7 @@ class Samples:
         """Return a metric of a series, in the finest resolution that reaches back so far."""
         place = KINDS[kind].metrics.index(metric)
         oldest = end_s - KEPT_S[FINE_S]
-        with told_as_failure(self.path):
+        with self._turn, told_as_failure(self.path):
             step_s = FINE_S if start_s >= oldest and self._has(FINE_S, start_s) else COARSE_S
             start_s -= start_s % step_s
             samples = [math.nan] * max(0, -(-(end_s - start_s) // step_s))
@@ -104,7 +111,7 @@ class Samples:
 
     def prune(self, now_s: int) -> None:
         """Delete what is too old, then, where the file is full, the oldest of the finest."""
-        with told_as_failure(self.path):
+        with self._turn, told_as_failure(self.path):
             self._prune(now_s)
 
     def _prune(self, now_s: int) -> None:
@@ -125,10 +132,11 @@ class Samples:
 
     def used_bytes(self) -> int:
         """Return the bytes of the file that hold something."""
-        numbers = [
-            self._database.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        ]
+        with self._turn:
+            numbers = [
+                self._database.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_count", "freelist_count", "page_size")
+            ]
         return int((numbers[0] - numbers[1]) * numbers[2])
 
     def _make_room(self, step_s: int) -> None:

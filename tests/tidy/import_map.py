@@ -147,7 +147,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "asyncio threading socket http.client h11 signal",
     ),
     # The one writer of the one file of the collector.
-    "console.monitoring.samples": ("console.monitoring", "sqlite3"),
+    "console.monitoring.samples": ("console.monitoring", "sqlite3 threading"),
     # Where the collector meets the database that names the brokers.
     "console.management": (
         WATCHERS_DOORS + "console.monitoring brokers.cluster brokers.clock",

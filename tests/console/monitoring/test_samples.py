@@ -1,6 +1,7 @@
 """Series in memory and in the collector's file."""
 
 import math
+import threading
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from console.monitoring import samples as samples_module
 from console.monitoring.rings import BLOCK_S, BLOCK_STEPS, KINDS, Finished, PartitionRing, Ring
-from console.monitoring.samples import HOUR_S, Samples
+from console.monitoring.samples import HOUR_S, Samples, SamplesFailed
 
 HOUR = 1_700_000_000 // HOUR_S * HOUR_S
 NAN = math.nan
@@ -184,3 +185,33 @@ def test_partitions_have_their_rates_of_the_last_ten_minutes() -> None:
 def test_what_a_file_keeps_is_what_is_promised() -> None:
     assert samples_module.KEPT_S == {10: 6 * 3600, 60: 7 * 86_400}
     assert samples_module.MAX_BYTES == 2 * 1024**3
+
+
+def test_closing_waits_for_a_call_whose_asker_has_gone(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = opened()
+    has_begun, may_end = threading.Event(), threading.Event()
+    prune = file._prune  # noqa: SLF001
+
+    def slow(now_s: int) -> None:
+        has_begun.set()
+        may_end.wait()
+        prune(now_s)
+
+    monkeypatch.setattr(file, "_prune", slow)
+    left = threading.Thread(target=file.prune, args=(HOUR,))
+    left.start()
+    has_begun.wait()
+    closing = threading.Thread(target=file.close)
+    closing.start()
+    # Closing has no way to say that it waits: a moment in which it could have ended.
+    closing.join(0.05)
+    is_waiting = closing.is_alive()
+    may_end.set()
+    closing.join()
+    left.join()
+
+    assert is_waiting
+    with pytest.raises(SamplesFailed):
+        file.prune(HOUR)
