@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from brokers.clock import Clock
 from brokers.cluster.image import Broker
@@ -27,6 +27,8 @@ from console.monitoring.pages import Pages
 from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
 from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series
 from console.monitoring.server import Server
+
+T = TypeVar("T")
 
 FEED_SECONDS: Final = 1.0
 # A broker that hangs holds one thread this long.
@@ -107,11 +109,11 @@ class BrokerReader:
 
     async def feed(self) -> Mapping[str, Any]:
         async with self._limit, self._one:
-            return await asyncio.to_thread(self._inspection.feed)
+            return await finished(self._inspection.feed)
 
     async def times(self, places: Sequence[Place]) -> list[int | str | None]:
         async with self._limit, self._one:
-            return await asyncio.to_thread(self._inspection.times, places)
+            return await finished(lambda: self._inspection.times(places))
 
     def close(self) -> None:
         self._inspection.close()
@@ -137,6 +139,8 @@ class Daemon:
         self._samples = Samples(settings.samples)
         self._file = asyncio.Lock()
         self._waiting: deque[FullBlock] = deque(maxlen=MAX_WAITING)
+        # What is left of the block that is being written.
+        self._writing: Iterator[Finished] | None = None
         self.port = 0  # of the address, where there is one
 
     def now_ms(self) -> int:
@@ -167,7 +171,7 @@ class Daemon:
         """Keep one reader for each broker of the cluster."""
         while True:
             try:
-                cluster = await asyncio.to_thread(self._directory.read)
+                cluster = await finished(self._directory.read)
             except DirectoryFailed as error:
                 # Brokers that are known are read meanwhile.
                 if not isinstance(error, NoClusterYet):
@@ -263,20 +267,21 @@ class Daemon:
             await asyncio.sleep(PORTION_SECONDS)
             if self._waiting:
                 block = self._waiting[0]
-                series = block.series()
+                self._writing = block.series()
                 # Between two portions the file is free for readers, and the loop for everybody.
-                while await self._write_portion(series):  # noqa: ASYNC110 - nothing tells when
+                while await self._write_portion(self._writing):  # noqa: ASYNC110 - nothing tells when
                     await asyncio.sleep(PORTION_SECONDS)
                 # It may have been pushed out meanwhile.
                 if self._waiting and self._waiting[0] is block:
                     self._waiting.popleft()
+                self._writing = None
 
     async def _write_portion(self, series: Iterator[Finished]) -> bool:
         """Write some; return whether there may be more."""
         portion = list(islice(series, PORTION))
         try:
             async with self._file:
-                await asyncio.to_thread(self._samples.add, portion)
+                await finished(lambda: self._samples.add(portion))
         except SamplesFailed as error:
             self._log.limited("samples.not_written", reason=str(error))
         return len(portion) == PORTION
@@ -285,7 +290,7 @@ class Daemon:
         while True:
             try:
                 async with self._file:
-                    await asyncio.to_thread(self._samples.prune, self.now_ms() // 1000)
+                    await finished(lambda: self._samples.prune(self.now_ms() // 1000))
             except SamplesFailed as error:
                 self._log.limited("samples.not_pruned", reason=str(error))
             await asyncio.sleep(PRUNE_SECONDS)
@@ -297,8 +302,8 @@ class Daemon:
     ) -> Series:
         """Return what the file has, and behind it what is only in memory yet."""
         async with self._file:
-            found = await asyncio.to_thread(
-                self._samples.read, kind, name, metric, start_s=start_s, end_s=end_s
+            found = await finished(
+                lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
             )
         place = KINDS[kind].metrics.index(metric)
         samples = list(found.samples)
@@ -325,11 +330,28 @@ class Daemon:
         await self.server.close()
         self._settings.socket.unlink(missing_ok=True)
         try:
-            for block in [*self._waiting, *self.collector.end_blocks()]:
+            whole = list(self._waiting)
+            if self._writing is not None:
+                self._samples.add(self._writing)
+                del whole[:1]
+            for block in [*whole, *self.collector.end_blocks()]:
                 self._samples.add(block.series())
         except SamplesFailed as error:
             self._log.limited("samples.not_written", reason=str(error))
         self._samples.close()
+
+
+async def finished(work: Callable[[], T]) -> T:
+    """Do what blocks in a thread, and return no sooner than it has ended, even when cancelled.
+
+    A thread cannot be cancelled: whoever goes on without it would use what it still uses.
+    """
+    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise
 
 
 def _place(broker: Broker) -> tuple[str, int, int]:

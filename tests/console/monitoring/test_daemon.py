@@ -5,8 +5,9 @@ import json
 import math
 import os
 import stat
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from brokers.cluster.image import Broker
 from brokers.key_files import write_keys
 from console.monitoring import daemon as daemon_module
 from console.monitoring.daemon import Cluster, Daemon, DirectoryFailed, Settings
+from console.monitoring.rings import Finished
+from console.monitoring.samples import Samples
 from console.monitoring.selectors import (
     STALE_SECONDS,
     CollectorFailed,
@@ -315,6 +318,74 @@ def test_a_stop_writes_what_is_only_in_memory_and_a_start_reads_it(tmp_path: Pat
             assert not math.isnan(77.0)
 
     asyncio.run(story())
+
+
+def test_a_stop_waits_for_the_thread_that_uses_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    entered, released = threading.Event(), threading.Event()
+
+    def prune(_file: Samples, _now_s: int) -> None:
+        entered.set()
+        assert released.wait(PATIENCE_S)
+        order.append("pruned")
+
+    really_close = Samples.close
+
+    def close(file: Samples) -> None:
+        order.append("closed")
+        really_close(file)
+
+    monkeypatch.setattr(Samples, "prune", prune)
+    monkeypatch.setattr(Samples, "close", close)
+
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        daemon = Daemon(settings, directory=Told(), clock=SystemClock(), log=Quiet())
+        await daemon.open()
+        living = asyncio.create_task(daemon.run())
+        await until(entered.is_set)
+        living.cancel()
+        for _turn in range(20):
+            await asyncio.sleep(0)
+        assert order == []
+        released.set()
+        await asyncio.gather(living, return_exceptions=True)
+
+    asyncio.run(story())
+    assert order == ["pruned", "closed"]
+
+
+def test_a_stop_in_the_middle_of_a_block_writes_each_series_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "PORTION", 2)
+    monkeypatch.setattr(daemon_module, "PORTION_SECONDS", 0.01)
+    written: list[tuple[str, ...]] = []
+
+    def add(_file: Samples, blocks: Iterable[Finished]) -> int:
+        # The block that has just begun has its series, and no sample.
+        added = [block.name for block in blocks if block.metrics[0]]
+        written.extend(added)
+        return len(added)
+
+    monkeypatch.setattr(Samples, "add", add)
+
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        async with running(settings, Told()) as daemon:
+            await until(lambda: not daemon.not_ready)
+            ring = daemon.collector.rings["topic"]
+            for number in range(9):
+                ring.set((f"t-{number}",), (1.0, 1.0, 1.0, 1.0))
+            ring.sample(ring.block_s)
+            daemon._waiting.append(ring.finish())  # noqa: SLF001 - as a sample does
+            await until(lambda: len(written) >= 4)
+
+    asyncio.run(story())
+    topics = [name for name in written if name[0].startswith("t-")]
+    assert sorted(topics) == [(f"t-{number}",) for number in range(9)]
 
 
 def test_a_mirror_refuses_a_collector_of_another_release(
