@@ -69,7 +69,7 @@ def bystander(target: Target, topic: str) -> Iterator[Felt]:
 
 
 def stand_by(job: Job, end_fd: int) -> Felt:
-    """Does the job in this process until `end_fd` is closed by whoever holds its other end."""
+    """Do the job in this process until the other end of `end_fd` is closed."""
     link = Link((job.host, job.port), produce_requests(job, 0))
     buffer = memoryview(bytearray(RECEIVE_BYTES))
     poll = select.poll()

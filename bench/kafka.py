@@ -139,7 +139,7 @@ def _java(jars: Path, main_class: str, *arguments: str) -> list[str]:
 
 
 def free_ports() -> tuple[int, int]:
-    """Find two ports that nobody listens on; somebody else may be quicker, which is rare."""
+    """Find two free ports; another process may rarely take one first."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
         for opened in sockets:

@@ -72,7 +72,7 @@ def check_expects(level: int) -> None:
 
 
 def check_records(records: Iterable[Record], level: int) -> None:
-    """Refuse records above the level of the cluster, whoever makes them."""
+    """Refuse records above the level of the cluster."""
     for kind in {type(record) for record in records}:
         _check(kind.__name__, RECORD_LEVELS[kind], level)
 

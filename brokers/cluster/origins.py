@@ -17,7 +17,7 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who asks, and from where. The session is a digest, by which one can be told from another."""
+    """Who asks, and from where. The session is a digest, which tells two sessions apart."""
 
     actor: str  # a principal: "User:alice"
     client_id: str = ""

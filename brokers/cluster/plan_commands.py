@@ -60,7 +60,7 @@ def kafka_command(step: Step, *, bootstrap: str) -> str | None:
 def _configs_command(step: Step, alter: AlterConfigs, bootstrap: str) -> str | None:
     options: list[str] = []
     if added := _set(step):
-        # A value with a comma stands in brackets.
+        # Kafka's tools take a value with a comma in brackets.
         options += ["--add-config", ",".join(_pair((k, f"[{v}]")) for k, v in added)]
     if gone := _unset(step):
         options += ["--delete-config", ",".join(gone)]

@@ -28,7 +28,7 @@ from brokers.cluster.proposals import (
 )
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# Steps of one plan: as many as somebody can read before agreeing to them.
+# Steps of one plan: as many as a person can read before agreeing to them.
 MAX_STEPS: Final = 100
 # How many of the things that have moved a refusal names.
 NAMED: Final = 3

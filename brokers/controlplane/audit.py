@@ -23,7 +23,7 @@ ACCEPTED: Final = "NONE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change that somebody asked for. `outcome` is NONE, or the name of Kafka's error."""
+    """One requested change. `outcome` is NONE, or the name of Kafka's error."""
 
     number: int
     made_at_ms: int

@@ -39,7 +39,7 @@ async def keep_keys(store: OrmStore, clock: Clock) -> None:
                 look_once, store.cluster_id, clock.now_ms(), after=store.image.position
             )
         except MetadataRegressed:
-            # An older copy has keys that rotations have shut out; the store tells of it.
+            # An older copy has keys that rotations have ended; the store reports it.
             pass
         except (DatabaseError, OSError) as error:
             # The files that are there stay valid.

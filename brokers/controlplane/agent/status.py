@@ -17,7 +17,7 @@ AWAY_AFTER_MS: Final = 5_000
 
 
 async def keep_status(store: OrmStore, home: Path, clock: Clock) -> None:
-    """Write for ever; take the status away at the end."""
+    """Write the status once a second; remove it at the end."""
     try:
         while True:
             try:
