@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
+from console.queries import live
+from console.queries.live import Live
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 
@@ -20,6 +22,8 @@ class Frame:
     has_all_topics: bool = True
     # What is shown of brokers is then as old as its end, and nothing can be changed.
     is_agent_gone: bool = False
+    # What the brokers tell of the cluster shown, and how old it is; None where none is shown.
+    live: Live | None = None
 
 
 def frame(cluster_id: str | None, rights: Rights) -> Frame:
@@ -39,6 +43,7 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
+        live=None if shown is None else live.of(shown.cluster_id),
     )
 
 

@@ -13,9 +13,11 @@ project_home()
 from django.test import Client  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
+from console.queries import live  # noqa: E402
 from console.queries.reading import last_good  # noqa: E402
 from gateway.access.operations import Role  # noqa: E402
 from tests.builders import users  # noqa: E402
+from tests.builders.live import Told  # noqa: E402
 
 # The real one takes its time on purpose; that it is the real one is a test of the settings.
 FAST_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -28,6 +30,15 @@ def database(tmp_path: Path) -> Iterator[None]:
     last_good._kept.clear()  # noqa: SLF001 - what a new process begins with
     with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
         yield
+
+
+@pytest.fixture(autouse=True)
+def told() -> Iterator[Told]:
+    """A collector that tells what the test puts into it, and nothing else."""
+    collector = Told()
+    live.use(collector)
+    yield collector
+    live.use(None)
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ FROM_TABLES |= {"console.management.commands.collector"}
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
-    "console.monitoring.selectors": "pages about groups and sizes",
 }
 
 # Folders of tests that mirror no folder of the code.

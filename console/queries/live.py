@@ -1,0 +1,109 @@
+"""What pages know of the brokers: the mirror of the collector, and how old it is.
+
+No page asks a broker. Tables are read from the mirror at once; details and series are asked of the
+collector, which has a deadline.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, Final, Protocol
+
+from django.conf import settings
+
+from console.monitoring.selectors import CollectorFailed, Follower, Snapshot, reach_of
+
+# What a page says before the collector has told anything.
+UNTOLD: Final = "the collector of this home has told nothing yet; `./samsa status` says how it is"
+
+
+class LiveState(Enum):
+    """How far the tables can be believed."""
+
+    FRESH = "fresh"
+    STALE = "stale"  # the collector or every broker is silent: the tables are as they were
+    AWAY = "away"  # nothing was ever read
+
+
+class Source(Protocol):
+    """Where tables, details and series come from."""
+
+    def snapshot(self) -> Snapshot: ...
+    def ask(self, path: str, **query: str | int) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """The tables of one cluster. Empty where they are of another cluster, or were never read."""
+
+    snapshot: Snapshot
+    state: LiveState
+    reason: str = ""  # why the state is no better
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.state is LiveState.FRESH
+
+    @property
+    def is_stale(self) -> bool:
+        return self.state is LiveState.STALE
+
+    @property
+    def is_away(self) -> bool:
+        return self.state is LiveState.AWAY
+
+    @property
+    def age_s(self) -> int | None:
+        """Return the age of the tables in whole seconds; None where nothing was ever read."""
+        return None if self.snapshot.age_s is None else int(self.snapshot.age_s)
+
+
+@cache
+def _follower() -> Source:
+    """Return the mirror of this process, whose thread begins with the first page that reads it."""
+    return Follower(
+        reach_of(
+            settings.SAMSA_COLLECTOR_SOCKET,
+            settings.SAMSA_COLLECTOR,
+            settings.SAMSA_SECRETS / "metrics",
+        )
+    )
+
+
+_chosen: Source | None = None
+
+
+def source() -> Source:
+    return _follower() if _chosen is None else _chosen
+
+
+def use(chosen: Source | None) -> None:
+    """Read from another source than the collector of this home; None: from that one again."""
+    global _chosen  # noqa: PLW0603 - one mirror per process, as there is one collector per home
+    _chosen = chosen
+
+
+def of(cluster_id: str) -> Live:
+    """Return what is known of a cluster, at once."""
+    found = source().snapshot()
+    if not found.is_there:
+        return Live(snapshot=found, state=LiveState.AWAY, reason=found.failure or UNTOLD)
+    if found.cluster_id != cluster_id:
+        return Live(
+            snapshot=Snapshot(cluster_id=cluster_id, age_s=None, failure="", tables={}),
+            state=LiveState.AWAY,
+            reason=f"the collector of this home follows another cluster, {found.cluster_id}",
+        )
+    if found.is_stale:
+        reason = found.failure or "no broker answers the collector"
+        return Live(snapshot=found, state=LiveState.STALE, reason=reason)
+    return Live(snapshot=found, state=LiveState.FRESH)
+
+
+def ask(path: str, **query: str | int) -> Mapping[str, Any]:
+    """Return a detail or a series; CollectorFailed or NotThere where there is none."""
+    return source().ask(path, **query)
+
+
+__all__ = ["CollectorFailed", "Live", "LiveState", "Source", "ask", "of", "source", "use"]
