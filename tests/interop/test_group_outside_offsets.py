@@ -216,7 +216,9 @@ def member(name: str, bootstrap: str) -> Iterator[Member]:
 @pytest.fixture(scope="module")
 def bootstrap() -> str:
     address = shared_bootstrap()
-    create_topic(AdminClient({"bootstrap.servers": address, **QUIET}), TOPIC, PARTITIONS, {})
+    # The records are years old, and retention takes those of a default topic every 30 s.
+    config = {"retention.ms": "-1"}
+    create_topic(AdminClient({"bootstrap.servers": address, **QUIET}), TOPIC, PARTITIONS, config)
     producer = Producer({"bootstrap.servers": address, **QUIET})
     for place in range(PARTITIONS):
         for number in range(RECORDS):
