@@ -17,6 +17,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "down": ("cli.down", "Stop everything that runs in the home."),
     "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it is healthy."),
     "logs": ("cli.logs", "Show the log of a COMPONENT, or of all."),
+    "brokers": ("cli.brokers", "Start, stop and restart a broker of the home."),
     "topics": ("cli.topics", "List, create, describe, alter and delete topics."),
     "configs": ("cli.configs", "Describe and alter the configs of topics and brokers."),
     "groups": (

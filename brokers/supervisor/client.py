@@ -17,15 +17,18 @@ MAX_ANSWER_BYTES: Final = 2**20
 ASK_SECONDS: Final = 6.0
 
 
-def ask(home: Home, command: str) -> Mapping[str, Any]:
+def ask(
+    home: Home, command: str, *, seconds: float = ASK_SECONDS, **arguments: str | int
+) -> Mapping[str, Any]:
     """Send one command to the supervisor of a home and return its answer."""
     if not home.is_owned():
         raise NotRunning(f"{home.folder} is not running")
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(ASK_SECONDS)
+            connection.settimeout(seconds)
             connection.connect(str(home.control_socket()))
-            connection.sendall(f"{json.dumps({'command': command})}\n".encode())
+            request = json.dumps({"command": command, **arguments})
+            connection.sendall(f"{request}\n".encode())
             answer = read_line(connection)
     except OSError as error:
         raise NotRunning(

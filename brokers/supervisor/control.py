@@ -1,23 +1,38 @@
 """The control socket of a running home: one request per connection, one line of JSON each way.
 
-The socket lies in a private folder, so whoever can open it is the owner of the home. The other end
-is brokers.supervisor.client.
+The socket lies in a private folder, and the kernel says who is at the other end: the owner of the
+home or root. The other end is brokers.supervisor.client.
 """
 
 import asyncio
 import json
+import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from struct import Struct
 from typing import Any, Final
 
 from brokers.supervisor.home import CONTROL_SOCKET, Home
 
-# A request names a command.
+# A request names a command, a broker, and who asks.
 MAX_REQUEST_BYTES: Final = 4096
-# Commands are answered from memory; only the probe of the web server may take a moment.
+# Most commands are answered from memory; only the probe of the web server may take a moment.
 ANSWER_SECONDS: Final = 5.0
+# What a socket tells of the process at its other end: pid, user, group.
+CREDENTIALS: Final = Struct("3i")
 
-Command = Callable[[], Awaitable[Mapping[str, Any]]]
+Request = Mapping[str, Any]
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What is done for a request, and how long it may take."""
+
+    run: Callable[[Request], Awaitable[Answer]]
+    seconds: float = ANSWER_SECONDS
 
 
 @asynccontextmanager
@@ -26,13 +41,13 @@ async def serve(home: Home, commands: Mapping[str, Command]) -> AsyncIterator[No
 
     async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, ValueError):
-            async with asyncio.timeout(ANSWER_SECONDS):
-                request = json.loads(await reader.readline())
-                name = request.get("command") if isinstance(request, dict) else None
-                command = commands.get(str(name))
-                answer = {"error": "unknown command"} if command is None else await command()
+            if is_owner(writer):
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    request = json.loads(await reader.readline())
+                answer = await answer_to(request, commands)
                 writer.write(f"{json.dumps(answer)}\n".encode())
-                await writer.drain()
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await writer.drain()
         writer.close()
 
     path = home.socket_folder() / CONTROL_SOCKET
@@ -42,3 +57,21 @@ async def serve(home: Home, commands: Mapping[str, Command]) -> AsyncIterator[No
         yield
     finally:
         server.close()
+
+
+async def answer_to(request: object, commands: Mapping[str, Command]) -> Answer:
+    """Run the command that a request names; TimeoutError where it takes too long."""
+    asked = request if isinstance(request, dict) else {}
+    command = commands.get(str(asked.get("command")))
+    if command is None:
+        return {"error": "unknown command"}
+    async with asyncio.timeout(command.seconds):
+        return await command.run(asked)
+
+
+def is_owner(writer: asyncio.StreamWriter) -> bool:
+    """Tell whether the other end runs as the user of this process, or as root."""
+    there: socket.socket = writer.get_extra_info("socket")
+    credentials = there.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    _pid, user, _group = CREDENTIALS.unpack(credentials)
+    return user in {os.geteuid(), 0}

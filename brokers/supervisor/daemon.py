@@ -14,11 +14,13 @@ from brokers.clock import Clock
 from brokers.config import environment
 from brokers.supervisor import agent_status, broker_settings, control, leftovers, picture, ports
 from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, table
+from brokers.supervisor.control import Command, Request
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
 from brokers.supervisor.home import Home
 from brokers.supervisor.inherited import inherited
 from brokers.supervisor.options import Options, check, endpoint, is_loopback
+from brokers.supervisor.orders import Orders
 from brokers.supervisor.output import LogFile, printable
 from brokers.supervisor.ownership import owned
 from brokers.supervisor.watcher import News, State, Watcher
@@ -70,6 +72,7 @@ class Supervisor:
         self._folder = folder
         self._journal = Journal(LogFile(home.log_file("supervisor")), clock)
         self._watchers: list[Watcher] = []
+        self._orders = Orders(home, clock, self._on_order)
         self._stopping = asyncio.Event()
         self._stop_asked_at = 0.0
         # Over is a start when all is healthy, or when it is known what will not be.
@@ -148,10 +151,15 @@ class Supervisor:
             )
             for component in components
         ]
+        self._orders.begin(self._watchers)
         self._home.write_settings(self._reach().settings())
         self._journal.note("supervisor.started", "info", pid=os.getpid())
         self._greet()
-        commands = {"status": self.status, "stop": self._on_stop_command}
+        commands = {
+            "status": Command(run=lambda _request: self.status()),
+            "stop": Command(run=self._on_stop_command),
+            **self._orders.commands(),
+        }
         async with control.serve(self._home, commands), asyncio.TaskGroup() as group:
             lives = [group.create_task(watcher.run()) for watcher in self._watchers]
             await self._stopping.wait()
@@ -167,6 +175,9 @@ class Supervisor:
                 f"  --insecure: whoever reaches {self._options.bind} may read, write and delete"
                 f" everything; nobody is asked for a password, nothing is encrypted"
             )
+        for watcher in self._watchers:
+            if watcher.hold is not None:
+                self._front.say(f"  {watcher.component.name:<9} {picture.held(watcher)}")
         kept = [path.name for path in self._home.data.glob("broker-*")]
         more = sorted(set(kept) - {watcher.component.name for watcher in self._watchers})
         if more:
@@ -190,6 +201,12 @@ class Supervisor:
         if not self._is_start_over:
             self._judge_start()
 
+    def _on_order(self, watcher: Watcher, event: str, text: str) -> None:
+        self._journal.note(event, "info", component=watcher.component.name, detail=text)
+        self._front.say(f"  {watcher.component.name:<9} {text}")
+        if not self._is_start_over:
+            self._judge_start()
+
     def _renew_settings(self) -> None:
         try:
             self._home.write_settings(self._reach().settings())
@@ -199,7 +216,11 @@ class Supervisor:
 
     def _judge_start(self) -> None:
         """End the start when all is healthy, or when a detached one can get no further."""
-        late = [watcher for watcher in self._watchers if watcher.state is not State.HEALTHY]
+        late = [
+            watcher
+            for watcher in self._watchers
+            if watcher.state is not State.HEALTHY and watcher.hold is None
+        ]
         if not late:
             self._finish_start("")
         elif self._options.is_detached:
@@ -310,7 +331,7 @@ class Supervisor:
             for watcher in self._watchers:
                 watcher.kill()
 
-    async def _on_stop_command(self) -> Mapping[str, Any]:
+    async def _on_stop_command(self, _request: Request) -> Mapping[str, Any]:
         self.stop()
         return {"stopping": True}
 

@@ -91,6 +91,16 @@ def component(watcher: Watcher, state: str, *, trouble: str = "") -> dict[str, A
         "state": state,
         "pid": watcher.pid,
         "restarts": watcher.restarts.total,
-        "reason": trouble or watcher.reason,
+        "reason": trouble or held(watcher) or watcher.reason,
         "last_lines": watcher.last_lines,
+        "held_by": watcher.hold.by if watcher.hold is not None else None,
+        "held_at_ms": watcher.hold.at_ms if watcher.hold is not None else None,
     }
+
+
+def held(watcher: Watcher) -> str:
+    """Say who stopped a component, and what starts it again; empty where nobody did."""
+    if watcher.hold is None:
+        return ""
+    name = watcher.component.name
+    return f"stopped by {watcher.hold.by}; `./samsa brokers start {name}` starts it"

@@ -15,6 +15,7 @@ from typing import Any, Final
 from brokers.clock import Clock
 from brokers.supervisor.child import Child, how_it_ended
 from brokers.supervisor.components import Component, Gate, Kind, environment_of
+from brokers.supervisor.holds import Hold
 from brokers.supervisor.output import LogFile, Pump, is_telling, readable, structured
 from brokers.supervisor.ports import is_taken
 from brokers.supervisor.probe import is_healthy
@@ -37,7 +38,11 @@ class State(Enum):
     RESTARTING = "restarting"  # waits before the next start
     CRASH_LOOP = "crash-loop"  # the same, after it never served several times
     STOPPING = "stopping"
-    STOPPED = "stopped"
+    STOPPED = "stopped"  # the home stops, or somebody holds it
+
+
+# What a start leads to, well or badly.
+SETTLED: Final = frozenset({State.HEALTHY, State.RESTARTING, State.CRASH_LOOP, State.STOPPED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,8 @@ class Watcher:
     ) -> None:
         self.component = component
         self.state = State.STOPPED
+        # Who wants it stopped; it is not started while somebody does.
+        self.hold: Hold | None = None
         # Why it is not healthy, in words; empty when there is nothing to say.
         self.reason = ""
         self.restarts = Restarts()
@@ -82,7 +89,16 @@ class Watcher:
         self._tell = tell
         self._show = show
         self._child: Child | None = None
-        self._stopping = asyncio.Event()
+        self._is_over = False
+        # The present life shall end, and its end is no failure.
+        self._ending = asyncio.Event()
+        # A component that is held has something to look at: it is let go, or all is over.
+        self._called = asyncio.Event()
+        # Set while there is no process.
+        self._gone = asyncio.Event()
+        self._gone.set()
+        # Set, and replaced, whenever the state moves.
+        self._moved = asyncio.Event()
         self._finished = asyncio.Event()
         self._started_at = 0.0
         self._ready_at: float | None = None
@@ -94,11 +110,18 @@ class Watcher:
     async def run(self) -> None:
         """Start the component, and again whenever it ends, until `stop`."""
         try:
-            while not self._stopping.is_set():
-                await self._live_once()
+            while not self._is_over:
+                if self.hold is None:
+                    self._called.clear()
+                    self._ending.clear()
+                    await self._live_once()
+                else:
+                    self._move(State.STOPPED)
+                    await self._called.wait()
+                    self._called.clear()
         finally:
             self._log.close()
-            self.state = State.STOPPED
+            self._move(State.STOPPED)
             self._finished.set()
 
     async def answers(self) -> bool:
@@ -107,31 +130,59 @@ class Watcher:
         return not port or await is_healthy(self.component.host, port)
 
     async def stop(self) -> None:
-        """End the component: politely, and by force when its time is over."""
-        self._stopping.set()
-        if self._child is not None:
-            self.state = State.STOPPING
-            self._child.terminate()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.component.limits.stop):
-                await self._finished.wait()
-            return
-        self._news("component.killed", f"did not stop within {self.component.limits.stop:g} s")
-        self.kill()
+        """End the component for good."""
+        self._is_over = True
+        self._called.set()
+        await self.end_life()
         with suppress(TimeoutError):
             async with asyncio.timeout(KILL_SECONDS):
                 await self._finished.wait()
 
+    async def end_life(self) -> None:
+        """End the process politely, and by force when its time is over; return when it is gone.
+
+        Another begins at once unless the component is held. Between two lives that fail it does not
+        wait any longer.
+        """
+        self._ending.set()
+        if self._child is None:
+            return
+        self._move(State.STOPPING)
+        self._child.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.component.limits.stop):
+                await self._gone.wait()
+            return
+        self._news("component.killed", f"did not stop within {self.component.limits.stop:g} s")
+        if self._child is not None:
+            self._child.kill_group()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KILL_SECONDS):
+                await self._gone.wait()
+
+    def let_go(self) -> None:
+        """Begin to run what was held."""
+        self.hold = None
+        self._called.set()
+
+    async def settled(self) -> None:
+        """Return when a start that was asked for has led somewhere."""
+        # The life that was asked for begins when the loop comes to it.
+        while self._ending.is_set() or self._called.is_set() or self.state not in SETTLED:
+            await self._moved.wait()
+
     def kill(self) -> None:
         """End the component and all that it started, now."""
-        self._stopping.set()
+        self._is_over = True
+        self._ending.set()
+        self._called.set()
         if self._child is not None:
             self._child.kill_group()
 
     # --- one life ------------------------------------------------------------------------------
 
     async def _live_once(self) -> None:
-        self.state = State.STARTING
+        self._move(State.STARTING)
         self._started_at = self._clock.monotonic()
         self._ready_at = None
         environment = environment_of(
@@ -148,6 +199,7 @@ class Watcher:
             await self._after_exit(f"could not be started: {error}")
             return
         self._child = child
+        self._gone.clear()
         pump = Pump(child.output, self._log, self._on_line)
         ready = ReadyLine(child.ready_pipe)
         try:
@@ -163,8 +215,11 @@ class Watcher:
             ready.close()
             pump.close()
             self._child = None
-        self.last_lines = list(pump.last_lines)
-        if not self._stopping.is_set():
+            self._gone.set()
+        if self._ending.is_set():
+            self.reason, self.last_lines = "", []
+        else:
+            self.last_lines = list(pump.last_lines)
             await self._after_exit(how_it_ended(status))
 
     async def _wait_until_ready(self, child: Child, ready: ReadyLine, pump: Pump) -> None:
@@ -198,7 +253,7 @@ class Watcher:
         return {}
 
     def _on_ready(self, said: Mapping[str, Any]) -> None:
-        if self._stopping.is_set():
+        if self._ending.is_set():
             return
         self._ready_at = self._clock.monotonic()
         self.said = said
@@ -207,9 +262,9 @@ class Watcher:
             self.broker_id = number(said, "id", self.broker_id)
             self.port = number(said, "port", self.port) or 0
             self._inspection_port = number(said, "inspection_port", 0) or 0
-        self.state = State.HEALTHY
         self.reason = ""
         self.last_lines = []
+        self._move(State.HEALTHY)
         self._news("component.ready", f"ready in {self._ready_at - self._started_at:.1f} s")
 
     async def _after_exit(self, how: str) -> None:
@@ -227,12 +282,12 @@ class Watcher:
             if opens_port and is_taken(self.component.host, self.port):
                 self.reason += f", because another program has taken port {self.port}"
         is_loop = self.restarts.is_crash_loop
-        self.state = State.CRASH_LOOP if is_loop else State.RESTARTING
+        self._move(State.CRASH_LOOP if is_loop else State.RESTARTING)
         delay = self.restarts.delay
         self._news("component.exited", f"{self.reason}; starting it again in {delay:.1f} s")
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
-                await self._stopping.wait()
+                await self._ending.wait()
 
     def _on_line(self, line: str) -> None:
         # Until it serves, a process complains of neighbours that are not there yet. Should it end
@@ -244,6 +299,11 @@ class Watcher:
         if is_telling(line):
             entry = structured(line)
             self._show(self.component, line if entry is None else readable(entry))
+
+    def _move(self, state: State) -> None:
+        self.state = state
+        self._moved.set()
+        self._moved = asyncio.Event()
 
     def _news(self, event: str, text: str) -> None:
         self._tell(News(component=self.component, event=event, text=text, state=self.state))

@@ -15,7 +15,7 @@ from brokers.supervisor.home import Home
 from brokers.supervisor.ownership import owned
 
 
-async def ready() -> Mapping[str, Any]:
+async def ready(_request: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"ready": True}
 
 
@@ -24,7 +24,7 @@ def with_server(home: Home, act: Callable[[], Any]) -> Any:
 
     async def scenario() -> Any:
         home.prepare()
-        async with owned(home), control.serve(home, {"status": ready}):
+        async with owned(home), control.serve(home, {"status": control.Command(run=ready)}):
             return await asyncio.to_thread(act)
 
     return asyncio.run(scenario())

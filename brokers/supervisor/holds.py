@@ -1,0 +1,71 @@
+"""Which brokers of a home somebody stopped: they stay stopped, also when the home starts anew.
+
+Kept in `held.json`, since a broker that was taken out on purpose (its disk is being changed, say)
+must not come back with the next start of the machine. The agent reads the file too, to tell pages.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from brokers.supervisor.errors import StartRefused
+
+HOLDS_FILE: Final = "held.json"
+# A hundred brokers, each with a name of the greatest length.
+MAX_FILE_BYTES: Final = 64 * 2**10
+# As much of the name of whoever asks as is kept.
+MAX_NAME: Final = 249
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Who wants a broker stopped, and since when. `broker_id` is -1 where it never had one."""
+
+    by: str
+    at_ms: int
+    broker_id: int
+
+
+def read(home: Path) -> dict[str, Hold]:
+    """Return holds by component; ValueError where the file makes no sense."""
+    file = home / HOLDS_FILE
+    try:
+        with file.open("rb") as opened:
+            said = json.loads(opened.read(MAX_FILE_BYTES))
+        return {str(name): _hold(entry) for name, entry in said.items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{file} does not say which brokers are stopped ({error}): remove it to start all"
+        ) from error
+
+
+def read_at_start(home: Path) -> dict[str, Hold]:
+    """Return the same for a start; StartRefused where a broker might be started by mistake."""
+    try:
+        return read(home)
+    except (ValueError, OSError) as error:
+        raise StartRefused(str(error)) from error
+
+
+def write(home: Path, holds: Mapping[str, Hold]) -> None:
+    """Replace the file, whole or not at all, and before anybody is told that it was done."""
+    file = home / HOLDS_FILE
+    draft = file.with_suffix(".new")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as written:
+        json.dump({name: asdict(hold) for name, hold in holds.items()}, written)
+        written.flush()
+        os.fsync(written.fileno())
+    draft.replace(file)
+
+
+def _hold(entry: Mapping[str, object]) -> Hold:
+    by, at_ms, broker_id = entry["by"], entry["at_ms"], entry["broker_id"]
+    if not isinstance(by, str) or type(at_ms) is not int or type(broker_id) is not int:
+        raise TypeError(f"{entry!r} is no hold")
+    return Hold(by=by[:MAX_NAME], at_ms=at_ms, broker_id=broker_id)

@@ -1,0 +1,62 @@
+"""`./samsa brokers`: start, stop and restart one broker of a home, by way of its supervisor.
+
+BROKER is the number that the cluster knows it by, or the name that `./samsa status` shows. A broker
+that was stopped stays stopped, also when the home is started anew.
+"""
+
+import getpass
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from brokers.supervisor import client
+from brokers.supervisor.errors import NotRunning
+from brokers.supervisor.home import Home
+from cli.home import HOME_OPTION
+
+# Longer than the supervisor takes for the longest of them: a stop, and a start that recovers logs.
+ORDER_SECONDS: Final = 60.0
+
+
+@click.group()
+def brokers() -> None:
+    """Start, stop and restart a broker of the home."""
+
+
+def verb(
+    function: Callable[..., None],
+) -> click.Command:
+    """Return a subcommand that takes a broker."""
+    taken: Callable[..., Any] = click.argument("broker")(HOME_OPTION(function))
+    return brokers.command()(taken)
+
+
+@verb
+def start(*, home: Path, broker: str) -> None:
+    """Start a BROKER that was stopped, and wait until it serves."""
+    order(home, "start", broker)
+
+
+@verb
+def stop(*, home: Path, broker: str) -> None:
+    """Stop a BROKER. Partitions whose only replica it has pause until it is started."""
+    order(home, "stop", broker)
+
+
+@verb
+def restart(*, home: Path, broker: str) -> None:
+    """Stop a BROKER, start it again, and wait until it serves."""
+    order(home, "restart", broker)
+
+
+def order(home: Path, name: str, broker: str) -> None:
+    by = f"{getpass.getuser()} on this host"
+    try:
+        told = client.ask(Home(home), f"broker.{name}", seconds=ORDER_SECONDS, broker=broker, by=by)
+    except NotRunning as error:
+        raise click.ClickException(str(error)) from error
+    if "error" in told:
+        raise click.ClickException(str(told["error"]))
+    click.echo(told["sentence"])

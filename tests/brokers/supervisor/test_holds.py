@@ -1,0 +1,30 @@
+"""What is written of stopped brokers is read again, and nothing else is believed."""
+
+from pathlib import Path
+
+import pytest
+
+from brokers.supervisor import holds
+from brokers.supervisor.holds import Hold
+
+HOLD = Hold(by="User:alice", at_ms=1_700_000_000_000, broker_id=2)
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    holds.write(tmp_path, {"broker-2": HOLD})
+
+    assert holds.read(tmp_path) == {"broker-2": HOLD}
+    assert Path(tmp_path, "held.json").stat().st_mode & 0o077 == 0
+
+
+def test_without_a_file_nothing_is_held(tmp_path: Path) -> None:
+    assert holds.read(tmp_path) == {}
+    assert holds.read(Path(tmp_path, "no home")) == {}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"broker-1": 1}', '{"broker-1": {"by": "x"}}'])
+def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    Path(tmp_path, "held.json").write_text(text)
+
+    with pytest.raises(ValueError, match=r"held\.json"):
+        holds.read(tmp_path)
