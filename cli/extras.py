@@ -24,6 +24,7 @@ JAVA_AT_LEAST = 17
 # Programs and the Debian packages that bring them.
 NODE = {"node": "nodejs", "npm": "npm"}
 KAFKAJS = NodePackages(ROOT / "tests" / "interop" / "clients" / "kafkajs")
+AXE = NodePackages(ROOT / "tests" / "browser" / "axe")
 # apt-get itself retries; this only bounds a mirror that answers and sends nothing.
 APT_SECONDS = 600
 
@@ -81,6 +82,18 @@ def ensure_kafkajs() -> None:
     if wanted and not has_kafkajs():
         ensure_packages(*wanted)
     KAFKAJS.ensure()
+
+
+def ensure_axe() -> None:
+    """Install the checker of accessibility, which a browser runs and Node only fetches."""
+    if not AXE.is_here() and shutil.which("npm") is None:
+        ensure_packages(*NODE.values())
+    AXE.ensure()
+
+
+def ensure_chromium() -> None:
+    if shutil.which("chromium") is None:
+        ensure_packages("chromium")
 
 
 def ensure_packages(*names: str) -> None:
@@ -162,6 +175,21 @@ EXTRAS = {
             ensure=ensure_kafkajs,
             missing="no kafkajs: as root, apt install --no-install-recommends nodejs npm; "
             "then ./samsa test",
+        ),
+        Extra(
+            name="chromium",
+            is_here=lambda: shutil.which("chromium") is not None,
+            ensure=ensure_chromium,
+            missing="no Chromium: as root, apt install --no-install-recommends chromium",
+            is_foreign=True,
+        ),
+        Extra(
+            name="axe",
+            is_here=AXE.is_here,
+            ensure=ensure_axe,
+            missing="no axe-core: as root, apt install --no-install-recommends npm; "
+            "then CI=true ./samsa test",
+            is_foreign=True,
         ),
         Extra(
             name="postgresql",

@@ -12,6 +12,7 @@ from typing import Any
 
 from brokers.supervisor import client
 from brokers.supervisor.home import Home
+from tests.chromium import running_chromium
 from tests.cluster import running_cluster
 from tests.postgres import PostgresServer, postgres_server
 from tests.suite.shared import Service, ask
@@ -39,6 +40,17 @@ def shared_home(*, brokers: int = 1, environment: Mapping[str, str] | None = Non
     return SharedHome(home=Home(Path(told["folder"])), bootstrap=told["bootstrap"])
 
 
+def shared_console() -> SharedHome:
+    """Return the home with a web server; tests/browser owns it and may restart its brokers."""
+    told = ask("console")
+    return SharedHome(home=Home(Path(told["folder"])), bootstrap=told["bootstrap"])
+
+
+def shared_chromium() -> str:
+    """Return the address at which the Chromium of this run takes DevTools clients."""
+    return str(ask("chromium")["address"])
+
+
 def shared_postgres() -> PostgresServer:
     """Return the PostgreSQL server of this run; make a database of your own in it."""
     told = ask("postgres")
@@ -49,6 +61,19 @@ def shared_postgres() -> PostgresServer:
 def _home(folder: Path, *, brokers: int, environment: Mapping[str, str]) -> Iterator[Any]:
     with running_cluster(folder / "home", brokers=brokers, environment=environment) as cluster:
         yield {"folder": str(cluster.folder), "bootstrap": cluster.bootstrap}
+
+
+@contextmanager
+def _console(folder: Path) -> Iterator[Any]:
+    # Two brokers: the console stays full while one of them restarts.
+    with running_cluster(folder / "home", brokers=2, has_web=True) as cluster:
+        yield {"folder": str(cluster.folder), "bootstrap": cluster.bootstrap}
+
+
+@contextmanager
+def _chromium(folder: Path) -> Iterator[Any]:
+    with running_chromium(folder) as address:
+        yield {"address": address}
 
 
 @contextmanager
@@ -66,4 +91,10 @@ def _java(_folder: Path) -> Iterator[Any]:
         yield told
 
 
-SERVICES: Mapping[str, Service] = {"home": _home, "postgres": _postgres, "java": _java}
+SERVICES: Mapping[str, Service] = {
+    "home": _home,
+    "console": _console,
+    "chromium": _chromium,
+    "postgres": _postgres,
+    "java": _java,
+}

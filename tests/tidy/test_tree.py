@@ -33,7 +33,7 @@ AWAITING_CALLER = {
 
 # Folders of tests that mirror no folder of the code.
 TEST_FOLDERS = {"builders", "fakes", "contracts", "scenarios", "interop", "oracles", "sim"}
-TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data", "suite"}
+TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data", "suite", "browser"}
 
 
 def used_names() -> set[str]:

@@ -1,66 +1,25 @@
 """Every address of the project, asked for by everybody: generated from the table of addresses."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext, override_settings
-from django.urls import URLPattern, URLResolver, get_resolver, path, reverse
+from django.urls import path
 
 from gateway import urls
 from gateway.access import selectors
 from gateway.access.middleware import AccessGate
 from gateway.access.operations import OPERATIONS, ROLES, Operation, Role
-from gateway.access.requirements import Audience, Requirement, requirement_of
+from gateway.access.requirements import Audience
 from gateway.access.requirements import requires as requires_right
 from tests.builders import users
+from tests.builders.addresses import addresses, needs
 
 pytestmark = pytest.mark.usefixtures("database")
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# A value for every argument that an address takes; a new kind of argument needs a row.
-ARGUMENTS = {"number": "1", "grant": "1", "action": "delete"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    path: str
-    pattern: URLPattern
-
-    @property
-    def requirement(self) -> Requirement | None:
-        return requirement_of(self.pattern.callback)
-
-
-def patterns(of: URLResolver) -> Iterator[URLPattern]:
-    for entry in of.url_patterns:
-        if isinstance(entry, URLResolver):
-            yield from patterns(entry)
-        else:
-            yield entry
-
-
-def addresses() -> list[Address]:
-    found = []
-    for pattern in patterns(get_resolver()):
-        kwargs = {name: ARGUMENTS[name] for name in pattern.pattern.converters}
-        assert pattern.name, f"{pattern} has a name"
-        found.append(
-            Address(path=reverse(f"console:{pattern.name}", kwargs=kwargs), pattern=pattern)
-        )
-    return found
-
-
-def needs(audience: Audience) -> list[Address]:
-    return [
-        address
-        for address in addresses()
-        if address.requirement and address.requirement.audience is audience
-    ]
 
 
 def browser_of(role: Role | None, *, must_change: bool = False) -> Client:

@@ -1,0 +1,36 @@
+"""Fixtures of the pages in a browser: the databases, the collector and the user of the console's
+own tests, and a tab that they are served to.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser
+
+from tests.browser.site import BASE, served
+from tests.browser.visitor import Visitor, visiting
+from tests.console.conftest import alice, client, database, told
+
+# pytest finds them here by their names.
+__all__ = ["alice", "client", "database", "told"]
+
+Theme = Literal["light", "dark"]
+Opened = Callable[..., AbstractContextManager[Visitor]]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Opened:
+    """Open a tab in which a user of Django's test client is signed in."""
+
+    @contextmanager
+    def opened(user: Client, theme: Theme = "light") -> Iterator[Visitor]:
+        with (
+            visiting(browser, BASE, theme=theme) as visitor,
+            served(visitor.page.context, user),
+        ):
+            yield visitor
+
+    return opened

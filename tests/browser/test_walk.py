@@ -1,0 +1,47 @@
+"""A newcomer's walk through the console, with the mouse and by the keyboard alone."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.home import GIVEN_PASSWORD, address_of, first_password, make_newcomer
+from tests.browser.visitor import visiting
+from tests.browser.walk import STEPS, Newcomer
+from tests.extras import requires
+from tests.suite.services import shared_console
+
+# scope="module": both walks restart brokers of one home, and follow each other.
+pytestmark = [requires("chromium"), pytest.mark.slow]
+
+
+def walk(newcomer: Newcomer, pictures: Path) -> None:
+    """Take every step; show where a step failed, and what the page showed then."""
+    visitor = newcomer.visitor
+    for step in STEPS:
+        try:
+            step(newcomer)
+        # Of whatever kind: it is raised again, with what the page showed.
+        except Exception as error:
+            picture = pictures / f"{step.__name__}.png"
+            visitor.page.screenshot(path=picture)
+            shown = visitor.page.locator("body").inner_text()
+            raise AssertionError(
+                f"{step.__name__} failed at {visitor.page.url}: {error}\n"
+                f"a picture is in {picture}; the page said:\n{shown[:3000]}"
+            ) from error
+    assert visitor.complaints == []
+
+
+def test_a_newcomer_finds_the_way_with_the_mouse(browser: Browser, tmp_path: Path) -> None:
+    home = shared_console()
+    with visiting(browser, address_of(home)) as visitor:
+        password = first_password(home)
+        walk(Newcomer(name="admin", password=password, visitor=visitor), tmp_path)
+
+
+def test_a_newcomer_finds_the_way_by_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    home = shared_console()
+    make_newcomer(home, "kim")
+    with visiting(browser, address_of(home), by_keyboard=True) as visitor:
+        walk(Newcomer(name="kim", password=GIVEN_PASSWORD, visitor=visitor), tmp_path)

@@ -1,0 +1,58 @@
+"""Every address of the project with a value for each of its arguments. Needs the project set up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls.converters import IntConverter, SlugConverter
+
+from gateway.access.requirements import Audience, Requirement, requirement_of
+
+# What an argument stands for, by its kind: a number of something, a verb, the name of something.
+NUMBER: Final = "1"
+VERB: Final = "delete"
+NAME: Final = "orders"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    name: str
+    path: str
+    pattern: URLPattern
+
+    @property
+    def requirement(self) -> Requirement | None:
+        return requirement_of(self.pattern.callback)
+
+
+def addresses() -> list[Address]:
+    found = []
+    for pattern in patterns(get_resolver()):
+        kwargs = {name: value_of(kind) for name, kind in pattern.pattern.converters.items()}
+        assert pattern.name, f"{pattern} has a name"
+        path = reverse(f"console:{pattern.name}", kwargs=kwargs)
+        found.append(Address(name=pattern.name, path=path, pattern=pattern))
+    return found
+
+
+def needs(audience: Audience) -> list[Address]:
+    return [
+        address
+        for address in addresses()
+        if address.requirement and address.requirement.audience is audience
+    ]
+
+
+def patterns(of: URLResolver) -> Iterator[URLPattern]:
+    for entry in of.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry)
+        else:
+            yield entry
+
+
+def value_of(kind: object) -> str:
+    if isinstance(kind, IntConverter):
+        return NUMBER
+    return VERB if isinstance(kind, SlugConverter) else NAME
