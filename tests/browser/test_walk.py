@@ -5,19 +5,26 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.home import GIVEN_PASSWORD, address_of, first_password, make_newcomer
+from tests.browser.home import (
+    GIVEN_PASSWORD,
+    address_of,
+    first_password,
+    logs_of,
+    make_newcomer,
+    secrets_of,
+)
 from tests.browser.visitor import visiting
 from tests.browser.walk import STEPS, Newcomer
 from tests.extras import requires
-from tests.suite.services import shared_console
+from tests.suite.services import SharedHome, shared_console
 
 # scope="module": both walks restart brokers of one home, and follow each other.
 pytestmark = [requires("chromium"), pytest.mark.slow]
 
 
-def walk(newcomer: Newcomer, pictures: Path) -> None:
+def walk(newcomer: Newcomer, home: SharedHome, pictures: Path) -> None:
     """Take every step; show where a step failed, and what the page showed then."""
-    visitor = newcomer.visitor
+    visitor, shown = newcomer.visitor, ""
     for step in STEPS:
         try:
             step(newcomer)
@@ -30,18 +37,25 @@ def walk(newcomer: Newcomer, pictures: Path) -> None:
                 f"{step.__name__} failed at {visitor.page.url}: {error}\n"
                 f"a picture is in {picture}; the page said:\n{shown[:3000]}"
             ) from error
+        shown += visitor.page.content()
     assert visitor.complaints == []
+    sessions = {str(cookie["value"]) for cookie in visitor.page.context.cookies()}
+    told = logs_of(home)
+    assert "user.signed_in" in told
+    secrets = secrets_of(home) | {newcomer.password}
+    assert [secret for secret in secrets if secret in shown] == []
+    assert [secret for secret in secrets | sessions if secret in told] == []
 
 
 def test_a_newcomer_finds_the_way_with_the_mouse(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
     with visiting(browser, address_of(home)) as visitor:
         password = first_password(home)
-        walk(Newcomer(name="admin", password=password, visitor=visitor), tmp_path)
+        walk(Newcomer(name="admin", password=password, visitor=visitor), home, tmp_path)
 
 
 def test_a_newcomer_finds_the_way_by_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
     make_newcomer(home, "kim")
     with visiting(browser, address_of(home), by_keyboard=True) as visitor:
-        walk(Newcomer(name="kim", password=GIVEN_PASSWORD, visitor=visitor), tmp_path)
+        walk(Newcomer(name="kim", password=GIVEN_PASSWORD, visitor=visitor), home, tmp_path)

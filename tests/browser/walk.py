@@ -1,4 +1,5 @@
-"""What a newcomer does in the first hour, step by step; each step begins where the last one ended.
+"""What a newcomer does in the first hour, step by step: each begins on the page that the last one
+ended on, and ends with something seen there.
 
 The steps know a visitor and not how that one moves, so that the same walk is taken with the mouse
 and by the keyboard alone.
@@ -24,11 +25,11 @@ def log_in(newcomer: Newcomer) -> None:
     visitor.write("User name", newcomer.name)
     visitor.write("Password", newcomer.password)
     visitor.press("button", "Sign in")
+    visitor.is_at("/password")
 
 
 def change_the_password(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
-    visitor.is_at("/password")
     visitor.write("Present password", newcomer.password)
     visitor.write("New password", NEW_PASSWORD)
     visitor.write("New password, once more", NEW_PASSWORD)
