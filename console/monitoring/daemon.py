@@ -125,6 +125,8 @@ class Daemon:
     def __init__(self, settings: Settings, *, directory: Directory, clock: Clock, log: Log) -> None:
         self.collector = Collector(os.urandom(8).hex())
         self.cluster_id = ""
+        # Where the inspection port of each broker is.
+        self.targets: Mapping[int, str] = {}
         self.not_ready = "the collector has not found its cluster yet"
         self.server = Server(Pages(self).answer)
         self._settings = settings
@@ -189,6 +191,9 @@ class Daemon:
         wanted = {broker.id: broker for broker in cluster.brokers if broker.inspection_port}
         addresses = {broker.id: f"{broker.host}:{broker.port}" for broker in cluster.brokers}
         self.collector.set_brokers(addresses)
+        self.targets = {
+            broker.id: f"{broker.host}:{broker.inspection_port}" for broker in wanted.values()
+        }
         for broker_id, (reader, task) in list(self._readers.items()):
             if broker_id not in wanted or not reader.is_for(wanted[broker_id]):
                 task.cancel()

@@ -44,6 +44,9 @@ class Sources(Protocol):
     @property
     def not_ready(self) -> str: ...
 
+    @property
+    def targets(self) -> Mapping[int, str]: ...
+
     def now_ms(self) -> int: ...
 
     async def series(
@@ -62,6 +65,7 @@ class Pages:
             "/broker": self._broker,
             "/series": self._series,
             "/metrics": self._metrics,
+            "/targets": self._targets,
         }
 
     async def answer(self, path: str, query: Query) -> Answer:
@@ -153,6 +157,14 @@ class Pages:
 
     async def _metrics(self, _query: Query) -> Answer:
         return Answer(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))
+
+    async def _targets(self, _query: Query) -> Answer:
+        """Answer as Prometheus's discovery over HTTP asks: brokers get another port each start."""
+        found = [
+            {"targets": [address], "labels": {"broker": str(broker_id)}}
+            for broker_id, address in sorted(self._sources.targets.items())
+        ]
+        return Answer(200, JSON, iter([json.dumps(found)]))
 
 
 def _times(query: Query, now_s: int) -> tuple[int, int]:

@@ -121,7 +121,7 @@ class Reader:
             return None
         if span.end is not None and offset == span.end - 1:
             self._finish(partition)
-        return _record(message, self._topic, partition, offset)
+        return record_of(message, self._topic, partition, offset)
 
     def _note(self, error: KafkaError, partition: int | None, offset: int) -> None:
         if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
@@ -153,7 +153,7 @@ class Reader:
         self._reach.heard()
 
 
-def _record(message: Message, topic: str, partition: int, offset: int) -> Record:
+def record_of(message: Message, topic: str, partition: int, offset: int) -> Record:
     kind, timestamp = message.timestamp()
     timestamp_kind = TIMESTAMP_KINDS.get(kind)
     return Record(

@@ -289,6 +289,21 @@ def test_on_an_address_it_asks_for_the_metrics_key(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+def test_prometheus_discovers_the_inspection_ports_of_brokers(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        # Nobody listens there: a broker that is away is a target, too.
+        brokers = Told(at(9092, 1, broker_id=1), at(9093, 2, broker_id=2))
+        async with running(settings, brokers) as daemon:
+            await until(lambda: len(daemon.targets) == 2)
+            answer = await raw(settings, "GET /targets HTTP/1.1\r\nHost: x\r\n\r\n")
+            for broker_id in (1, 2):
+                target = {"targets": [f"{HOST}:{broker_id}"], "labels": {"broker": f"{broker_id}"}}
+                assert json.dumps(target).encode() in answer
+
+    asyncio.run(story())
+
+
 def test_a_stop_writes_what_is_only_in_memory_and_a_start_reads_it(tmp_path: Path) -> None:
     async def series(settings: Settings, **query: str | int) -> Any:
         wanted = "&".join(f"{key}={value}" for key, value in query.items())

@@ -1,0 +1,234 @@
+"""`./samsa demo`: a cluster with life in it, for whoever looks at the console for the first time.
+
+Topics, programs that write to them at changing rates, and groups of which some keep up, some fall
+behind and catch up, and some are in trouble. All of it over the wire, as any client does it, in one
+loop without threads of its own.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+import click
+
+from cli.bootstrap import reaches_cluster
+from cli.demo_scenes import AUDIENCES, SCENES, Audience, Habit, Scene
+from cli.output import say
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure, Kind, failure
+from gateway.kafka.group_reader import GroupReader
+from gateway.kafka.groups import Groups
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import GroupState, NewTopic
+
+TICK_S: Final = 0.2
+COMMIT_S: Final = 1.0
+# A broker that was restarted answers within this; a cluster that is away for longer is told of.
+AGAIN_S: Final = 2.0
+GIVE_UP_S: Final = 120.0
+# What one tick may write or read after the machine was asleep.
+MAX_AT_ONCE: Final = 2_000
+
+
+class Share:
+    """A rate in whole records: what a tick may not use is left for the next ones."""
+
+    def __init__(self, rate: Callable[[float], float]) -> None:
+        self._rate = rate
+        self._left = 0.0
+
+    def due(self, at_s: float, passed_s: float) -> int:
+        self._left = min(MAX_AT_ONCE, self._left + self._rate(at_s) * passed_s)
+        whole = int(self._left)
+        self._left -= whole
+        return whole
+
+
+class Writer:
+    """The program that writes to one topic."""
+
+    def __init__(self, connection: Connection, scene: Scene, chance: Random) -> None:
+        self._scene = scene
+        self._chance = chance
+        self._share = Share(scene.rate)
+        self._producer = Producer(replace(connection, client_id=scene.writer), scene.topic)
+        self.written = 0
+
+    def turn(self, at_s: float, passed_s: float) -> None:
+        for _ in range(self._share.due(at_s, passed_s)):
+            self._producer.send(self._scene.record(self._chance, self.written))
+            self.written += 1
+
+    def close(self) -> None:
+        self._producer.flush()
+
+
+class Reading:
+    """The members of one group."""
+
+    def __init__(self, connection: Connection, audience: Audience) -> None:
+        self._audience = audience
+        self._members: list[tuple[GroupReader, Share]] = []
+        name = audience.group.rpartition(".")[2]
+        for number in range(audience.members):
+            own = replace(connection, client_id=f"{name}-{number + 1}")
+            reader = GroupReader(own, audience.group, audience.topics)
+            self._members.append((reader, Share(audience.rate)))
+        self._committed_s = 0.0
+        self._turned_s = 0.0
+        self.read = 0
+
+    def turn(self, at_s: float, passed_s: float) -> None:
+        for reader, share in self._members:
+            # Asking for no record would not keep the membership.
+            self.read += len(reader.read(max(1, share.due(at_s, passed_s))))
+        if at_s - self._committed_s >= COMMIT_S:
+            self._committed_s = at_s
+            self._commit(at_s)
+
+    def close(self) -> None:
+        for reader, _ in self._members:
+            reader.close()
+        self._members.clear()
+
+    def _commit(self, at_s: float) -> None:
+        is_turn = at_s - self._turned_s >= self._audience.turn_s
+        match self._audience.habit:
+            case Habit.STICKS:
+                self._each(GroupReader.commit_start)
+            case Habit.LEAVES if is_turn:
+                self.close()
+            case Habit.REWINDS if is_turn:
+                self._turned_s = at_s
+                self._each(GroupReader.rewind)
+            case _:
+                self._each(GroupReader.commit)
+
+    def _each(self, act: Callable[[GroupReader], None]) -> None:
+        for reader, _ in self._members:
+            act(reader)
+
+
+@dataclass(slots=True, kw_only=True)
+class Play:
+    """All of the demo while the cluster is there."""
+
+    writers: Sequence[Writer]
+    readings: Sequence[Reading]
+
+    def turn(self, at_s: float, passed_s: float) -> None:
+        for writer in self.writers:
+            writer.turn(at_s, passed_s)
+        for reading in self.readings:
+            reading.turn(at_s, passed_s)
+
+
+@click.command
+@click.option("--clear", "is_clearing", is_flag=True, help="Delete what the demo has made.")
+@click.option(
+    "--seconds", type=click.IntRange(min=1), help="End after so long. Default: with Ctrl-C."
+)
+@reaches_cluster
+def demo(*, connection: Connection, is_clearing: bool, seconds: int | None) -> None:
+    """Fill a cluster with topics, producers and groups that live."""
+    if is_clearing:
+        clear(connection)
+        return
+    made = create_topics(Admin(connection))
+    say(f"{made} topics created, {len(SCENES) - made} were there. Ctrl-C ends the demo.")
+    with suppress(KeyboardInterrupt):
+        run(connection, seconds)
+    say("The demo has ended; `./samsa demo --clear` deletes its topics and groups.")
+
+
+def create_topics(admin: Admin) -> int:
+    """Create the topics that are missing; return how many those were."""
+    existing = {topic.name for topic in admin.topics()}
+    missing = [
+        NewTopic(name=scene.topic, partitions=scene.partitions, configs=scene.configs)
+        for scene in SCENES
+        if scene.topic not in existing
+    ]
+    if missing:
+        admin.create(missing)
+    return len(missing)
+
+
+def run(connection: Connection, seconds: int | None) -> None:
+    """Write and read until the time is up, over restarts of brokers."""
+    began = time.monotonic()
+    down_since: float | None = None
+    while seconds is None or time.monotonic() - began < seconds:
+        try:
+            with playing(connection) as play:
+                for now_s, passed_s in ticks(began, seconds):
+                    play.turn(now_s, passed_s)
+                    down_since = None
+        except KafkaFailure as failed:
+            now = time.monotonic()
+            down_since = down_since or now
+            if failed.kind is Kind.USAGE or now - down_since > GIVE_UP_S:
+                raise
+            say(f"{failed}; tried again in {AGAIN_S:g} s")
+            time.sleep(AGAIN_S)
+
+
+def ticks(began: float, seconds: int | None) -> Iterator[tuple[float, float]]:
+    """Yield the seconds since the start, and those since the last tick."""
+    last = time.monotonic()
+    while True:
+        time.sleep(TICK_S)
+        now = time.monotonic()
+        if seconds is not None and now - began >= seconds:
+            return
+        yield now - began, now - last
+        last = now
+
+
+@contextmanager
+def playing(connection: Connection) -> Iterator[Play]:
+    """Give writers and members that leave in order at the end, whatever ends them."""
+    with ExitStack() as stack:
+        readings = []
+        for audience in AUDIENCES:
+            reading = Reading(connection, audience)
+            stack.callback(reading.close)
+            readings.append(reading)
+        chance = Random()  # noqa: S311 - nothing here is secret
+        writers = [Writer(connection, scene, chance) for scene in SCENES]
+        for writer in writers:
+            stack.callback(quietly, writer.close)
+        yield Play(writers=writers, readings=readings)
+
+
+def quietly(close: Callable[[], None]) -> None:
+    """Close what may have failed already; that was told."""
+    with suppress(KafkaFailure):
+        close()
+
+
+def clear(connection: Connection) -> None:
+    """Delete the demo's groups and topics, and nothing else."""
+    groups, admin = Groups(connection), Admin(connection)
+    ours = {audience.group for audience in AUDIENCES}
+    found = [group for group in groups.summaries() if group.name in ours]
+    if busy := [group.name for group in found if group.state is not GroupState.EMPTY]:
+        raise failure(
+            "NON_EMPTY_GROUP",
+            f"group {busy[0]}",
+            "a demo still runs here: end it with Ctrl-C, then clear",
+        )
+    if found:
+        groups.delete([group.name for group in found])
+    topics = {scene.topic for scene in SCENES} & {topic.name for topic in admin.topics()}
+    if topics:
+        admin.delete(sorted(topics))
+    say(f"{_count(len(topics), 'topic')} and {_count(len(found), 'group')} deleted.")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
