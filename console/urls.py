@@ -8,6 +8,7 @@ from console.pages.overview import overview
 from console.pages.password import password
 from console.pages.preferences import preferences
 from console.pages.search import search
+from console.pages.series import series
 from console.pages.topics import topics
 from gateway.access.requirements import public
 
@@ -31,6 +32,7 @@ urlpatterns = [
     path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
     path("password", password, name="password"),
     path("search", search, name="search"),
+    path("series", series, name="series"),
     path("preferences", preferences, name="preferences"),
     path("login", public(Login.as_view()), name="login"),
     # Whoever is not signed in is already where this leads.

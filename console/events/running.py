@@ -1,14 +1,22 @@
 """The event streams of this web process: what publishes to them, and what ends them."""
 
+from collections.abc import Callable
 from typing import Final
 
 from console.events.endpoint import Endpoint
 from console.events.hub import Hub
 from console.events.watch import Watch
+from console.monitoring.selectors import Snapshot
 
 hub: Final = Hub()
+_watch: Final = Watch(hub)
 # The ASGI application of `/events`.
-application: Final = Endpoint(hub, Watch(hub))
+application: Final = Endpoint(hub, _watch)
+
+
+def read_tables(snapshots: Callable[[], Snapshot]) -> None:
+    """Tell pages when the tables of this mirror move. Said once, while Django gets ready."""
+    _watch.snapshots = snapshots
 
 
 def publish(topic: str, value: str) -> None:

@@ -7,8 +7,8 @@ must be allowed to view.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.access.grants import Rights
-from gateway.access.operations import Operation
+from gateway.access.grants import Resource, Rights
+from gateway.access.operations import Kind, Operation
 
 # A kind, a colon, and the name of a topic of Kafka (249) or of a group in a cluster.
 MAX_TOPIC_LENGTH: Final = 320
@@ -19,7 +19,21 @@ def _may_view_cluster(rights: Rights, cluster_id: str) -> bool:
     return rights.allows_somewhere(Operation.VIEW, cluster=cluster_id)
 
 
-KINDS: Final[Mapping[str, Callable[[Rights, str], bool]]] = {"cluster": _may_view_cluster}
+def may_view_all(rights: Rights, cluster_id: str) -> bool:
+    """Tell whether somebody may view a cluster with all that is in it, and so its numbers."""
+    return rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=cluster_id)) and all(
+        rights.names(Operation.VIEW, cluster=cluster_id, kind=kind).is_all
+        for kind in (Kind.TOPIC, Kind.GROUP)
+    )
+
+
+KINDS: Final[Mapping[str, Callable[[Rights, str], bool]]] = {
+    "cluster": _may_view_cluster,
+    # The collector's tables moved, or went silent.
+    "live": _may_view_cluster,
+    # How much of the cluster needs attention.
+    "health": may_view_all,
+}
 
 
 def is_topic(text: str) -> bool:

@@ -1,14 +1,18 @@
-"""Asks the database on behalf of all streams together: for versions, and for sessions that ended.
+"""Asks on behalf of all streams together: for versions, the collector's tables, ended sessions.
 
-Both run while a stream is open, in one thread, so that any number of tabs costs one small query a
-second and one per session a minute, and holds one connection.
+All run while a stream is open. The database is asked in one thread, so that any number of tabs
+costs one small query a second and one per session a minute, and holds one connection. The tables
+are this process's mirror, which answers at once; they have a thread of their own, since pages have
+to be told that they are stale when the database hangs, too.
 """
 
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, TypeVar
 
 from django.db import Error, close_old_connections
@@ -16,12 +20,17 @@ from django.db import Error, close_old_connections
 from brokers.controlplane import selectors
 from console.events import visitors
 from console.events.hub import Hub, Owner
+from console.events.tables import Ticks, health
+from console.monitoring.selectors import Snapshot
 
 T = TypeVar("T")
 
 log: Final = logging.getLogger(__name__)
 # A change of the cluster is seen within this, which is also what a query a second costs.
 VERSIONS_SECONDS: Final = 1.0
+# The mirror reads the collector as often. Pages hear that it is silent 5 s after its end at most:
+# its tables count as stale after 4.
+TABLES_SECONDS: Final = 1.0
 # A session that was ended on another web server, or by time, is found out within this. Those that
 # sign out here are told at once.
 SESSIONS_SECONDS: Final = 60.0
@@ -35,13 +44,19 @@ class Watch:
         hub: Hub,
         *,
         versions_s: float = VERSIONS_SECONDS,
+        tables_s: float = TABLES_SECONDS,
         sessions_s: float = SESSIONS_SECONDS,
     ) -> None:
         self._hub = hub
         self._versions_s = versions_s
+        self._tables_s = tables_s
         self._sessions_s = sessions_s
+        # The mirror of this process, once there is one.
+        self.snapshots: Callable[[], Snapshot] | None = None
+        self._ticks = Ticks()
         # One, so that a database that hangs takes no more threads than that.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="events")
+        self._tables_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tables")
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     async def owner_of(self, cookies: dict[str, str]) -> Owner | None:
@@ -52,15 +67,14 @@ class Watch:
         if any(not task.done() for task in self._tasks):
             return
         loop = asyncio.get_running_loop()
-        self._tasks = (
-            loop.create_task(
-                self._repeat(self.look_at_versions, first_s=0, each_s=self._versions_s)
-            ),
-            loop.create_task(
-                self._repeat(
-                    self.look_at_sessions, first_s=self._sessions_s, each_s=self._sessions_s
-                )
-            ),
+        looks = (
+            (self.look_at_versions, 0, self._versions_s),
+            (self.look_at_tables, 0, self._tables_s),
+            (self.look_at_sessions, self._sessions_s, self._sessions_s),
+        )
+        self._tasks = tuple(
+            loop.create_task(self._repeat(look, first_s=first_s, each_s=each_s))
+            for look, first_s, each_s in looks
         )
 
     def end(self) -> None:
@@ -95,6 +109,16 @@ class Watch:
         for topic in wanted & values.keys():
             self._hub.publish(topic, values[topic])
 
+    async def look_at_tables(self) -> None:
+        """Publish that the collector's tables moved, or that they are old."""
+        wanted = {topic for topic in self._hub.topics if topic.startswith(("live:", "health:"))}
+        if not wanted or self.snapshots is None:
+            return
+        look = partial(_table_values, self._ticks, self.snapshots, wanted)
+        values = await asyncio.get_running_loop().run_in_executor(self._tables_thread, look)
+        for topic, value in values.items():
+            self._hub.publish(topic, value)
+
     async def look_at_sessions(self) -> None:
         """End the streams of sessions that have ended."""
         for key in self._hub.session_keys:
@@ -110,6 +134,21 @@ class Watch:
 
     async def _ask(self, question: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, question)
+
+
+def _table_values(
+    ticks: Ticks, snapshots: Callable[[], Snapshot], wanted: set[str]
+) -> dict[str, str]:
+    """Return what each wanted topic says of the tables as they are now."""
+    snapshot = snapshots()
+    told = {}
+    for topic in wanted:
+        kind, _, cluster_id = topic.partition(":")
+        if kind == "live":
+            told[topic] = ticks.live(snapshot, cluster_id, now_s=time.time())
+        else:
+            told[topic] = health(snapshot, cluster_id)
+    return told
 
 
 def _cluster_values() -> dict[str, str]:

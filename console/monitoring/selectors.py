@@ -10,14 +10,16 @@ import json
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from brokers.key_files import KeyFile
 from console.monitoring.deltas import Mirror, Row
+from console.monitoring.rings import KINDS
 from console.monitoring.tables import (
     FORMAT,
     BrokerRow,
@@ -35,6 +37,10 @@ STALE_SECONDS: Final = 4.0
 # All tables of the largest supported cluster take some 10 MB.
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 MAX_REASON: Final = 300
+# The metrics of each kind of series, for whoever asks for them.
+METRICS: Final = {kind.name: kind.metrics for kind in KINDS.values()}
+# The place of the verdict in a group's row.
+VERDICT: Final = [field.name for field in fields(GroupRow)].index("verdict")
 # What a snapshot says beside its tables.
 HEAD: Final = ("cluster_id", "ms", "told_ms", "offline_partitions", "is_cut")
 
@@ -66,6 +72,8 @@ class Snapshot:
     tables: Mapping[str, Mapping[str, Row]]
     offline_partitions: int | None = None
     is_cut: bool = False
+    # The collector's run and step that the tables are of: another one means that something moved.
+    step: str = ""
 
     @property
     def is_there(self) -> bool:
@@ -92,6 +100,10 @@ class Snapshot:
     def pair(self, group: str, topic: str) -> PairRow | None:
         row = self.tables.get("pairs", {}).get(pair_key(group, topic))
         return None if row is None else PairRow(*row)
+
+    def verdicts(self) -> Mapping[str, int]:
+        """Return how many groups have each verdict, without making values of the groups."""
+        return Counter(row[VERDICT] for row in self.tables.get("groups", {}).values())
 
     def silent_brokers(self) -> list[BrokerRow]:
         """Return brokers that did not answer last: what they lead is as old as they are."""
@@ -176,6 +188,7 @@ class Follower:
             self._begin()
             tables = {name: dict(rows) for name, rows in self._mirror.tables.items()}
             head, failure, read_at = self._head, self._failure, self._read_at
+            step = f"{self._mirror.run}:{self._mirror.number}"
         age = None if read_at is None else max(0.0, self._monotonic() - read_at)
         # A collector that answers and hears of no broker has nothing new to tell.
         told_age = (head["ms"] - head["told_ms"]) / 1000 if head.get("told_ms") else 0.0
@@ -186,6 +199,7 @@ class Follower:
             tables=tables,
             offline_partitions=head.get("offline_partitions"),
             is_cut=bool(head.get("is_cut")),
+            step=step,
         )
 
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:

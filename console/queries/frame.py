@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
+from console.events.topics import may_view_all
 from console.queries import live
 from console.queries.live import Live
 from gateway.access.grants import Rights
@@ -20,6 +21,8 @@ class Frame:
     is_hidden: bool = False
     # The user may see every topic of the cluster shown, and so may know how many there are.
     has_all_topics: bool = True
+    # The user may see the cluster with all that is in it, and so numbers that are about all of it.
+    sees_all: bool = False
     # What is shown of brokers is then as old as its end, and nothing can be changed.
     is_agent_gone: bool = False
     # What the brokers tell of the cluster shown, and how old it is; None where none is shown.
@@ -40,6 +43,7 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
     return Frame(
         shown=shown,
         has_all_topics=shown is not None and _has_all_topics(rights, shown.cluster_id),
+        sees_all=shown is not None and may_view_all(rights, shown.cluster_id),
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),

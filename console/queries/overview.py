@@ -8,6 +8,7 @@ from typing import Final
 from brokers.cluster.image import Broker
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import RecentChange
+from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Resource, Rights
@@ -63,6 +64,7 @@ class Overview:
     needs: tuple[Need, ...] = ()
     more_needs: int = 0
     events: tuple[Event, ...] = ()
+    charts: tuple[Chart, ...] = ()
 
 
 def overview(cluster_id: str | None, rights: Rights) -> Reading[Overview]:
@@ -96,6 +98,27 @@ def _read(cluster_id: str | None, rights: Rights) -> Overview:
                 cluster_id=shown, limit=RECENT_CHANGES, with_membership=False
             )
         ),
+        charts=_charts(shown),
+    )
+
+
+def _charts(cluster_id: str) -> tuple[Chart, ...]:
+    def chart(key: str, title: str, unit: str, **lines: str) -> Chart:
+        return Chart(
+            id=f"chart-{key}",
+            title=title,
+            cluster_id=cluster_id,
+            kind="cluster",
+            metrics=tuple(lines),
+            labels=tuple(lines.values()),
+            unit=unit,
+        )
+
+    return (
+        chart("bytes", "Bytes in and out", "bytes/s", bytes_in="In", bytes_out="Out"),
+        chart("requests", "Requests", "requests/s", requests="All brokers"),
+        chart("lag", "Lag of all groups", "records", lag="Records that wait"),
+        chart("log", "Logs on disk", "bytes", log_bytes="All partitions"),
     )
 
 

@@ -136,7 +136,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Streams stay open on the event loop; one thread asks the database for all of them.
     "console.events": (
-        "brokers.controlplane.selectors gateway.access",
+        "brokers.controlplane.selectors gateway.access console.monitoring.selectors",
         "django asyncio concurrent",
     ),
     # Bounds what all threads of a web server do at once.

@@ -1,8 +1,18 @@
-// The one module that every page loads: what renews it, the search box, and keys.
+// The one module that every page loads: what renews it, the search box, keys, and charts where
+// there are any.
 
 import "./preferences.js";
 import "./renewal.js";
 import { openPalette } from "./palette.js";
+
+async function drawCharts() {
+  if (!document.querySelector("figure[data-chart]")) return;
+  const { draw } = await import("./charts.js");
+  draw();
+}
+
+drawCharts();
+document.addEventListener("samsa:renewed", drawCharts);
 
 function step(by) {
   const rows = [...document.querySelectorAll("tbody tr[tabindex]")];

@@ -1,6 +1,7 @@
 // Renews a page when the stream of its tab says that something changed, and says so when it cannot.
 // The server makes every page whole: without this script all of it works, but it does not renew.
 
+import { morph } from "./morph.js";
 import { tabStream } from "./stream.js";
 
 // An answer that takes longer comes too late.
@@ -9,17 +10,36 @@ const PATIENCE_MS = 4000;
 const TOGETHER_MS = 300;
 // When a renewal is tried again that failed, or that would have disturbed somebody.
 const AGAIN_MS = 3000;
+// Numbers that move all the time are shown no more often. A page that costs the server much is
+// asked for less often still, so that its reader takes no more than a twentieth of it.
+const LIVE_MS = 3000;
+const LIVE_COST = 20;
 // Two beats of the stream and some: a page that has heard nothing for so long may be wrong.
 const STALE_MS = 35000;
 
 const main = () => document.querySelector("main[data-page]");
+const isLive = () => main()?.hasAttribute("data-live") ?? false;
 let heardAt = Date.now();
+let renewedAt = Date.now();
 let isWanted = false;
 let isRenewing = false;
 let soon = 0;
+// When the renewal that is wanted may begin.
+let dueAt = 0;
+let tookMs = 0;
 // The newest value of the cluster; undefined until the stream has told one.
 let seen;
+// What the stream told last of the collector's tables.
+let tables;
 let isEnded = false;
+// Changes that wait until nobody is in their way.
+let waiting = 0;
+// What the server said of its own reading.
+let said = words(document.querySelector("#live"));
+
+function words(sign) {
+  return sign && { kind: [...sign.classList].find((name) => name !== "st"), word: sign.textContent };
+}
 
 function mark(kind, word) {
   const sign = document.querySelector("#live");
@@ -28,26 +48,63 @@ function mark(kind, word) {
   sign.textContent = word;
 }
 
-// Someone is typing or has marked text: replacing it would be rude.
-function isBusy() {
-  const focused = document.activeElement;
-  return (focused && main()?.contains(focused)) || !getSelection()?.isCollapsed;
+function showSign() {
+  const age = Date.now() - heardAt;
+  if (isEnded) mark("warn", "Signed out: reload");
+  else if (age >= STALE_MS) mark("stale", `Stale for ${Math.round(age / 1000)} s: no answer`);
+  else if (isLive() && tables?.state === "stale") {
+    mark("stale", `Stale for ${Math.max(0, Math.round(Date.now() / 1000 - tables.told_s))} s`);
+  } else if (isLive() && tables?.state === "away") mark("stale", "Collector away");
+  else if (said?.kind === "ok") mark("ok", "Live");
+  else if (said) mark(said.kind, said.word);
 }
 
-function want() {
+// Rows must not move under the pointer or the focus, nor a form while somebody fills it in.
+function isBusy() {
+  const page = main();
+  const focused = document.activeElement;
+  const isInside = focused && page?.contains(focused);
+  return (
+    page?.querySelector("tbody tr:hover, dialog[open]") ||
+    (isInside && focused.closest("tbody, form[method=post], [contenteditable]")) ||
+    (!getSelection()?.isCollapsed && page?.contains(getSelection().anchorNode))
+  );
+}
+
+function showWaiting() {
+  const button = document.querySelector("#updates");
+  if (!button) return;
+  button.hidden = waiting === 0;
+  button.textContent = `${waiting} update${waiting === 1 ? "" : "s"}`;
+}
+
+function wantBy(time) {
+  dueAt = isWanted ? Math.min(dueAt, time) : time;
   isWanted = true;
   clearTimeout(soon);
-  soon = setTimeout(renew, TOGETHER_MS);
+  soon = setTimeout(() => renew(), Math.max(0, dueAt - Date.now()));
 }
 
-async function renew() {
+const want = () => wantBy(Date.now() + TOGETHER_MS);
+const wantNumbers = () => wantBy(renewedAt + Math.max(LIVE_MS, LIVE_COST * tookMs));
+const wantAgain = () => wantBy(Date.now() + AGAIN_MS);
+
+// A renewal that would disturb somebody is offered instead.
+function hold() {
+  waiting = Math.max(1, waiting);
+  showWaiting();
+  wantAgain();
+}
+
+async function renew(isForced = false) {
   if (!isWanted || isRenewing || isEnded || document.hidden || !main()) return;
-  if (isBusy()) {
-    mark("stale", "Changed; paused while you are in the page");
+  isWanted = false;
+  if (!isForced && isBusy()) {
+    hold();
     return;
   }
   isRenewing = true;
-  isWanted = false;
+  const began = Date.now();
   try {
     const answer = await fetch(location.href, {
       credentials: "same-origin",
@@ -60,57 +117,94 @@ async function renew() {
       signedOut();
       return;
     }
-    show(new DOMParser().parseFromString(await answer.text(), "text/html"), answer.status);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    tookMs = Date.now() - began;
+    show(page, answer.status, isForced);
   } catch {
-    isWanted = true;
+    wantAgain();
   } finally {
     isRenewing = false;
+    renewedAt = Date.now();
+    if (isWanted) wantBy(dueAt);
   }
 }
 
-function show(page, status) {
-  const [next, sign] = [page.querySelector("main[data-page]"), page.querySelector("#live")];
-  if (!next || !sign) throw new Error(`the server answered ${status}`);
+function show(page, status, isForced) {
+  const next = page.querySelector("main[data-page]");
+  if (!next || !page.querySelector("#live")) throw new Error(`the server answered ${status}`);
   // A page that failed has no stream; the next one brings its own.
   if (page.body.hasAttribute("sse-connect") && !document.body.hasAttribute("sse-connect")) {
     location.reload();
     return;
   }
-  if (isBusy()) {
-    isWanted = true;
+  if (!isForced && isBusy()) {
+    hold();
     return;
   }
-  // Nothing moves unless a value changed.
-  if (next.innerHTML !== main().innerHTML) {
-    main().replaceWith(document.adoptNode(next));
-    htmx.process(main());
-  } else main().className = next.className;
-  for (const part of [".rail footer", ".rail .count"]) {
+  morph(main(), next);
+  htmx.process(main());
+  for (const part of [".rail footer", ...countsOf(page)]) {
     const [now, then] = [page.querySelector(part), document.querySelector(part)];
-    if (now && then) then.innerHTML = now.innerHTML;
+    if (now && then) morph(then, now);
   }
+  said = words(page.querySelector("#live"));
   heardAt = Date.now();
-  if (sign.classList.contains("ok")) mark("ok", "Live");
-  else mark([...sign.classList].find((name) => name !== "st"), sign.textContent);
+  waiting = 0;
+  showWaiting();
+  showSign();
+  document.dispatchEvent(new Event("samsa:renewed"));
+}
+
+// Each number of the rail, by the address of its page.
+function countsOf(page) {
+  return [...page.querySelectorAll(".rail a[id] > .count")].map(
+    (count) => `#${CSS.escape(count.parentElement.id)} > .count`,
+  );
 }
 
 function signedOut() {
   isEnded = true;
-  mark("warn", "Signed out: reload");
+  showSign();
 }
 
 // The value says what is known without asking: numbers go into the page at once.
-function heard(data) {
-  const value = JSON.parse(data);
+function showNumbers(value) {
   for (const element of document.querySelectorAll("[data-number]")) {
     const number = value[element.dataset.number];
-    if (number !== undefined) element.textContent = number.toLocaleString("en");
+    if (typeof number !== "number") continue;
+    element.textContent = number.toLocaleString("en");
+    if (element.hasAttribute("data-unless-zero")) element.hidden = number === 0;
   }
+}
+
+function heard(data) {
+  const value = JSON.parse(data);
+  showNumbers(value);
   const isFirst = seen === undefined;
   const isShown = isFirst ? value.version === Number(main()?.dataset.version) : data === seen;
   seen = data;
-  if (!isShown) want();
-  else if (document.querySelector("#live.ok")) mark("ok", "Live");
+  if (!isShown) changed(want);
+  showSign();
+}
+
+function heardTables(data) {
+  const value = JSON.parse(data);
+  const before = tables;
+  tables = value;
+  document.dispatchEvent(new CustomEvent("samsa:live", { detail: value }));
+  showSign();
+  if (!isLive()) return;
+  // A page says of its tables whether they can be believed: that must not wait.
+  if (before && before.state !== value.state) changed(want);
+  else if (before?.step !== value.step) changed(wantNumbers);
+}
+
+function changed(wanting) {
+  if (waiting) {
+    waiting += 1;
+    showWaiting();
+  }
+  wanting();
 }
 
 tabStream.then((stream) => {
@@ -118,27 +212,31 @@ tabStream.then((stream) => {
     heardAt = Date.now();
     act(event);
   };
-  stream.addEventListener("live", noted(() => {}));
-  stream.addEventListener("beat", noted(() => {}));
+  stream.addEventListener("opened", noted(showSign));
+  stream.addEventListener("beat", noted(showSign));
   stream.addEventListener("cluster", noted((event) => heard(event.data)));
+  stream.addEventListener("live", noted((event) => heardTables(event.data)));
+  stream.addEventListener("health", noted((event) => showNumbers(JSON.parse(event.data))));
   stream.addEventListener("end", noted((event) => {
     if (event.data !== "signed out") return;
     stream.close();
     signedOut();
   }));
   // The server refuses a stream to whoever is not signed in any more: the page finds out.
-  stream.addEventListener("lost", () => {
-    isWanted = true;
-  });
+  stream.addEventListener("lost", wantAgain);
 });
+
+document.querySelector("#updates")?.addEventListener("click", () => {
+  isWanted = true;
+  renew(true);
+});
+
+document.addEventListener("visibilitychange", () => renew());
 
 setInterval(() => {
   if (document.hidden || isEnded || !main()) return;
-  if (!document.body.hasAttribute("sse-connect")) isWanted = true;
-  const age = Date.now() - heardAt;
-  if (age >= STALE_MS) {
-    mark("stale", `Stale for ${Math.round(age / 1000)} s: no answer`);
-    main().classList.add("old");
-  }
-  renew();
+  showSign();
+  if (Date.now() - heardAt >= STALE_MS) main().classList.add("old");
+  // A page that failed has no stream that would tell of the end of it.
+  if (!document.body.hasAttribute("sse-connect") && !isWanted) want();
 }, AGAIN_MS);

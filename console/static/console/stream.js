@@ -26,7 +26,7 @@ export class TabStream extends EventTarget {
     // A page that the browser keeps for its back button must not hold a stream.
     addEventListener("pagehide", () => this.#disconnect());
     addEventListener("pageshow", () => this.#turn());
-    for (const name of ["beat", "end", "cluster"]) this.#names.add(name);
+    for (const name of ["beat", "end", "cluster", "live", "health"]) this.#names.add(name);
     this.#turn();
   }
 
@@ -66,7 +66,7 @@ export class TabStream extends EventTarget {
     source.onopen = (event) => {
       this.#retryMs = FIRST_RETRY_MS;
       this.onopen?.(event);
-      this.dispatchEvent(new Event("live"));
+      this.dispatchEvent(new Event("opened"));
     };
     source.onerror = () => {
       this.dispatchEvent(new Event("lost"));

@@ -4,7 +4,7 @@ import pytest
 
 from console.events.topics import KINDS, is_topic, may_hear
 from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Operation, Role
+from gateway.access.operations import Kind, Operation, Role
 
 ID = "0hUvQ2rWSx6lJ3u8T6kRrg"
 
@@ -28,3 +28,11 @@ def test_whoever_may_view_a_part_of_a_cluster_hears_that_it_changed() -> None:
 
     assert may_hear(rights, f"cluster:{ID}")
     assert not may_hear(rights, "cluster:another")
+
+
+def test_numbers_of_the_whole_cluster_are_for_those_who_may_view_all_of_it() -> None:
+    some = Rights([Grant(operation=Operation.VIEW, cluster=ID, kind=Kind.TOPIC)])
+
+    assert may_hear(some, f"live:{ID}")
+    assert not may_hear(some, f"health:{ID}")
+    assert may_hear(Rights([Grant(role=Role.VIEWER, cluster=ID)]), f"health:{ID}")

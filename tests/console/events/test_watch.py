@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from typing import NoReturn
 
 from django.conf import settings
 from django.db import connections
@@ -12,6 +13,7 @@ from console.events.hub import Hub, Owner, Stream
 from console.events.watch import AWAY, Watch
 from gateway.access.grants import Rights
 from gateway.access.models import Session
+from tests.builders.live import CLUSTER_ID, Told
 from tests.console import cluster_rows
 from tests.console.pages.test_overview import lose_the_control_plane
 
@@ -91,6 +93,43 @@ def test_nothing_is_asked_of_the_control_plane_for_a_stream_without_a_cluster() 
     asyncio.run(quiet())
 
 
+def test_tables_that_moved_are_published_once() -> None:
+    live, health = f"live:{CLUSTER_ID}", f"health:{CLUSTER_ID}"
+
+    async def told() -> None:
+        hub, collector = Hub(), Told()
+        watch, stream = Watch(hub), hub.open(ALICE, [live, health])
+        watch.snapshots = collector.snapshot
+
+        await watch.look_at_tables()
+        first = await stream.take(patience_s=0)
+        await watch.look_at_tables()
+        second = await stream.take(patience_s=0)
+        collector.go_silent()
+        await watch.look_at_tables()
+        third = await stream.take(patience_s=0)
+
+        assert first.keys() == {live, health}
+        assert second == {}
+        assert json.loads(third[live])["state"] == "stale"
+
+    asyncio.run(told())
+
+
+def test_the_mirror_is_not_asked_where_nobody_listens_to_it() -> None:
+    def snapshot() -> NoReturn:
+        raise AssertionError("nobody listens")
+
+    async def quiet() -> None:
+        hub = Hub()
+        watch = Watch(hub)
+        hub.open(ALICE, [TOPIC])
+        watch.snapshots = snapshot
+        await watch.look_at_tables()
+
+    asyncio.run(quiet())
+
+
 def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> None:
     key = alice.cookies[settings.SESSION_COOKIE_NAME].value
 
@@ -118,7 +157,7 @@ def test_nothing_is_asked_once_the_last_tab_is_closed() -> None:
         before = asyncio.all_tasks()
         watch.begin()
         watch.begin()
-        assert len(asyncio.all_tasks() - before) == 2
+        assert len(asyncio.all_tasks() - before) == 3
 
         hub.close(stream)
         watch.end()

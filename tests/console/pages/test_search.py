@@ -43,6 +43,7 @@ def test_every_page_has_the_box_and_the_stream_of_its_cluster(alice: Client) -> 
     page = alice.get("/").content.decode()
 
     assert 'id="seek" href="/search?cluster=' in page
-    assert f'sse-connect="/events?topic=cluster:{cluster_rows.CLUSTER_ID}"' in page
+    topics = (f"topic={kind}:{cluster_rows.CLUSTER_ID}" for kind in ("cluster", "live", "health"))
+    assert f'sse-connect="/events?{"&amp;".join(topics)}"' in page
     assert '"allowEval":false' in page
     assert '"includeIndicatorStyles":false' in page

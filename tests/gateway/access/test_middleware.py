@@ -73,8 +73,9 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     }
 
     own = {"/account", "/account/sessions/end", "/password", "/preferences", "/search"}
-    # Asks for a right on each object of the plan that comes back.
-    assert reached == {"/", "/topics", "/plans/apply", *own}
+    # Ask for a right on each object of the plan that comes back, or on what a chart is about.
+    by_object = {"/plans/apply", "/series"}
+    assert reached == {"/", "/topics", *by_object, *own}
 
 
 def test_a_given_password_opens_nothing_but_the_page_that_changes_it() -> None:
