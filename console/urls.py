@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.pages import account, changes, plans, users
+from console.pages import account, changes, groups, plans, users
 from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
@@ -17,6 +17,9 @@ app_name = "console"
 urlpatterns = [
     path("", overview, name="overview"),
     path("topics", topics, name="topics"),
+    path("groups", groups.groups, name="groups"),
+    path("groups/<path:name>", groups.group_by_path, name="group"),
+    path("group", groups.group, name="group"),
     path("changes", changes.changes, name="changes"),
     path("changes/<int:number>", changes.change, name="change"),
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),

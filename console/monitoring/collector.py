@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from console.monitoring.deltas import Deltas, Row
+from console.monitoring.group_detail import EVERYTHING, MAX_DETAIL, Part, group_detail
 from console.monitoring.lags import (
     Lags,
     group_eta,
@@ -19,12 +20,10 @@ from console.monitoring.lags import (
 from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, Name, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
-from console.monitoring.verdicts import SEVERITY, Eta, Verdict, judge
+from console.monitoring.verdicts import SEVERITY, Eta, Verdict
 
 # Counters of a topic at its last sample: records, bytes in, bytes out.
 Counters = tuple[int, int, int]
-# Partitions and members that one detail tells of; the page says that there are more.
-MAX_DETAIL: Final = 10_000
 
 
 class Collector:
@@ -196,48 +195,14 @@ class Collector:
 
     # --- details -------------------------------------------------------------------------------
 
-    def group_detail(self, name: str, now_ms: int) -> dict[str, Any] | None:
-        """Return a group's partitions and members; None where there is no such group."""
+    def group_detail(
+        self, name: str, now_ms: int, part: Part = EVERYTHING
+    ) -> dict[str, Any] | None:
+        """Return a group's topics, partitions and members; None where there is no such group."""
         group = self.observed.groups.get(name)
         if group is None:
             return None
-        owners = {
-            (topic, partition): member
-            for member, row in group.members.items()
-            for topic, partitions in row[5]
-            for partition in partitions
-        }
-        rows = [
-            self._partition_of(pair, partition, owners, now_ms)
-            for pair in group.pairs.values()
-            for partition in sorted(pair.history.partitions())
-        ]
-        return {
-            "partitions": rows[:MAX_DETAIL],
-            "members": [row[1:6] for row in list(group.members.values())[:MAX_DETAIL]],
-            "is_cut": max(len(rows), len(group.members)) > MAX_DETAIL,
-        }
-
-    def _partition_of(
-        self, pair: Pair, partition: int, owners: Mapping[tuple[str, int], str], now_ms: int
-    ) -> Row:
-        topic = self.observed.topics.get(pair.topic)
-        slot = None if topic is None else topic.slots.get(partition)
-        committed, commit_ms = pair.history.committed(partition)
-        end = None if slot is None else self.observed.ends[slot]
-        # What holds for the whole pair holds for its worst partition.
-        is_loss = pair.verdict is Verdict.LOSS_AHEAD and partition == pair.worst_partition
-        evidence = pair.history.evidence(partition, is_loss_ahead=is_loss)
-        rule = judge(evidence, now_ms)
-        rates = [] if slot is None else self.partition_ring.rates(slot)
-        return (
-            *(pair.topic, partition, committed, end, pair.history.lag(partition), commit_ms),
-            *(
-                rule.verdict.value,
-                owners.get((pair.topic, partition)),
-                rates[-1] if rates else None,
-            ),
-        )
+        return group_detail(group, self.observed, self.partition_ring, now_ms, part)
 
     def topic_detail(self, name: str) -> dict[str, Any] | None:
         """Return a topic's partitions and the groups that read it; None where there is none."""

@@ -50,6 +50,9 @@ class History:
     def __len__(self) -> int:
         return len(self._places)
 
+    def __contains__(self, partition: int) -> bool:
+        return partition in self._places
+
     def partitions(self) -> Iterator[int]:
         return iter(self._places)
 

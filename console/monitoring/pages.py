@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from console.monitoring.collector import Collector
 from console.monitoring.exposition import exposition
+from console.monitoring.group_detail import MAX_DETAIL, Part
 from console.monitoring.packing import thin
 from console.monitoring.rings import KINDS, Name
 from console.monitoring.samples import KEPT_S, SamplesFailed, Series
@@ -101,7 +102,15 @@ class Pages:
 
     async def _group(self, query: Query) -> Answer:
         name = query.get("name", "")
-        detail = self._sources.collector.group_detail(name, self._sources.now_ms())
+        try:
+            part = Part(
+                topic=query.get("topic", ""),
+                first=_number(query, "first", 0),
+                rows=_number(query, "rows", MAX_DETAIL),
+            )
+        except ValueError as error:
+            return refusal(400, str(error))
+        detail = self._sources.collector.group_detail(name, self._sources.now_ms(), part)
         return self._detail(detail, f"no broker tells of a group named {name!r}")
 
     async def _topic(self, query: Query) -> Answer:

@@ -105,6 +105,11 @@ class Snapshot:
         """Return how many groups have each verdict, without making values of the groups."""
         return Counter(row[VERDICT] for row in self.tables.get("groups", {}).values())
 
+    def pairs_of(self, group: str) -> list[PairRow]:
+        """Return a group in each of its topics."""
+        pairs, first = self.tables.get("pairs", {}), pair_key(group, "")
+        return [PairRow(*pairs[key]) for key in pairs if key.startswith(first)]
+
     def silent_brokers(self) -> list[BrokerRow]:
         """Return brokers that did not answer last: what they lead is as old as they are."""
         return [broker for broker in self.brokers() if broker.failure]

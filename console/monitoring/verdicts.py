@@ -118,6 +118,27 @@ RULES: Final = (
 WORDS: Final = {rule.verdict: rule.word for rule in RULES}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """From when on a verdict has held, in words before the moment; 0 where no moment says it."""
+
+    words: str
+    moment: Callable[[Evidence], int]
+
+
+_BEHIND: Final = Since(words="behind since", moment=lambda e: e.behind_since_ms)
+_NEVER: Final = Since(words="", moment=lambda _e: 0)
+SINCE: Final = {
+    Verdict.OK: _NEVER,
+    Verdict.UNKNOWN: _NEVER,
+    Verdict.SLOW: Since(words="the lag has not fallen since", moment=lambda e: e.fall_ms),
+    Verdict.REWOUND: _BEHIND,
+    Verdict.STALLED: Since(words="no progress since", moment=lambda e: e.progress_ms),
+    Verdict.STOPPED: Since(words="no commit since", moment=lambda e: e.commit_ms),
+    Verdict.LOSS_AHEAD: _BEHIND,
+}
+
+
 def judge(evidence: Evidence, now_ms: int) -> Rule:
     """Return the rule that holds, which names the verdict and says why."""
     return next(rule for rule in RULES if rule.holds(evidence, now_ms))

@@ -131,7 +131,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
-        + "console.monitoring.selectors console.events",
+        + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
+        + "console.events",
         "django celery channels",
     ),
     # Streams stay open on the event loop; one thread asks the database for all of them.

@@ -240,9 +240,11 @@ def test_a_group_shows_who_owns_its_partitions_and_how_each_does() -> None:
     detail = cluster.collector.group_detail("billing", cluster.now_ms)
     assert detail is not None
     first, second = (dict(zip(PARTITION_KEYS, row, strict=True)) for row in detail["partitions"])
-    assert (first["owner"], first["lag"], first["verdict"]) == ("m-1", 0, "ok")
-    assert (second["owner"], second["lag"]) == (None, 40)
-    assert detail["members"] == [["m-1", None, "app", "10.0.0.1", [["orders", [0]]]]]
+    assert (first["owner"], first["partition"], first["lag"]) == (None, 1, 40)
+    assert (second["owner"], second["lag"], second["verdict"]) == ("m-1", 0, "ok")
+    assert detail["members"] == [["m-1", None, "app", "10.0.0.1", [["orders", [0]]], 0]]
+    assert (detail["unowned"], detail["unowned_count"]) == ([("orders", 1)], 1)
+    assert detail["coordinator"] == 1
     assert cluster.collector.group_detail("nobody", cluster.now_ms) is None
 
 

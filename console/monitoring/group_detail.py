@@ -1,0 +1,151 @@
+"""What is told of one group: its topics, a part of its partitions, its members.
+
+Pure. Most partitions of most groups are at their end, so only those that may be more than OK are
+judged, and a page of a large group gets a hundred of its rows, the worst first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from console.monitoring.deltas import Row
+from console.monitoring.observed import Group, Observed, Pair
+from console.monitoring.rings import PartitionRing
+from console.monitoring.verdicts import RULES, SEVERITY, SINCE, Rule, Verdict, judge
+
+# Partitions and members that one detail tells of; the page says that there are more.
+MAX_DETAIL: Final = 10_000
+# Partitions without an owner that are named; how many there are is told beside them.
+MAX_UNOWNED: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which partitions are told of: of one topic or of all, from which row, how many."""
+
+    topic: str = ""
+    first: int = 0
+    rows: int = MAX_DETAIL
+
+
+EVERYTHING: Final = Part()
+# The rule that holds for a partition of which nothing is suspected.
+FINE: Final = next(rule for rule in RULES if rule.verdict is Verdict.OK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A partition on its way into the order of a page."""
+
+    pair: Pair
+    partition: int
+    rule: Rule
+    lag: int | None
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return (-SEVERITY[self.rule.verdict], -(self.lag or 0))
+
+
+def group_detail(
+    group: Group, observed: Observed, ring: PartitionRing, now_ms: int, part: Part = EVERYTHING
+) -> dict[str, Any]:
+    owners = {
+        (topic, partition): member
+        for member, row in group.members.items()
+        for topic, partitions in row[5]
+        for partition in partitions
+    }
+    places = [place for pair in _pairs(group, part) for place in _places(pair, now_ms)]
+    # By topic and number where nothing tells them apart: `sort` keeps the order of equals.
+    places.sort(key=lambda place: place.rank)
+    shown = places[part.first : part.first + min(part.rows, MAX_DETAIL)]
+    unowned = list(_unowned(group, observed, owners))
+    members = [
+        [*row[1:6], _lag_of(group, row[5])] for row in list(group.members.values())[:MAX_DETAIL]
+    ]
+    return {
+        "coordinator": group.owner,
+        "topics": [_topic_row(pair, observed) for pair in _pairs(group, EVERYTHING)],
+        "partitions": [_partition_row(place, observed, ring, owners) for place in shown],
+        "partition_count": len(places),
+        "members": members,
+        "unowned": unowned[:MAX_UNOWNED],
+        "unowned_count": len(unowned),
+        "is_cut": max(len(places), len(group.members)) > MAX_DETAIL,
+    }
+
+
+def _pairs(group: Group, part: Part) -> list[Pair]:
+    pairs = [group.pairs[topic] for topic in sorted(group.pairs)]
+    return [pair for pair in pairs if not part.topic or pair.topic == part.topic][:MAX_DETAIL]
+
+
+def _places(pair: Pair, now_ms: int) -> Iterator[_Place]:
+    """Judge the partitions of a pair, by number."""
+    history = pair.history
+    suspects = set(history.suspects(now_ms))
+    for partition in sorted(history.partitions()):
+        # What holds for the whole pair holds for its worst partition.
+        is_loss = pair.verdict is Verdict.LOSS_AHEAD and partition == pair.worst_partition
+        if is_loss or partition in suspects:
+            rule = judge(history.evidence(partition, is_loss_ahead=is_loss), now_ms)
+        else:
+            rule = FINE
+        yield _Place(pair=pair, partition=partition, rule=rule, lag=history.lag(partition))
+
+
+def _partition_row(
+    place: _Place,
+    observed: Observed,
+    ring: PartitionRing,
+    owners: Mapping[tuple[str, int], str],
+) -> Row:
+    pair, partition = place.pair, place.partition
+    topic = observed.topics.get(pair.topic)
+    slot = None if topic is None else topic.slots.get(partition)
+    committed, commit_ms = pair.history.committed(partition)
+    end = None if slot is None else observed.ends[slot]
+    rates = [] if slot is None else ring.rates(slot)
+    return (
+        *(pair.topic, partition, committed, end, place.lag, commit_ms),
+        *(place.rule.verdict.value, owners.get((pair.topic, partition))),
+        rates[-1] if rates else None,
+    )
+
+
+def _topic_row(pair: Pair, observed: Observed) -> Row:
+    """Return what the table of pairs has no room for: rates, and since when the worst is so."""
+    topic = observed.topics.get(pair.topic)
+    rates = (None, None) if pair.recent is None else (pair.recent.consumed, pair.recent.produced)
+    since_ms = 0
+    if pair.worst_partition in pair.history:
+        since_ms = SINCE[pair.verdict].moment(pair.history.evidence(pair.worst_partition))
+    return (
+        *(pair.topic, None if topic is None else len(topic.slots), *rates),
+        *(pair.worst_partition, since_ms, pair.verdict.value),
+    )
+
+
+def _unowned(
+    group: Group, observed: Observed, owners: Mapping[tuple[str, int], str]
+) -> Iterator[tuple[str, int]]:
+    """Return partitions of the topics that a group reads and that no member has."""
+    if not group.members:
+        return
+    for name in sorted(group.pairs.keys() | {topic for topic, _partition in owners}):
+        topic = observed.topics.get(name)
+        for partition in sorted(() if topic is None else topic.slots):
+            if (name, partition) not in owners:
+                yield name, partition
+
+
+def _lag_of(group: Group, owned: Iterable[tuple[str, Iterable[int]]]) -> int:
+    """Return how many records wait in what a member owns, as far as it is known."""
+    lag = 0
+    for topic, partitions in owned:
+        pair = group.pairs.get(topic)
+        if pair is not None:
+            known = (partition for partition in partitions if partition in pair.history)
+            lag += sum(pair.history.lag(partition) or 0 for partition in known)
+    return lag

@@ -1,0 +1,255 @@
+"""One group: how far it is behind and why, its topics, partitions and members."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from console import durations, group_names
+from console.monitoring.tables import GroupRow, PairRow
+from console.monitoring.verdicts import SEVERITY
+from console.queries import live
+from console.queries.frame import Frame, frame
+from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
+from console.queries.groups import told_at, visible
+from console.queries.lag import MARKS, NEVER, Mark, eta_words, lag_seconds
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import Names, Resource, Rights
+from gateway.access.operations import Kind, Operation
+
+# Topics that one page lists, the worst first; a group that reads by an expression may have more.
+MAX_TOPICS: Final = 100
+MAX_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What of a group a visitor wants to see, as it goes back into links."""
+
+    name: str
+    topic: str = ""  # partitions of this topic only
+    page: int = 1  # of the partitions
+    members: int = 1  # the page of the members
+
+    def link(self, cluster_id: str, **changed: str | int) -> str:
+        values: dict[str, str | int] = {
+            "topic": self.topic,
+            "page": self.page,
+            "members": self.members,
+            **changed,
+        }
+        plain = {"topic": "", "page": 1, "members": 1}
+        written = {key: value for key, value in values.items() if value != plain[key]}
+        return group_names.link(cluster_id, self.name, more=written)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLine:
+    """A group in one of its topics."""
+
+    name: str
+    mark: Mark
+    lag: int
+    unknown: int
+    lag_time: str
+    eta: str
+    committed: int  # partitions in which something is committed
+    rates: Rates | None
+    link: str = ""  # to its partitions on this page
+    remove_link: str = ""  # to the form that removes its offsets, where that can be done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A button of the page."""
+
+    word: str
+    link: str  # empty where it cannot be done now
+    is_risk: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class May:
+    """What the user may do with the group, and why it cannot be done now."""
+
+    actions: tuple[Action, ...] = ()
+    hindrance: str = ""
+    can_remove: bool = False  # what is committed in one topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPage:
+    frame: Frame
+    asked: Asked
+    shown_name: str
+    told_at: datetime | None = None
+    # None where there is no such group, or none that the user may see: the page says the same.
+    row: GroupRow | None = None
+    mark: Mark | None = None
+    sentence: str = ""
+    lag_time: str = ""
+    eta: str = ""
+    topics: tuple[TopicLine, ...] = ()
+    more_topics: int = 0
+    unseen_topics: int = 0
+    worst: TopicLine | None = None  # the topic that the verdict comes from, where it is not OK
+    cause: Cause | None = None
+    detail: Detail | None = None
+    failure: str = ""  # why there is no detail
+    may: May = May()
+    all_partitions_link: str = ""
+
+
+def asked_of(query: Mapping[str, str]) -> Asked:
+    return Asked(
+        name=query.get("name", ""),
+        topic=query.get("topic", ""),
+        page=_number(query.get("page", "1")),
+        members=_number(query.get("members", "1")),
+    )
+
+
+def group(
+    cluster_id: str | None,
+    asked: Asked,
+    rights: Rights,
+    *,
+    now: Callable[[], float] = time.time,
+) -> Reading[GroupPage]:
+    return last_good.read(
+        # With the rights, so that nobody is shown what was read for somebody else.
+        ("group", cluster_id, asked, rights.grants),
+        lambda: _read(cluster_id, asked, rights, now()),
+        is_empty=lambda data: data.row is None,
+    )
+
+
+def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) -> GroupPage:
+    around = frame(cluster_id, rights)
+    nothing = GroupPage(frame=around, asked=asked, shown_name=group_names.shown(asked.name))
+    if around.shown is None or around.live is None:
+        return nothing
+    shown, snapshot = around.shown.cluster_id, around.live.snapshot
+    row = snapshot.group(asked.name) if asked.name in visible(rights, shown) else None
+    told = told_at(around.live, now_s)
+    if row is None or told is None:
+        return replace(nothing, told_at=told)
+    told_ms = int(told.timestamp() * 1000)
+    seen = rights.names(Operation.VIEW, cluster=shown, kind=Kind.TOPIC)
+    pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
+    known = [pair for pair in pairs if pair.topic in seen]
+    detail, failure = _detail(asked, seen, shown)
+    may = _may(rights, shown, row)
+    lines = tuple(
+        replace(
+            _line(pair, told_ms, detail),
+            link=asked.link(shown, topic=pair.topic, page=1),
+            remove_link=_remove_link(asked.name, pair.topic, shown) if may.can_remove else "",
+        )
+        for pair in known[:MAX_TOPICS]
+    )
+    seconds = lag_seconds(row, told_ms)
+    return replace(
+        nothing,
+        told_at=told,
+        row=row,
+        mark=MARKS[row.verdict_value],
+        sentence=_sentence(row, told_ms),
+        lag_time="" if seconds is None else durations.span(seconds),
+        eta=eta_words(row),
+        topics=lines,
+        more_topics=len(known) - len(lines),
+        unseen_topics=len(pairs) - len(known),
+        cause=detail.causes.get(pairs[0].topic) if detail is not None and pairs else None,
+        worst=lines[0] if known and known[0] is pairs[0] else None,
+        detail=detail,
+        failure=failure,
+        may=may,
+        all_partitions_link=asked.link(shown, topic="", page=1),
+    )
+
+
+def _detail(asked: Asked, seen: Names, cluster_id: str) -> tuple[Detail | None, str]:
+    """Return what the collector tells of the group beside its tables, or why there is nothing."""
+    try:
+        told = live.ask(
+            "/group",
+            name=asked.name,
+            topic=asked.topic,
+            first=(asked.page - 1) * PAGE_ROWS,
+            rows=PAGE_ROWS,
+        )
+    except live.CollectorFailed as error:
+        return None, str(error)
+    return detail_of(
+        told,
+        seen,
+        page=asked.page,
+        members_page=asked.members,
+        link=lambda **changed: asked.link(cluster_id, **changed),
+    ), ""
+
+
+def _worst_first(pair: PairRow) -> tuple[int, int, str]:
+    return (-SEVERITY[pair.verdict_value], -pair.lag, pair.topic)
+
+
+def _remove_link(name: str, topic: str, cluster_id: str) -> str:
+    return group_names.link(cluster_id, name, "delete-offsets", more={"topic": topic})
+
+
+def _line(pair: PairRow, told_ms: int, detail: Detail | None) -> TopicLine:
+    seconds = lag_seconds(pair, told_ms)
+    return TopicLine(
+        name=pair.topic,
+        mark=MARKS[pair.verdict_value],
+        lag=pair.lag,
+        unknown=pair.unknown,
+        lag_time="" if seconds is None else durations.span(seconds),
+        eta=eta_words(pair),
+        committed=pair.partitions,
+        rates=None if detail is None else detail.rates.get(pair.topic),
+    )
+
+
+def _sentence(row: GroupRow, told_ms: int) -> str:
+    """Say how far a group is behind, and whether it will catch up."""
+    if not row.lag:
+        return "How far it is behind is not known" if row.unknown else "Caught up: nothing waits"
+    records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"
+    seconds = lag_seconds(row, told_ms)
+    behind = f"{records} behind"
+    if seconds is not None:
+        behind = f"{durations.span(seconds)} behind: {records} wait{'s' if row.lag == 1 else ''}"
+    words = eta_words(row)
+    return f"{behind}, and it {NEVER}" if words == NEVER else f"{behind}, caught up in {words}"
+
+
+def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:
+    resource = Resource(kind=Kind.GROUP, cluster=cluster_id, name=row.name)
+    hindrance = ""
+    if row.members:
+        has = "its member is" if row.members == 1 else f"its {row.members:,} members are"
+        hindrance = f"Offsets cannot be changed while {has} active: stop them first."
+    wanted = (
+        ("Reset offsets…", "reset-offsets", Operation.RESET_GROUPS),
+        ("Delete…", "delete-group", Operation.DELETE_GROUPS),
+    )
+    actions = tuple(
+        Action(
+            word=word,
+            link="" if hindrance else group_names.link(cluster_id, row.name, page),
+            is_risk=operation is Operation.DELETE_GROUPS,
+        )
+        for word, page, operation in wanted
+        if rights.allows(operation, resource) and group_names.has_page(page)
+    )
+    may_reset = rights.allows(Operation.RESET_GROUPS, resource)
+    can_remove = may_reset and not hindrance and group_names.has_page("delete-offsets")
+    return May(actions=actions, hindrance=hindrance if actions else "", can_remove=can_remove)
+
+
+def _number(written: str) -> int:
+    is_number = written.isascii() and written.isdigit() and len(written) <= MAX_DIGITS
+    return max(1, int(written)) if is_number else 1

@@ -1,0 +1,60 @@
+"""How far groups are behind, in the words of pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from console import durations
+from console.monitoring.tables import LagRow
+from console.monitoring.verdicts import RULES, WINDOW_WORDS, WORDS, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A verdict as a page shows it: colour and shape by the class, the word, what it means."""
+
+    state: str  # the class: ok, warn, bad or stale
+    word: str
+    meaning: str
+
+
+STATES: Final[Mapping[Verdict, str]] = MappingProxyType(
+    {
+        Verdict.OK: "ok",
+        Verdict.UNKNOWN: "stale",
+        Verdict.SLOW: "warn",
+        Verdict.REWOUND: "warn",
+        Verdict.STALLED: "bad",
+        Verdict.STOPPED: "bad",
+        Verdict.LOSS_AHEAD: "bad",
+    }
+)
+# Three rules give OK; without the evidence, this is what they have in common.
+OK_MEANING: Final = f"The lag was zero in the last {WINDOW_WORDS}, or falls from time to time."
+MEANINGS: Final = {rule.verdict: rule.meaning for rule in RULES} | {Verdict.OK: OK_MEANING}
+MARKS: Final[Mapping[Verdict, Mark]] = MappingProxyType(
+    {
+        verdict: Mark(state=STATES[verdict], word=WORDS[verdict], meaning=MEANINGS[verdict])
+        for verdict in Verdict
+    }
+)
+NEVER: Final = "does not catch up"
+
+
+def lag_seconds(row: LagRow, told_ms: int) -> float | None:
+    """Return the age of the oldest record that waits; None where nobody has told it."""
+    if not row.lag:
+        return None if row.unknown else 0.0
+    return max(0, told_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
+
+
+def eta_words(row: LagRow) -> str:
+    """Return when a group has caught up, as a range; nothing where nothing waits."""
+    if not row.lag:
+        return ""
+    if row.eta_low_s is None:
+        return NEVER
+    if row.eta_high_s is None:
+        return f"{durations.at_least(row.eta_low_s)} at best"
+    return durations.between(row.eta_low_s, row.eta_high_s)
