@@ -46,8 +46,12 @@ def load() -> Application:
     assert get_resolver().url_patterns, "the console has pages"
     # It reads Django's models, which are there only now.
     from console.events import endpoint, running  # noqa: PLC0415
+    from console.messages import endpoint as messages  # noqa: PLC0415
+    from console.messages import running as reading  # noqa: PLC0415
 
-    return Dispatch({endpoint.PATH: running.application}, otherwise=django)
+    bare = {endpoint.PATH: running.application}
+    bare |= dict.fromkeys(messages.ROUTES, reading.application)
+    return Dispatch(bare, otherwise=django)
 
 
 application = Door(load=load, missing=home.missing)

@@ -94,7 +94,7 @@ class Endpoint:
                 self._asker.end()
 
     async def _owner(self, scope: Scope, topics: Sequence[str]) -> Owner:
-        cookies = _same_site_cookies(scope)
+        cookies = same_site_cookies(scope)
         if self._arriving >= MAX_ARRIVING:
             raise Refused(503, f"{MAX_ARRIVING} event streams wait for the database already")
         self._arriving += 1
@@ -158,7 +158,7 @@ def written(values: Mapping[str, str]) -> bytes:
     )
 
 
-def _same_site_cookies(scope: Scope) -> dict[str, str]:
+def same_site_cookies(scope: Scope) -> dict[str, str]:
     """Return the cookies of a request from a page of this console, made by one of its names."""
     request = ASGIRequest(scope, io.BytesIO())
     try:
@@ -168,7 +168,7 @@ def _same_site_cookies(scope: Scope) -> dict[str, str]:
     # Another site's page could open streams with this browser's cookie and use up their number;
     # browsers say where a request comes from.
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
-        raise Refused(403, "event streams are for pages of this console")
+        raise Refused(403, "this address is for pages of this console")
     return dict(request.COOKIES)
 
 

@@ -9,14 +9,15 @@ from console.events.watch import Watch
 from console.monitoring.selectors import Snapshot
 
 hub: Final = Hub()
-_watch: Final = Watch(hub)
+# Asks the database for all streams, those of records included.
+watch: Final = Watch(hub)
 # The ASGI application of `/events`.
-application: Final = Endpoint(hub, _watch)
+application: Final = Endpoint(hub, watch)
 
 
 def read_tables(snapshots: Callable[[], Snapshot]) -> None:
     """Tell pages when the tables of this mirror move. Said once, while Django gets ready."""
-    _watch.snapshots = snapshots
+    watch.snapshots = snapshots
 
 
 def publish(topic: str, value: str) -> None:

@@ -99,10 +99,18 @@ class Reader:
         when its partition has no more records.
         """
         while self._open:
-            messages = self._client.consume(BATCH, TICK_S)
+            # The library waits until it has as many as it was asked for, so it is asked for one.
+            messages = self._client.consume(1, TICK_S)
+            if messages:
+                messages += self._client.consume(BATCH - 1, 0)
             if not messages:
                 self._check_reach()
             yield [record for message in messages if (record := self._take(message)) is not None]
+
+    def finish(self, partition: int) -> None:
+        """Read no more of a partition."""
+        if self._open.pop(partition, None) is not None:
+            self._client.incremental_unassign([TopicPartition(self._topic, partition)])
 
     def _take(self, message: Message) -> Record | None:
         """Return the record of a message, or none where it is news or lies beyond its span."""
@@ -117,10 +125,10 @@ class Reader:
         offset = message.offset()
         assert offset is not None
         if span is None or (span.end is not None and offset >= span.end):
-            self._finish(partition)
+            self.finish(partition)
             return None
         if span.end is not None and offset == span.end - 1:
-            self._finish(partition)
+            self.finish(partition)
         return record_of(message, self._topic, partition, offset)
 
     def _note(self, error: KafkaError, partition: int | None, offset: int) -> None:
@@ -133,11 +141,7 @@ class Reader:
         span = self._open.get(partition)
         is_read = span is not None and span.end is not None and offset >= span.end
         if self._stops_at_end or is_read:
-            self._finish(partition)
-
-    def _finish(self, partition: int) -> None:
-        if self._open.pop(partition, None) is not None:
-            self._client.incremental_unassign([TopicPartition(self._topic, partition)])
+            self.finish(partition)
 
     def _check_reach(self) -> None:
         """Give up on a cluster that is away for too long, after asking it once more.

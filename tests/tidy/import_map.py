@@ -17,6 +17,10 @@ CONTROLPLANE_DOORS = "brokers.controlplane.services brokers.controlplane.selecto
 WATCHED = "brokers.inspection brokers.cluster.image "
 WATCHERS_DOORS = "brokers.controlplane.selectors brokers.controlplane.logs "
 CONNECTORS_DOORS = "connectors.services connectors.selectors "
+READ_OF_BROKERS = (
+    "brokers.controlplane.selectors brokers.cluster.image brokers.protocol.errors "
+    "brokers.protocol.schema brokers.coordination.groups brokers.inspection brokers.key_files "
+)
 SHARD = "brokers.coordination.shard "
 
 # What marks a room as concurrent, on the network, in the web, and so on: kind -> modules, of which
@@ -109,7 +113,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway": (
         CONNECTORS_DOORS
         + "gateway.kafka gateway.access gateway.server console.monitoring.selectors "
-        + "console.events brokers.key_files",
+        + "console.events console.messages brokers.key_files",
         "web",
     ),
     # The web server's process.
@@ -132,13 +136,19 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.proposals brokers.protocol.errors "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
-        + "console.events",
+        + "console.events console.messages",
         "django celery channels",
     ),
     # Streams stay open on the event loop; one thread asks the database for all of them.
     "console.events": (
         "brokers.controlplane.selectors gateway.access console.monitoring.selectors",
         "django asyncio concurrent",
+    ),
+    # Threads read records for streams that stay open on the event loop.
+    "console.messages": (
+        READ_OF_BROKERS
+        + "console.events console.preferences console.times gateway.kafka gateway.access",
+        "django asyncio concurrent threading",
     ),
     # Bounds what all threads of a web server do at once.
     "console.password_hasher": ("", "django threading"),

@@ -1,105 +1,21 @@
 """`/events` as a web server drives it, without one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import pytest
 from django.db import OperationalError
 
 from console.events.endpoint import Endpoint
 from console.events.hub import MAX_TOPICS_PER_STREAM, Hub, Owner
-from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Role
+from gateway.access.grants import Rights
+from tests.fakes.asgi_browser import Browser, FakeAsker, streaming
 
-ADMIN = Rights([Grant(role=Role.ADMIN)])
-ALICE = Owner(user_id=1, session_key="a", rights=ADMIN)
 NEVER = 60.0
-
-
-class FakeAsker:
-    def __init__(self, owner: Owner | None = ALICE) -> None:
-        self.owner = owner
-        self.asked: list[dict[str, str]] = []
-        self.began = self.ended = 0
-
-    async def owner_of(self, cookies: dict[str, str]) -> Owner | None:
-        self.asked.append(cookies)
-        return self.owner
-
-    def begin(self) -> None:
-        self.began += 1
-
-    def end(self) -> None:
-        self.ended += 1
 
 
 class AwayAsker(FakeAsker):
     async def owner_of(self, cookies: dict[str, str]) -> Owner | None:
         raise OperationalError("no such file")
-
-
-class Browser:
-    """One request, as uvicorn speaks to an application: it may stop reading, and leave."""
-
-    def __init__(self, query: str = "topic=cluster:x", **headers: str) -> None:
-        self.told: list[Mapping[str, Any]] = []
-        self.reads = asyncio.Event()
-        self.reads.set()
-        self._heard = asyncio.Event()
-        self._left = asyncio.Event()
-        named = {"host": "localhost", "cookie": "a=1", **headers}
-        self.scope: dict[str, Any] = {
-            "type": "http",
-            "method": "GET",
-            "path": "/events",
-            "query_string": query.encode(),
-            "headers": [(k.replace("_", "-").encode(), v.encode()) for k, v in named.items()],
-            "client": ("127.0.0.1", 50_000),
-            "server": ("127.0.0.1", 8000),
-        }
-
-    async def receive(self) -> Mapping[str, Any]:
-        await self._left.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Mapping[str, Any]) -> None:
-        await self.reads.wait()
-        self.told.append(message)
-        self._heard.set()
-
-    def leave(self) -> None:
-        self._left.set()
-
-    @property
-    def status(self) -> int:
-        status: int = self.told[0]["status"]
-        return status
-
-    @property
-    def text(self) -> str:
-        return b"".join(part.get("body", b"") for part in self.told[1:]).decode()
-
-    @property
-    def is_complete(self) -> bool:
-        return not self.told[-1].get("more_body", False)
-
-    async def hear(self, text: str) -> None:
-        while text not in self.text:
-            self._heard.clear()
-            await self._heard.wait()
-
-
-@asynccontextmanager
-async def streaming(endpoint: Endpoint, browser: Browser) -> AsyncIterator["asyncio.Task[None]"]:
-    task = asyncio.create_task(endpoint(browser.scope, browser.receive, browser.send))
-    try:
-        yield task
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def refused(browser: Browser, asker: FakeAsker | None = None, hub: Hub | None = None) -> str:
@@ -235,6 +151,6 @@ def test_another_host_another_site_and_another_method_are_refused() -> None:
     posted.scope["method"] = "POST"
 
     assert refused(Browser(host="evil.example")).startswith("400 this console does not answer")
-    assert refused(Browser(sec_fetch_site="same-site")).startswith("403 event streams are for")
+    assert refused(Browser(sec_fetch_site="same-site")).startswith("403 this address is for")
     assert refused(Browser(sec_fetch_site="same-origin"), FakeAsker(None)).startswith("401")
     assert refused(posted).startswith("405 POST is not answered here")

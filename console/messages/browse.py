@@ -1,0 +1,326 @@
+"""A page of records without a filter: the newest ones, or those from a place on.
+
+Partitions are merged by the time of their records, and no partition's own order is ever changed.
+The newest records are read backwards in windows of offsets that grow, so that a compacted topic
+whose last records lie far apart costs a few reads, and none from its beginning.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from typing import Final, NamedTuple
+
+from console.messages.lines import done_line, size_of
+from console.messages.opening import Range, ranges_of, tell_lost, tell_start
+from console.messages.pipe import Pipe
+from console.messages.places import Places
+from console.messages.question import Mode, Question, written_cursor
+from console.messages.source import Source
+from console.messages.tally import Row, Tally
+from gateway.kafka.values import Record, Span
+
+# The first window of a partition, and how much larger each next one is. Records of 18 MB are not
+# read by the dozen where eight were wanted.
+FIRST_WINDOW: Final = 8
+GROWTH: Final = 4
+# What one page reads at most, and how long: a person waits, and asks for the next page instead.
+MAX_READ_BYTES: Final = 256 * 1024 * 1024
+MAX_SECONDS: Final = 20.0
+# Lines that wait until they can be put into their order.
+MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
+
+Write = Callable[[Record], bytes]
+
+
+class Kept(NamedTuple):
+    """A record that was read and written as a line, and not sent yet."""
+
+    timestamp_ms: int
+    offset: int
+    line: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class Lane:
+    """One partition of a page. `kept` is in the order in which records are sent."""
+
+    range: Range
+    position: int  # how far it was read; backwards for the newest
+    kept: list[Kept] = field(default_factory=list)
+    sent: int = 0  # of those kept
+    window: int = FIRST_WINDOW
+    is_read: bool = False
+
+    @property
+    def head(self) -> Kept | None:
+        return self.kept[self.sent] if self.sent < len(self.kept) else None
+
+
+class Page:
+    """One page; `run` once, in a thread."""
+
+    def __init__(
+        self,
+        question: Question,
+        places: Places,
+        source: Source,
+        pipe: Pipe,
+        *,
+        write: Write,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._question = question
+        self._places = places
+        self._source = source
+        self._pipe = pipe
+        self._write = write
+        self._clock = clock
+        self._sent = 0
+        self._kept_bytes = 0
+        self._stopped = ""
+        self._lanes: list[Lane] = []
+        self._tally = Tally([], clock=clock)
+
+    def run(self) -> None:
+        ranges = ranges_of(self._question, self._places, self._source)
+        is_newest = self._question.mode is Mode.NEWEST
+        self._lanes = [
+            Lane(
+                range=one,
+                position=one.end if is_newest else one.first,
+                is_read=one.first >= one.end,
+            )
+            for one in ranges
+        ]
+        self._tally = Tally(
+            [Row(partition=one.partition, first=one.first, end=one.end) for one in ranges],
+            clock=self._clock,
+        )
+        tell_start(self._pipe, ranges, self._places, plan=plan_of(self._question, ranges))
+        tell_lost(self._pipe, self._question, ranges)
+        if is_newest:
+            self._read_backwards()
+        else:
+            self._read_forwards()
+        self._pipe.put(self._tally.line())
+        self._pipe.put(self._done())
+
+    # -- the newest ------------------------------------------------------------------------------
+
+    def _read_backwards(self) -> None:
+        wanting = [lane for lane in self._lanes if not lane.is_read]
+        while wanting and not self._is_enough():
+            windows = {lane.range.partition: self._window(lane) for lane in wanting}
+            found = self._read(windows)
+            for lane in wanting:
+                self._prepend(lane, windows[lane.range.partition], found)
+            wanting = self._unsettled()
+        for lane in self._merged(self._question.limit):
+            self._send(lane)
+
+    def _window(self, lane: Lane) -> Span:
+        start = max(lane.range.first, lane.position - lane.window)
+        return Span(partition=lane.range.partition, start=start, end=lane.position)
+
+    def _read(self, windows: Mapping[int, Span]) -> dict[int, deque[Kept]]:
+        """Read windows to their ends; of each the last records, as many as a page has."""
+        limit = self._question.limit
+        found: dict[int, deque[Kept]] = {index: deque(maxlen=limit) for index in windows}
+        with self._source.reading(list(windows.values()), stops_at_end=True) as reader:
+            for batch in reader.batches():
+                self._pipe.check()
+                # A window may turn out to be full where those behind it were nearly empty: what
+                # falls out at the other end is not written as a line first.
+                by_partition: dict[int, list[Record]] = {}
+                for record in batch:
+                    by_partition.setdefault(record.partition, []).append(record)
+                for index, records in by_partition.items():
+                    self._count(index, records)
+                    found[index].extend(self._keep(record) for record in records[-limit:])
+                self._progress()
+                if self._tally.seconds() >= MAX_SECONDS:
+                    return {}
+        return found
+
+    def _prepend(self, lane: Lane, window: Span, found: Mapping[int, deque[Kept]]) -> None:
+        if window.partition not in found:
+            return  # It was not read to its end, where the newest of its records are.
+        kept = found[window.partition]
+        lane.kept += reversed(kept)
+        is_whole = len(kept) < self._question.limit
+        lane.position = window.start if is_whole else kept[0].offset
+        lane.window *= GROWTH
+        lane.is_read = lane.position <= lane.range.first
+
+    def _unsettled(self) -> list[Lane]:
+        """Return lanes that may hold more of the newest records than were read of them."""
+        turns = self._merged(self._question.limit)
+        chosen = Counter(lane.range.partition for lane in turns)
+        is_short = len(turns) < self._question.limit
+        return [
+            lane
+            for lane in self._lanes
+            # Behind the last one that is chosen comes nothing that is wanted.
+            if not lane.is_read
+            and (
+                is_short
+                or (chosen[lane.range.partition] == len(lane.kept) and lane is not turns[-1])
+            )
+        ]
+
+    def _merged(self, limit: int) -> list[Lane]:
+        """Return whose turn it is, up to so many times: the lane whose next record is newest."""
+        heads = [
+            (-lane.kept[0].timestamp_ms, number, 0)
+            for number, lane in enumerate(self._lanes)
+            if lane.kept
+        ]
+        heapify(heads)
+        turns: list[Lane] = []
+        while heads and len(turns) < limit:
+            _, number, place = heads[0]
+            lane = self._lanes[number]
+            turns.append(lane)
+            if place + 1 < len(lane.kept):
+                heapreplace(heads, (-lane.kept[place + 1].timestamp_ms, number, place + 1))
+            else:
+                heappop(heads)
+        return turns
+
+    # -- from a place on -------------------------------------------------------------------------
+
+    def _read_forwards(self) -> None:
+        spans = [
+            Span(partition=lane.range.partition, start=lane.position, end=lane.range.end)
+            for lane in self._lanes
+            if not lane.is_read
+        ]
+        lanes = {lane.range.partition: lane for lane in self._lanes}
+        with self._source.reading(spans, stops_at_end=True) as reader:
+            for batch in reader.batches():
+                self._pipe.check()
+                for record in batch:
+                    self._append(lanes[record.partition], record)
+                self._send_ripe()
+                if self._sent >= self._question.limit or self._is_enough():
+                    return
+                for lane in self._lanes:
+                    if len(lane.kept) - lane.sent >= self._question.limit - self._sent:
+                        reader.finish(lane.range.partition)
+                self._progress()
+        for lane in self._lanes:
+            # What was finished early has records enough to fill the page.
+            if len(lane.kept) - lane.sent < self._question.limit - self._sent:
+                lane.is_read, lane.position = True, lane.range.end
+        self._send_ripe(is_last=True)
+
+    def _append(self, lane: Lane, record: Record) -> None:
+        if len(lane.kept) - lane.sent < self._question.limit - self._sent:
+            lane.kept.append(self._keep(record))
+            self._count(record.partition, [record])
+            lane.position = record.offset + 1
+            lane.is_read = lane.position >= lane.range.end
+
+    def _send_ripe(self, *, is_last: bool = False) -> None:
+        """Send what no record to come can precede."""
+        heads = [
+            (lane.head.timestamp_ms, number) for number, lane in enumerate(self._lanes) if lane.head
+        ]
+        heapify(heads)
+        is_blind = any(lane.head is None and not lane.is_read for lane in self._lanes)
+        while heads and self._sent < self._question.limit:
+            if is_blind and not is_last and self._kept_bytes < MAX_KEPT_BYTES:
+                return
+            number = heads[0][1]
+            lane = self._lanes[number]
+            self._send(lane)
+            if lane.head:
+                heapreplace(heads, (lane.head.timestamp_ms, number))
+            else:
+                heappop(heads)
+                is_blind = is_blind or not lane.is_read
+
+    # -- both ------------------------------------------------------------------------------------
+
+    def _keep(self, record: Record) -> Kept:
+        line = self._write(record)
+        self._kept_bytes += len(line)
+        return Kept(record.timestamp_ms or 0, record.offset, line)
+
+    def _count(self, index: int, records: Sequence[Record]) -> None:
+        row = self._tally.rows[index]
+        row.records += len(records)
+        row.size += sum(size_of(record) for record in records)
+        row.position = max(row.position, records[-1].offset + 1)
+
+    def _send(self, lane: Lane) -> None:
+        kept = lane.kept[lane.sent]
+        self._pipe.put(kept.line)
+        # Sent lines are not needed any more; their places are, for the cursor.
+        lane.kept[lane.sent] = kept._replace(line=b"")
+        self._kept_bytes -= len(kept.line)
+        lane.sent += 1
+        self._sent += 1
+        self._tally.hits += 1
+
+    def _is_enough(self) -> bool:
+        """Whether the page has taken so much that it ends where it is."""
+        if self._tally.size >= MAX_READ_BYTES:
+            self._stopped = f"{MAX_READ_BYTES // 1024**2} MB were read"
+        elif self._tally.seconds() >= MAX_SECONDS:
+            self._stopped = f"{MAX_SECONDS:g} s are over"
+        elif self._kept_bytes >= MAX_KEPT_BYTES:
+            self._stopped = f"{MAX_KEPT_BYTES // 1024**2} MB wait for their order"
+        return bool(self._stopped)
+
+    def _progress(self) -> None:
+        line = self._tally.due()
+        if line is not None:
+            self._pipe.put(line)
+
+    def _cursor(self) -> dict[int, int]:
+        """Return where the next page begins; partitions without a rest are left out."""
+        cursor = {}
+        for lane in self._lanes:
+            if self._question.mode is Mode.NEWEST:
+                place = lane.kept[lane.sent - 1].offset if lane.sent else lane.range.end
+                if lane.head is None:
+                    place = lane.position
+                has_more = place > lane.range.log_start
+            else:
+                place = lane.head.offset if lane.head else lane.position
+                has_more = place < lane.range.end
+            if has_more:
+                cursor[lane.range.partition] = place
+        return cursor
+
+    def _done(self) -> bytes:
+        cursor = self._cursor()
+        mode = "newest" if self._question.mode is Mode.NEWEST else "offset"
+        next_page = {"mode": mode, "cursor": written_cursor(cursor)} if cursor else None
+        dark = len(self._places.dark)
+        shown = f"{self._sent:,} record{'' if self._sent == 1 else 's'}"
+        if dark:
+            total = dark + len(self._lanes)
+            sentence = f"{shown}; {dark} of {total} partitions could not be read"
+            return done_line("failed", sentence, next_page)
+        if self._stopped:
+            return done_line("stopped", f"stopped after {shown}: {self._stopped}", next_page)
+        if cursor:
+            return done_line("limit", f"{shown}, as many as were asked for", next_page)
+        return done_line("complete", f"complete: {shown}, there are no more", None)
+
+
+def plan_of(question: Question, ranges: Sequence[Range]) -> str:
+    partitions = f"{len(ranges):,} partition{'' if len(ranges) == 1 else 's'}"
+    match question.mode:
+        case Mode.NEWEST:
+            return f"the newest {question.limit:,} records of {partitions}, the newest first"
+        case Mode.OLDEST:
+            return f"the oldest {question.limit:,} records of {partitions}, the oldest first"
+        case Mode.OFFSET:
+            return f"{question.limit:,} records of {partitions} from an offset on"
+        case Mode.TIME:
+            return f"{question.limit:,} records of {partitions} from a time on"

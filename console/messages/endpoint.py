@@ -1,0 +1,232 @@
+"""The addresses below `/messages/`, as a bare ASGI application.
+
+Not views of Django's, because each of those holds a thread for as long as it answers, and collects
+what it answers. Who asks is found out as for `/events`; the session, the rights and the hosts are
+the same.
+
+    GET /messages/stream?cluster=&topic=&partitions=0,3&mode=newest|oldest|offset|time
+        &from=&limit=&key=auto&value=auto&cursor=      lines of JSON, application/x-ndjson
+"""
+
+import asyncio
+import io
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final
+
+from django.core.handlers.asgi import ASGIRequest
+from django.db import Error
+
+from console.events.endpoint import (
+    BUSY_SECONDS,
+    CUT_SECONDS,
+    Asker,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    same_site_cookies,
+)
+from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
+from console.messages.jobs import Job, Jobs
+from console.messages.pipe import Pipe, Stopped
+from console.messages.question import BadQuestion, Query
+from console.preferences import preferences_of
+from gateway.access.grants import Resource, decide
+from gateway.access.operations import Kind, Operation
+
+log: Final = logging.getLogger(__name__)
+STREAM: Final = "/messages/stream"
+# Streams of a web process, and so threads that read: each holds a client of some 20 MB at most.
+MAX_STREAMS: Final = 24
+# Of one person: two windows side by side, with a tail and a search in each.
+MAX_PER_USER: Final = 6
+# Sessions that wait for the thread that looks them up: with more, the database does not answer.
+MAX_ARRIVING: Final = 100
+# How long a stream that has ended waits for the thread that reads for it.
+LAST_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """An address: what it needs on the topic, and what makes a job of its query."""
+
+    needs: tuple[Operation, ...]
+    job: Callable[[Jobs, Query, tzinfo, Owner, str], Job]
+
+
+ROUTES: Final[Mapping[str, Route]] = {
+    STREAM: Route(needs=(Operation.READ_PAYLOADS,), job=Jobs.stream),
+}
+
+
+class Endpoint:
+    """An ASGI application. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        asker: Asker,
+        jobs: Jobs,
+        *,
+        threads: Executor | None = None,
+        cut_s: float = CUT_SECONDS,
+    ) -> None:
+        self._hub = hub
+        self._asker = asker
+        self._jobs = jobs
+        self._threads = threads or ThreadPoolExecutor(MAX_STREAMS, thread_name_prefix="messages")
+        self._cut_s = cut_s
+        self._arriving = 0
+        self._open: Counter[int] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            owner, job = await self._admitted(scope)
+            stream = self._opened(owner)
+        except Refused as refused:
+            await refuse(send, refused.status, str(refused), "")
+        except BadQuestion as bad:
+            await refuse(send, 400, bad.message, bad.next_step, position=bad.position)
+        except TooManyStreams as limit:
+            await refuse(send, 429, str(limit), "close another one, and try again")
+        except NotServing as reason:
+            await refuse(send, 503, str(reason), "try again in a moment")
+        else:
+            self._asker.begin()
+            try:
+                await self._serve(stream, job, receive, send)
+            finally:
+                self._open[owner.user_id] -= 1
+                self._hub.close(stream)
+                self._asker.end()
+
+    async def _admitted(self, scope: Scope) -> tuple[Owner, Job]:
+        """Return who asks, and what is to be done; raise where it must not, or cannot be meant."""
+        if scope["method"] != "GET":
+            raise Refused(405, f"{scope['method']} is not answered here; use GET")
+        route = ROUTES[scope["path"]]
+        cookies = same_site_cookies(scope)
+        query = Query(scope.get("query_string", b""))
+        owner = await self._owner(cookies)
+        request = ASGIRequest(scope, io.BytesIO())
+        address = (scope.get("client") or ("",))[0]
+        job = route.job(self._jobs, query, preferences_of(request).zone, owner, address)
+        for operation in route.needs:
+            resource = Resource(kind=Kind.TOPIC, cluster=job.cluster, name=job.topic)
+            decision = decide(owner.rights, operation, resource)
+            if not decision.is_allowed:
+                raise Refused(403, decision.reason)
+        return owner, job
+
+    async def _owner(self, cookies: dict[str, str]) -> Owner:
+        if self._arriving >= MAX_ARRIVING:
+            raise Refused(503, f"{MAX_ARRIVING} streams wait for the database already")
+        self._arriving += 1
+        try:
+            owner = await self._asker.owner_of(cookies)
+        except Error:
+            raise Refused(503, "the database does not answer") from None
+        finally:
+            self._arriving -= 1
+        if owner is None:
+            raise Refused(401, "sign in first")
+        return owner
+
+    def _opened(self, owner: Owner) -> Stream:
+        """Take a place; the hub ends what it returns with the session, and with the process."""
+        if self._open.total() >= MAX_STREAMS:
+            raise TooManyStreams(f"this web server reads for {MAX_STREAMS} streams already")
+        if self._open[owner.user_id] >= MAX_PER_USER:
+            raise TooManyStreams(f"this user has {MAX_PER_USER} streams of records open")
+        stream = self._hub.open(owner, ())
+        self._open[owner.user_id] += 1
+        return stream
+
+    async def _serve(self, stream: Stream, job: Job, receive: Receive, send: Send) -> None:
+        pipe = Pipe()
+        work = asyncio.get_running_loop().run_in_executor(self._threads, _run, job, pipe)
+        watchers = [
+            asyncio.create_task(_stop_when_left(pipe, receive)),
+            asyncio.create_task(_stop_when_ended(pipe, stream)),
+        ]
+        try:
+            await self._forward(job, pipe, send)
+        except TimeoutError:
+            log.info("messages.stream_cut user_id=%s seconds=%g", stream.owner.user_id, self._cut_s)
+        finally:
+            pipe.stop("the stream has ended")
+            for watcher in watchers:
+                watcher.cancel()
+            # The thread sees it within the tick of its reader; its place is free only then.
+            await asyncio.wait([work], timeout=LAST_SECONDS)
+
+    async def _forward(self, job: Job, pipe: Pipe, send: Send) -> None:
+        """Send what comes, as far as the connection takes it; TimeoutError where it takes none."""
+        pieces = await pipe.take()
+        if job.refusal is not None:
+            status, message, next_step = job.refusal
+            await refuse(send, status, message, next_step)
+            return
+        await send(_start(200, job.content_type, *job.headers))
+        while pieces:
+            for piece in pieces:
+                async with asyncio.timeout(self._cut_s):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            pieces = await pipe.take()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _run(job: Job, pipe: Pipe) -> None:
+    """Do a job in a thread of its own."""
+    try:
+        job.run(pipe)
+    except Stopped:
+        pass
+    except Exception:
+        # The browser is told by the job; what it did not expect is ours to hear of.
+        log.exception("messages.job_failed topic=%s", job.topic)
+        job.fail(pipe)
+    finally:
+        pipe.finish()
+
+
+async def _stop_when_left(pipe: Pipe, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    pipe.stop("left")
+
+
+async def _stop_when_ended(pipe: Pipe, stream: Stream) -> None:
+    while not stream.ended:
+        await stream.take(patience_s=CUT_SECONDS)
+    pipe.stop(stream.ended)
+
+
+def _start(status: int, content_type: bytes, *more: tuple[bytes, bytes]) -> dict[str, Any]:
+    return {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", content_type),
+            # A proxy that collects an answer would keep a stream to itself.
+            (b"x-accel-buffering", b"no"),
+            *more,
+        ],
+    }
+
+
+async def refuse(
+    send: Send, status: int, message: str, next_step: str, *, position: int | None = None
+) -> None:
+    """Answer with an object that says what was wrong and what to do next."""
+    more = [(b"retry-after", b"%d" % BUSY_SECONDS)] if status in {429, 503} else []
+    more += [(b"allow", b"GET")] if status == 405 else []
+    told = {"message": message, "next_step": next_step, "position": position}
+    await send(_start(status, b"application/json", *more))
+    await send({"type": "http.response.body", "body": json.dumps(told).encode()})

@@ -1,0 +1,99 @@
+"""The lines of a stream, as docs/howto/find-records.md has them: one JSON object each. Pure.
+
+Offsets and times are texts, because a browser's numbers are exact up to 2^53 only.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, show, told
+from console.messages.group_records import shown_key, shown_value
+from gateway.kafka.values import Record, TimestampKind
+
+# Headers of a record in a list; the rest is counted.
+MAX_HEADERS: Final = 50
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+STAMPS: Final = {TimestampKind.CREATE_TIME: "create", TimestampKind.LOG_APPEND_TIME: "append"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """What to make of keys and values of a topic."""
+
+    key: Form = Form.AUTO
+    value: Form = Form.AUTO
+    most: int = MAX_SHOWN
+
+    def shown(self, record: Record) -> tuple[Shown, Shown]:
+        """Return key and value of a record as they are shown."""
+        is_of_groups = record.topic == OFFSETS_TOPIC
+        key = (
+            shown_key(record.key, most=self.most)
+            if is_of_groups and self.key is Form.AUTO
+            else show(record.key, self.key, most=self.most)
+        )
+        value = (
+            shown_value(record.key, record.value, most=self.most)
+            if is_of_groups and self.value is Form.AUTO
+            else show(record.value, self.value, most=self.most)
+        )
+        return key, value
+
+
+def encoded(line: Mapping[str, Any]) -> bytes:
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    # A name may hold half of a pair of surrogates, which no UTF-8 has.
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def record_line(record: Record, forms: Forms) -> bytes:
+    key, value = forms.shown(record)
+    headers = record.headers[:MAX_HEADERS]
+    return encoded(
+        {
+            "type": "record",
+            "partition": record.partition,
+            "offset": str(record.offset),
+            "timestamp_ms": None if record.timestamp_ms is None else str(record.timestamp_ms),
+            "timestamp_type": STAMPS[record.timestamp_kind] if record.timestamp_kind else None,
+            "key": told(key),
+            "value": told(value),
+            "headers": [
+                {"name": name, "value": told(show(content, most=MAX_SHOWN_HEADER))}
+                for name, content in headers
+            ],
+            "more_headers": len(record.headers) - len(headers),
+            "size": size_of(record),
+        }
+    )
+
+
+def size_of(record: Record) -> int:
+    """Return the bytes of key, value and headers together."""
+    headers = sum(len(name.encode()) + len(content or b"") for name, content in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
+def error_line(message: str, next_step: str, *, partition: int | None = None) -> bytes:
+    return encoded(
+        {"type": "error", "partition": partition, "message": message, "next_step": next_step}
+    )
+
+
+def gap_line(partition: int, first: int, next_offset: int, reason: str) -> bytes:
+    return encoded(
+        {
+            "type": "gap",
+            "partition": partition,
+            "from": str(first),
+            "to": str(next_offset),
+            "records": next_offset - first,
+            "reason": reason,
+        }
+    )
+
+
+def done_line(verdict: str, sentence: str, next_page: Mapping[str, str] | None) -> bytes:
+    return encoded({"type": "done", "verdict": verdict, "sentence": sentence, "next": next_page})

@@ -1,0 +1,102 @@
+"""What every stream begins with: which partitions, from where to where, and a plan in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from console.messages.lines import encoded, error_line, gap_line
+from console.messages.pipe import Pipe
+from console.messages.places import Places
+from console.messages.question import Mode, Question
+from console.messages.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What is to be read of a partition, [first, end), of what it holds."""
+
+    partition: int
+    log_start: int
+    log_end: int
+    first: int
+    end: int
+
+
+def ranges_of(question: Question, places: Places, source: Source) -> list[Range]:
+    """Ask the brokers where the question begins and ends in each partition that can be read."""
+    partitions = places.partitions
+    if not partitions:
+        return []
+    bounds = source.bounds(partitions)
+    starts = dict.fromkeys(partitions, question.start if question.mode is Mode.OFFSET else 0)
+    if question.mode is Mode.TIME and not question.cursor:
+        starts = source.at_time(partitions, question.start)
+    return [_range(question, index, bounds[index], starts[index]) for index in partitions]
+
+
+def _range(question: Question, index: int, bounds: tuple[int, int], start: int) -> Range:
+    log_start, log_end = bounds
+    first, end = log_start, log_end
+    # A page that follows another one goes on where that one ended; a partition that the cursor
+    # leaves out was read to its end.
+    if question.mode is Mode.NEWEST:
+        if question.cursor:
+            end = min(log_end, max(log_start, question.cursor.get(index, log_start)))
+    elif question.cursor:
+        first = question.cursor.get(index, log_end)
+    else:
+        first = start
+    return Range(
+        partition=index,
+        log_start=log_start,
+        log_end=log_end,
+        first=min(max(first, log_start), log_end),
+        end=end,
+    )
+
+
+def tell_start(
+    pipe: Pipe, ranges: Sequence[Range], places: Places, *, plan: str, filter_text: str = ""
+) -> None:
+    pipe.put(
+        encoded(
+            {
+                "type": "start",
+                "partitions": [
+                    {
+                        "partition": one.partition,
+                        "start": str(one.log_start),
+                        "end": str(one.log_end),
+                        "from": str(one.first),
+                        "to": str(one.end),
+                    }
+                    for one in ranges
+                ],
+                "filter": filter_text,
+                "plan": plan,
+            }
+        )
+    )
+    for partition, reason in sorted(places.dark.items()):
+        pipe.put(
+            error_line(
+                reason,
+                "start the broker, or look at the other partitions",
+                partition=partition,
+            )
+        )
+
+
+def tell_lost(pipe: Pipe, question: Question, ranges: Sequence[Range]) -> None:
+    """Say which offsets were asked for by number and are not there any more."""
+    asked: Mapping[int, int] = question.cursor
+    for one in ranges:
+        wanted = asked.get(one.partition, question.start if question.mode is Mode.OFFSET else None)
+        if question.mode is not Mode.NEWEST and wanted is not None and wanted < one.log_start:
+            pipe.put(
+                gap_line(
+                    one.partition,
+                    wanted,
+                    one.log_start,
+                    "deleted by retention, or by a client that asked for it",
+                )
+            )

@@ -1,0 +1,90 @@
+"""What threads have read for one browser and it has not taken yet: bounded, so that they wait.
+
+A thread that writes faster than the browser reads stands still in `put`; nothing is dropped.
+"""
+
+import asyncio
+import threading
+from typing import Final
+
+# Some dozens of records as long as a list shows them. With all streams that may be open at the same
+# time these are 24 MB.
+MAX_WAITING_BYTES: Final = 1024 * 1024
+
+
+class Stopped(Exception):
+    """Nobody wants the rest; the text says why."""
+
+
+class Pipe:
+    """Written by any threads, and taken on the event loop that made it."""
+
+    def __init__(self, *, max_bytes: int = MAX_WAITING_BYTES) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._change = threading.Condition()
+        self._max_bytes = max_bytes
+        self._waiting: list[bytes | memoryview] = []
+        self._bytes = 0
+        self._is_finished = False
+        self._reason = ""
+
+    @property
+    def stopped(self) -> str:
+        """Why nobody wants more; empty as long as somebody does."""
+        return self._reason
+
+    def check(self) -> None:
+        if self._reason:
+            raise Stopped(self._reason)
+
+    def put(self, data: bytes | memoryview) -> None:
+        """Hand over; wait as long as the browser has not taken what is there. Raises Stopped."""
+        with self._change:
+            # Something larger than the bound goes alone.
+            while self._bytes and self._bytes + len(data) > self._max_bytes and not self._reason:
+                self._change.wait()
+            self.check()
+            self._waiting.append(data)
+            self._bytes += len(data)
+        self._tell()
+
+    def put_last(self, data: bytes) -> None:
+        """Hand over a last line, also of a stream that is stopped. Waits for nothing."""
+        with self._change:
+            self._waiting.append(data)
+        self._tell()
+
+    def rest(self, seconds: float) -> None:
+        """Wait, or until the stream is stopped, which raises Stopped."""
+        with self._change:
+            self._change.wait_for(lambda: bool(self._reason), seconds)
+            self.check()
+
+    def finish(self) -> None:
+        """Say that nothing more comes. From any thread."""
+        with self._change:
+            self._is_finished = True
+        self._tell()
+
+    def stop(self, reason: str) -> None:
+        """End all that writes. From any thread; the first reason stays."""
+        with self._change:
+            self._reason = self._reason or reason
+            self._change.notify_all()
+        self._tell()
+
+    async def take(self) -> list[bytes | memoryview]:
+        """Wait for something and return all of it; nothing once the writers have finished."""
+        while True:
+            with self._change:
+                taken, self._waiting, self._bytes = self._waiting, [], 0
+                self._change.notify_all()
+                if taken or self._is_finished:
+                    return taken
+                self._wake.clear()
+            await self._wake.wait()
+
+    def _tell(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake.set)

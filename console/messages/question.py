@@ -1,0 +1,229 @@
+"""What a browser asks for, read from the query of an address. Pure.
+
+Everything is compared with a named limit before it is used; what cannot be meant is refused with
+the value and a next step.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from enum import Enum
+from typing import Final, TypeVar
+from urllib.parse import parse_qs
+
+from console.messages.forms import Form
+
+E = TypeVar("E", bound=Enum)
+
+# A cursor of a thousand partitions, and the longest filter with every character escaped.
+MAX_QUERY_BYTES: Final = 65_536
+MAX_FIELDS: Final = 32
+# Partitions of one question: each needs a span, a row of the progress, and a place in the cursor.
+MAX_PARTITIONS: Final = 1_000
+DEFAULT_LIMIT: Final = 50
+# What a page shows.
+MAX_LIMIT: Final = 1_000
+# What a file holds.
+MAX_EXPORTED: Final = 100_000
+MAX_INT32: Final = 2**31 - 1
+MAX_INT64: Final = 2**63 - 1
+# The longest name that a topic can have, and the id of a cluster.
+MAX_NAME: Final = 249
+FIRST_PAGE: Final = "start from the first page again"
+NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+
+
+class Mode(Enum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    OFFSET = "offset"
+    TIME = "time"
+
+
+class BadQuestion(ValueError):
+    """A question that cannot be meant; it says what to do next. `position` is in the filter."""
+
+    def __init__(self, message: str, next_step: str, *, position: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """See the module. No partitions: all of them."""
+
+    cluster: str
+    topic: str
+    partitions: tuple[int, ...] = ()
+    mode: Mode = Mode.NEWEST
+    # An offset, or milliseconds since 1970, as the mode has it.
+    start: int = 0
+    limit: int = DEFAULT_LIMIT
+    key: Form = Form.AUTO
+    value: Form = Form.AUTO
+    # Where an earlier answer ended: by partition the first offset that was not looked at, or, with
+    # the newest, the last one that was.
+    cursor: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of one record: the key, the value, or a header by its number."""
+
+    cluster: str
+    topic: str
+    partition: int
+    offset: int
+    header: int | None = None
+    is_key: bool = False
+
+
+class Query:
+    """The fields of a query, each once."""
+
+    def __init__(self, query: bytes) -> None:
+        if len(query) > MAX_QUERY_BYTES:
+            raise BadQuestion(
+                f"the address has a query of {len(query)} bytes, {MAX_QUERY_BYTES} fit",
+                "name fewer partitions, or shorten the filter",
+            )
+        try:
+            self._fields = parse_qs(
+                query.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS
+            )
+        except ValueError:
+            raise BadQuestion(
+                f"the query of the address cannot be read, or has more than {MAX_FIELDS} fields",
+                "open the page again",
+            ) from None
+
+    def text(self, name: str, default: str = "") -> str:
+        told = self._fields.get(name, [default])
+        if len(told) != 1:
+            raise BadQuestion(f"{name!r} is given {len(told)} times", "give it once")
+        return told[0]
+
+    def number(self, name: str, default: int | None, low: int, high: int) -> int:
+        told = self.text(name)
+        if not told and default is not None:
+            return default
+        if not NUMBER.fullmatch(told) or not low <= int(told) <= high:
+            raise BadQuestion(
+                f"{name!r} is {told[:60]!r}", f"give a whole number of {low:,} to {high:,}"
+            )
+        return int(told)
+
+
+def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Question:
+    """Read a question; times without a zone are in the one of the browser's pages."""
+    mode = _choice(query, "mode", Mode, Mode.NEWEST)
+    return Question(
+        cluster=_name(query, "cluster"),
+        topic=_name(query, "topic"),
+        partitions=_partitions(query.text("partitions")),
+        mode=mode,
+        start=_start(query, mode, zone),
+        limit=query.number("limit", DEFAULT_LIMIT, 1, most),
+        key=_choice(query, "key", Form, Form.AUTO),
+        value=_choice(query, "value", Form, Form.AUTO),
+        cursor=_cursor(query.text("cursor")),
+    )
+
+
+def part_of(query: Query) -> Part:
+    """Read which part of which record is wanted."""
+    name = query.text("part", "value")
+    kind, _, number = name.partition(":")
+    is_header = kind == "header" and bool(NUMBER.fullmatch(number))
+    if not is_header and name not in {"key", "value"}:
+        raise BadQuestion(f"'part' is {name[:60]!r}", "give key, value, or header:0 and so on")
+    return Part(
+        cluster=_name(query, "cluster"),
+        topic=_name(query, "topic"),
+        partition=query.number("partition", None, 0, MAX_INT32),
+        offset=query.number("offset", None, 0, MAX_INT64),
+        header=int(number) if is_header else None,
+        is_key=name == "key",
+    )
+
+
+def written_cursor(cursor: Mapping[int, int]) -> str:
+    return ",".join(f"{partition}:{offset}" for partition, offset in sorted(cursor.items()))
+
+
+def _choice(query: Query, name: str, kind: type[E], default: E) -> E:
+    told = query.text(name) or default.value
+    try:
+        return kind(told)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in kind)
+        raise BadQuestion(f"{name!r} is {told[:60]!r}", f"give one of {known}") from None
+
+
+def _name(query: Query, field_name: str) -> str:
+    told = query.text(field_name)
+    if not told or len(told) > MAX_NAME:
+        raise BadQuestion(
+            f"{field_name!r} has {len(told)} characters", f"name a {field_name} of 1 to {MAX_NAME}"
+        )
+    return told
+
+
+def _partitions(told: str) -> tuple[int, ...]:
+    if not told:
+        return ()
+    parts = told.split(",")
+    if len(parts) > MAX_PARTITIONS:
+        raise BadQuestion(
+            f"{len(parts)} partitions are named", f"name {MAX_PARTITIONS:,} at most at a time"
+        )
+    for part in parts:
+        if not NUMBER.fullmatch(part) or int(part) > MAX_INT32:
+            raise BadQuestion(
+                f"'partitions' has {part[:60]!r}", "give numbers with commas between them: 0,3"
+            )
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _start(query: Query, mode: Mode, zone: tzinfo) -> int:
+    told = query.text("from")
+    if mode is Mode.OFFSET and not query.text("cursor"):
+        return query.number("from", None, 0, MAX_INT64)
+    if mode is not Mode.TIME or (not told and query.text("cursor")):
+        return 0
+    return time_of(told, zone=zone)
+
+
+def time_of(told: str, *, zone: tzinfo) -> int:
+    """Return milliseconds since 1970 of a number or a date."""
+    if NUMBER.fullmatch(told):
+        return min(int(told), MAX_INT64)
+    try:
+        moment = datetime.fromisoformat(told)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone)
+        return max(0, int(moment.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise BadQuestion(
+            f"{told[:60]!r} is no time",
+            "give a date as 2026-01-31T12:00:00, or milliseconds since 1970",
+        ) from None
+
+
+def _cursor(told: str) -> dict[int, int]:
+    cursor = {}
+    for pair in told.split(",") if told else ():
+        partition, _, offset = pair.partition(":")
+        if not (NUMBER.fullmatch(partition) and NUMBER.fullmatch(offset)):
+            raise BadQuestion(f"'cursor' has {pair[:60]!r}", FIRST_PAGE)
+        cursor[int(partition)] = int(offset)
+    if len(cursor) > MAX_PARTITIONS or max(cursor, default=0) > MAX_INT32:
+        raise BadQuestion(
+            f"'cursor' names {len(cursor)} partitions", f"name {MAX_PARTITIONS:,} at most at a time"
+        )
+    if max(cursor.values(), default=0) > MAX_INT64:
+        raise BadQuestion("'cursor' has an offset beyond any log", FIRST_PAGE)
+    return cursor

@@ -1,0 +1,77 @@
+"""How far a stream is, partition by partition, told a few times a second."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from console.messages.lines import encoded
+
+PROGRESS_SECONDS: Final = 0.25
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One partition: what is looked through, and how much of it has been."""
+
+    partition: int
+    first: int
+    end: int
+    position: int = 0
+    records: int = 0
+    size: int = 0
+    waits: str = ""  # what for, where it has not begun
+
+    def __post_init__(self) -> None:
+        self.position = self.position or self.first
+
+
+class Tally:
+    """Of one stream, from whatever threads."""
+
+    def __init__(self, rows: Sequence[Row], *, clock: Callable[[], float]) -> None:
+        self.rows = {row.partition: row for row in rows}
+        self.hits = 0
+        self._clock = clock
+        self._began = self._told = clock()
+
+    @property
+    def records(self) -> int:
+        return sum(row.records for row in self.rows.values())
+
+    @property
+    def size(self) -> int:
+        return sum(row.size for row in self.rows.values())
+
+    @property
+    def share(self) -> int:
+        """How much of all offsets has been looked through, in per cent; 100 only for all."""
+        total = sum(row.end - row.first for row in self.rows.values())
+        done = sum(row.position - row.first for row in self.rows.values())
+        return 100 if done >= total else done * 100 // total
+
+    def seconds(self) -> float:
+        return self._clock() - self._began
+
+    def due(self) -> bytes | None:
+        """Return a line of progress where it is time for one."""
+        now = self._clock()
+        if now - self._told < PROGRESS_SECONDS:
+            return None
+        self._told = now
+        return self.line()
+
+    def line(self) -> bytes:
+        waiting = {row.partition: row.waits for row in self.rows.values() if row.waits}
+        return encoded(
+            {
+                "type": "progress",
+                "partitions": [
+                    [row.partition, str(row.position), str(row.end), row.records, row.size]
+                    for row in self.rows.values()
+                ],
+                "waiting": waiting,
+                "records": self.records,
+                "hits": self.hits,
+                "ms": round(self.seconds() * 1000),
+            }
+        )

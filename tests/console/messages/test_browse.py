@@ -1,0 +1,183 @@
+"""Pages of records, without a broker."""
+
+import asyncio
+import json
+from datetime import UTC
+from typing import Any
+
+from console.messages.browse import Page
+from console.messages.lines import Forms, record_line
+from console.messages.pipe import Pipe
+from console.messages.places import Places
+from console.messages.question import Mode, Query, Question, question_of
+from tests.builders.messages import CLUSTER, FakeSource, places, record
+
+FORMS = Forms()
+
+
+def question(mode: Mode = Mode.NEWEST, **fields: Any) -> Question:
+    return Question(cluster=CLUSTER, topic="orders", mode=mode, **fields)
+
+
+def lines(source: FakeSource, asked: Question, where: Places | None = None) -> list[dict[str, Any]]:
+    """What a browser gets for a question."""
+
+    async def told() -> list[dict[str, Any]]:
+        pipe = Pipe(max_bytes=2**40)
+        page = Page(
+            asked,
+            where or places(*source.partitions),
+            source,
+            pipe,
+            write=lambda one: record_line(one, FORMS),
+        )
+        page.run()
+        pipe.finish()
+        return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
+
+    return asyncio.run(told())
+
+
+def offsets(told: list[dict[str, Any]], *, partition: int | None = None) -> list[int]:
+    return [
+        int(line["offset"])
+        for line in told
+        if line["type"] == "record" and partition in {None, line["partition"]}
+    ]
+
+
+def test_the_newest_records_come_newest_first() -> None:
+    source = FakeSource({0: [record(n) for n in range(1000)]})
+
+    told = lines(source, question(limit=50))
+
+    assert offsets(told) == list(range(999, 949, -1))
+    assert told[-1]["verdict"] == "limit"
+    assert told[-1]["next"] == {"mode": "newest", "cursor": "0:950"}
+
+
+def test_the_newest_of_many_partitions_are_merged_by_time() -> None:
+    source = FakeSource(
+        {
+            0: [record(n, timestamp_ms=10 * n) for n in range(100)],
+            1: [record(n, partition=1, timestamp_ms=10 * n + 5) for n in range(50)],
+        }
+    )
+
+    told = lines(source, question(limit=60))
+
+    assert offsets(told, partition=0) == list(range(99, 44, -1))
+    assert offsets(told, partition=1) == list(range(49, 44, -1))
+
+
+def test_pages_of_the_newest_follow_each_other_without_a_gap_or_a_repeat() -> None:
+    source = FakeSource({p: [record(n, partition=p) for n in range(37)] for p in range(3)})
+    seen: list[tuple[int, int]] = []
+    asked = question(limit=10)
+
+    for _ in range(20):
+        told = lines(source, asked)
+        seen += [(x["partition"], int(x["offset"])) for x in told if x["type"] == "record"]
+        following = told[-1]["next"]
+        if following is None:
+            break
+        asked = question_of(
+            Query(f"cluster=c&topic=orders&limit=10&cursor={following['cursor']}".encode()),
+            zone=UTC,
+        )
+
+    assert len(seen) == len(set(seen)) == 3 * 37
+    assert told[-1]["verdict"] == "complete"
+
+
+def test_a_compacted_topic_is_not_read_from_its_beginning() -> None:
+    kept = [*range(1000), 500_000, 900_000, 999_999]
+    source = FakeSource({0: [record(n) for n in kept]})
+
+    told = lines(source, question(limit=3))
+
+    assert offsets(told) == [999_999, 900_000, 500_000]
+    assert min(span.start for span in source.read) > 0
+
+
+def test_a_window_that_is_full_where_others_were_empty_keeps_the_newest() -> None:
+    source = FakeSource({0: [record(n) for n in range(5000)]}, ends={0: 100_000})
+
+    told = lines(source, question(limit=50))
+
+    assert offsets(told) == list(range(4999, 4949, -1))
+    assert told[-1]["next"]["cursor"] == "0:4950"
+
+
+def test_the_oldest_records_come_oldest_first_and_say_where_to_go_on() -> None:
+    source = FakeSource({0: [record(n) for n in range(5, 100)]}, starts={0: 5})
+
+    told = lines(source, question(Mode.OLDEST, limit=10))
+
+    assert offsets(told) == list(range(5, 15))
+    assert told[-1]["next"] == {"mode": "offset", "cursor": "0:15"}
+
+
+def test_records_from_an_offset_on_end_with_the_log() -> None:
+    source = FakeSource({0: [record(n) for n in range(20)]})
+
+    told = lines(source, question(Mode.OFFSET, start=17))
+
+    assert offsets(told) == [17, 18, 19]
+    assert told[-1]["verdict"] == "complete"
+    assert told[-1]["sentence"] == "complete: 3 records, there are no more"
+
+
+def test_an_offset_that_was_deleted_is_a_gap() -> None:
+    source = FakeSource({0: [record(n) for n in range(10, 12)]}, starts={0: 10})
+
+    told = lines(source, question(Mode.OFFSET, start=4))
+
+    [gap] = [line for line in told if line["type"] == "gap"]
+    assert (gap["from"], gap["to"], gap["records"]) == ("4", "10", 6)
+    assert offsets(told) == [10, 11]
+
+
+def test_records_from_a_time_on_are_merged_by_time() -> None:
+    source = FakeSource(
+        {
+            0: [record(n, timestamp_ms=100 * n) for n in range(10)],
+            1: [record(n, partition=1, timestamp_ms=100 * n + 50) for n in range(10)],
+        }
+    )
+
+    told = lines(source, question(Mode.TIME, start=700, limit=4))
+
+    assert [(x["partition"], x["offset"]) for x in told if x["type"] == "record"] == [
+        (0, "7"),
+        (1, "7"),
+        (0, "8"),
+        (1, "8"),
+    ]
+
+
+def test_an_empty_topic_is_complete() -> None:
+    told = lines(FakeSource({0: [], 1: []}), question())
+
+    assert [line["type"] for line in told] == ["start", "progress", "done"]
+    assert told[-1]["verdict"] == "complete"
+
+
+def test_a_partition_without_a_leader_is_said_and_the_others_are_read() -> None:
+    source = FakeSource({0: [record(0)]})
+
+    told = lines(source, question(), places(0, dark={1: "broker 2, which is away, leads it"}))
+
+    assert [line["partition"] for line in told if line["type"] == "error"] == [1]
+    assert offsets(told) == [0]
+    assert told[-1]["verdict"] == "failed"
+    assert "1 of 2 partitions" in told[-1]["sentence"]
+
+
+def test_offsets_and_times_are_texts() -> None:
+    big = 2**63 - 2
+    source = FakeSource({0: [record(big, timestamp_ms=2**53 + 1)]}, starts={0: big})
+
+    [line] = [line for line in lines(source, question()) if line["type"] == "record"]
+
+    assert (line["offset"], line["timestamp_ms"]) == (str(big), str(2**53 + 1))
