@@ -18,6 +18,7 @@ from console.monitoring.lags import (
     lag_ms,
 )
 from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
+from console.monitoring.recent import SHOWN, Recent
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, Name, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
 from console.monitoring.verdicts import SEVERITY, Eta, Verdict
@@ -35,6 +36,7 @@ class Collector:
         self.deltas = Deltas(run, ROW_TYPES)
         self.rings = {name: Ring(kind) for name, kind in KINDS.items()}
         self.partition_ring = PartitionRing()
+        self.recent = {kind: Recent(kind) for kind in SHOWN}
         self.offline_partitions: int | None = None  # None where the database has not told yet
         self.told_ms = 0  # when a broker answered last
         self._counters: dict[str, Counters] = {}
@@ -134,6 +136,8 @@ class Collector:
             self.rings[name[0]].set(name[1:], values)
         for ring in self._rings():
             ring.sample(at_s)
+        for kind, recent in self.recent.items():
+            recent.sample(self.rings[kind])
         return full
 
     def end_blocks(self) -> list[FullBlock]:

@@ -13,6 +13,7 @@ from console.monitoring.collector import Collector
 from console.monitoring.exposition import exposition
 from console.monitoring.group_detail import MAX_DETAIL, Part
 from console.monitoring.packing import thin
+from console.monitoring.recent import MAX_NAMES, RECENT_STEP_S, SHOWN
 from console.monitoring.rings import KINDS, Name
 from console.monitoring.samples import KEPT_S, SamplesFailed, Series
 from console.monitoring.tables import FORMAT
@@ -65,6 +66,7 @@ class Pages:
             "/topic": self._topic,
             "/broker": self._broker,
             "/series": self._series,
+            "/recent": self._recent,
             "/metrics": self._metrics,
             "/targets": self._targets,
         }
@@ -163,6 +165,21 @@ class Pages:
                 "samples": [None if math.isnan(each) else each for each in samples],
             }
         )
+
+    async def _recent(self, query: Query) -> Answer:
+        kind = query.get("kind", "")
+        if kind not in SHOWN:
+            return refusal(400, f"kind={kind!r}: one of {', '.join(SHOWN)}")
+        try:
+            names = json.loads(query.get("names", "[]"))
+        except ValueError:
+            names = None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return refusal(400, 'names= is a JSON array of strings, as ["payments"]')
+        if len(names) > MAX_NAMES:
+            return refusal(400, f"{len(names)} names asked for, at most {MAX_NAMES} at once")
+        samples = self._sources.collector.recent[kind].of(names)
+        return told({"step_s": RECENT_STEP_S, "metric": SHOWN[kind], "samples": samples})
 
     async def _metrics(self, _query: Query) -> Answer:
         return Answer(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))

@@ -106,6 +106,15 @@ class Ring:
             return []
         return self._of(slot, metric, max(self._columns) + 1)
 
+    def newest(self, metric: int) -> Iterator[tuple[Name, float]]:
+        """Return every series with its value of now; one that is missing is left out."""
+        column = self._live[metric]
+        return (
+            (name, column[slot])
+            for name, slot in self.slots.items()
+            if not math.isnan(column[slot])
+        )
+
     def finish(self) -> "FullBlock":
         """End the block, and keep only the series that had a value in it."""
         full = FullBlock(self.kind, self.block_s, dict(self.slots), self._columns)

@@ -10,6 +10,7 @@ from console import durations, group_names
 from console.monitoring.tables import GroupRow, PairRow
 from console.monitoring.verdicts import SEVERITY
 from console.queries import live
+from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
 from console.queries.groups import told_at, visible
@@ -21,6 +22,8 @@ from gateway.access.operations import Kind, Operation
 # Topics that one page lists, the worst first; a group that reads by an expression may have more.
 MAX_TOPICS: Final = 100
 MAX_DIGITS: Final = 6
+# Charts of single topics: two lines of them below those of the group.
+MAX_TOPIC_CHARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ class GroupPage:
     unseen_topics: int = 0
     worst: TopicLine | None = None  # the topic that the verdict comes from, where it is not OK
     cause: Cause | None = None
+    charts: tuple[Chart, ...] = ()
     detail: Detail | None = None
     failure: str = ""  # why there is no detail
     may: May = May()
@@ -162,6 +166,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         more_topics=len(known) - len(lines),
         unseen_topics=len(pairs) - len(known),
         cause=detail.causes.get(pairs[0].topic) if detail is not None and pairs else None,
+        charts=_charts(shown, asked.name, tuple(pair.topic for pair in known)),
         worst=lines[0] if known and known[0] is pairs[0] else None,
         detail=detail,
         failure=failure,
@@ -189,6 +194,42 @@ def _detail(asked: Asked, seen: Names, cluster_id: str) -> tuple[Detail | None, 
         members_page=asked.members,
         link=lambda **changed: asked.link(cluster_id, **changed),
     ), ""
+
+
+def _charts(cluster_id: str, name: str, topics: tuple[str, ...]) -> tuple[Chart, ...]:
+    """Return the lag of a group in time and in records, and in time in each of its worst topics."""
+    whole = tuple(
+        Chart(
+            id=f"chart-{metric}",
+            title=title,
+            cluster_id=cluster_id,
+            kind="group",
+            name=name,
+            metrics=(metric,),
+            labels=("lag",),
+            unit=unit,
+        )
+        for metric, title, unit in (
+            ("lag_ms", "Lag in time", "ms"),
+            ("lag", "Lag in records", "records"),
+        )
+    )
+    # The chart of a group that reads one topic says it already.
+    parts = tuple(
+        Chart(
+            id=f"chart-of-{topic}",
+            title=f"Lag in time in {topic}",
+            cluster_id=cluster_id,
+            kind="pair",
+            name=name,
+            topic=topic,
+            metrics=("lag_ms",),
+            labels=("lag",),
+            unit="ms",
+        )
+        for topic in (topics[:MAX_TOPIC_CHARTS] if len(topics) > 1 else ())
+    )
+    return whole + parts
 
 
 def _worst_first(pair: PairRow) -> tuple[int, int, str]:

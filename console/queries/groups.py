@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.utils.safestring import SafeString
+
 from console import durations, group_names
 from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
@@ -16,6 +18,8 @@ from console.queries.frame import Frame, frame
 from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
 from console.queries.live import Live
 from console.queries.reading import Reading, last_good, moment
+from console.queries.recent import Samples, recent
+from console.queries.sparks import spark
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
@@ -138,6 +142,7 @@ class GroupLine:
     type: str
     topics: int
     rebalances: int
+    spark: SafeString
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +218,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
     rows = left[offset : offset + PAGE_ROWS]
+    samples = recent("group", [row.name for row in rows])
     told = told_at(live, now_s)
     told_ms = 0 if told is None else int(told.timestamp() * 1000)
     return Groups(
@@ -222,7 +228,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         told_at=told,
         columns=tuple(_column(key, asked, shown) for key in ORDERS),
         facets=tuple(_choices(facet, known, asked, shown) for facet in FACETS),
-        rows=tuple(_line(row, told_ms, shown) for row in rows),
+        rows=tuple(_line(row, told_ms, shown, samples.get(row.name, ())) for row in rows),
         total=len(left),
         known=len(known),
         first=offset + 1 if rows else 0,
@@ -291,7 +297,7 @@ def _worst_first(verdict: str) -> int:
     return -SEVERITY[Verdict(verdict)]
 
 
-def _line(row: GroupRow, told_ms: int, cluster_id: str) -> GroupLine:
+def _line(row: GroupRow, told_ms: int, cluster_id: str, samples: Samples) -> GroupLine:
     seconds = lag_seconds(row, told_ms)
     return GroupLine(
         name=group_names.shown(row.name),
@@ -306,4 +312,5 @@ def _line(row: GroupRow, told_ms: int, cluster_id: str) -> GroupLine:
         type=row.type,
         topics=row.topics,
         rebalances=row.rebalances,
+        spark=spark(samples) if any(samples) else SafeString(),
     )

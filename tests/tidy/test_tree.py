@@ -28,7 +28,6 @@ FROM_TABLES |= {"console.management.commands.collector"}
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "console.queries.sparks": "lists of topics and groups, with a line in each row",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 

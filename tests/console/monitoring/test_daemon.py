@@ -231,6 +231,9 @@ async def raw(settings: Settings, request: str) -> bytes:
         ("/snapshot?since=-1", 400, "since='-1' is no number of a step"),
         ("/broker?id=x", 400, "id='x' is no broker id"),
         ("/broker?id=7", 404, "the cluster has no broker 7"),
+        ("/group?name=g&rows=x", 400, "rows='x' is no whole number"),
+        ("/recent?kind=cup", 400, "kind='cup': one of topic, group"),
+        ("/recent?kind=group&names=x", 400, "names= is a JSON array of strings"),
         ("/group?name=g", 404, "no broker tells of a group named 'g'"),
     ],
 )

@@ -223,6 +223,19 @@ def test_a_collector_that_never_told_is_no_empty_list(alice: Client, told: Told)
     assert "No groups yet" not in page
 
 
+def test_rows_carry_pictures_of_the_last_minutes(alice: Client, told: Told) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("mail", lag=3), rows.group("flat"), rows.group("x" * 13_000))
+    told.answers["/recent"] = {"samples": {"mail": [None, 1.0, 3.0], "flat": [0.0, 0.0]}}
+
+    page = shown_list(alice)
+
+    assert page.count('<svg class="spark"') == 1
+    # A name that fits into no question is left out.
+    ((_path, query),) = [asked for asked in told.asked if asked[0] == "/recent"]
+    assert query == {"kind": "group", "names": '["mail", "flat"]'}
+
+
 # --- one group -------------------------------------------------------------------------------
 
 
