@@ -3,12 +3,11 @@
 Logins run in a thread each. Without a bound here, forty at once took 1.4 GB.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
+
+from console.turns import Turns
 
 # At once: two cores hash no faster with more, and their memory is that of the constant below.
 PLACES: Final = 2
@@ -18,40 +17,10 @@ QUEUE: Final = 20
 WAIT_SECONDS: Final = 10.0
 
 
-class TooBusy(Exception):
-    """So many passwords are being checked that this one would wait too long."""
-
-
-class Turns:
-    """Lets few threads work at once, and few wait."""
-
-    def __init__(self, *, places: int = PLACES, queue: int = QUEUE) -> None:
-        self._most = places + queue
-        self._free = threading.Semaphore(places)
-        self._lock = threading.Lock()
-        self._present = 0
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a place and hold it; TooBusy at once where too many wait already."""
-        with self._lock:
-            if self._present >= self._most:
-                raise TooBusy(f"{self._most} passwords are being checked already")
-            self._present += 1
-        try:
-            if not self._free.acquire(timeout=WAIT_SECONDS):
-                raise TooBusy(f"no password could be checked within {WAIT_SECONDS:g} s")
-            try:
-                yield
-            finally:
-                self._free.release()
-        finally:
-            with self._lock:
-                self._present -= 1
-
-
 # Of the whole process, whoever asks.
-TURNS: Final = Turns()
+TURNS: Final = Turns(
+    places=PLACES, queue=QUEUE, wait_s=WAIT_SECONDS, what="passwords are being checked"
+)
 
 
 class PasswordHasher(Argon2PasswordHasher):

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from console import login_limits
 from console.events import running
-from console.password_hasher import TooBusy
+from console.turns import TooBusy
 from gateway.access import audit, first_user, selectors, sessions
 
 # What a browser is told to wait when too many passwords are being checked.

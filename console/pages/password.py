@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 from console import login_limits
 from console.forms.passwords import PasswordForm
 from console.pages.login import BUSY_SECONDS, limited
-from console.password_hasher import TooBusy
+from console.turns import TooBusy
 from gateway.access import selectors, services
 from gateway.access.operations import Operation
 from gateway.access.requirements import open_before_change, signed_in

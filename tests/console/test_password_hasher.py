@@ -1,6 +1,5 @@
 """Passwords are hashed a few at a time, at a known cost, and hashes of other costs stay valid."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,10 +12,9 @@ from django.contrib.auth.hashers import (
 from django.test.utils import override_settings
 
 from console import password_hasher
-from console.password_hasher import PLACES, QUEUE, PasswordHasher, TooBusy, Turns
+from console.password_hasher import PasswordHasher
 
 MIB = 1024
-PATIENCE_S = 20
 
 
 @pytest.fixture
@@ -25,83 +23,12 @@ def real_hasher() -> Iterator[None]:
         yield
 
 
-class Work:
-    """What hashing stands for here: it lasts until it is let go, and counts who is at it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._may_end = threading.Event()
-        self.at_once = self.most = self.refused = self.done = 0
-        self.changed = threading.Condition(self._lock)
-
-    def go_on(self) -> None:
-        self._may_end.set()
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        with self.changed:
-            self.at_once += 1
-            self.most = max(self.most, self.at_once)
-            self.changed.notify_all()
-        yield
-        with self.changed:
-            self.at_once -= 1
-            self.done += 1
-            self.changed.notify_all()
-
-    def once(self, turns: Turns) -> None:
-        try:
-            with turns.turn(), self.counted():
-                assert self._may_end.wait(PATIENCE_S)
-        except TooBusy:
-            with self.changed:
-                self.refused += 1
-                self.changed.notify_all()
-
-
-def test_of_forty_logins_at_once_two_hash_twenty_wait_and_the_others_are_refused() -> None:
-    turns, work = Turns(), Work()
-    threads = [threading.Thread(target=work.once, args=(turns,)) for _ in range(40)]
-
-    for thread in threads:
-        thread.start()
-    with work.changed:
-        settled = work.changed.wait_for(
-            lambda: work.at_once == PLACES and work.refused == 40 - PLACES - QUEUE, PATIENCE_S
-        )
-    work.go_on()
-    for thread in threads:
-        thread.join(PATIENCE_S)
-
-    assert settled
-    assert (work.most, work.done, work.refused) == (PLACES, PLACES + QUEUE, 40 - PLACES - QUEUE)
-
-
-def test_a_place_is_free_again_whatever_happened_in_it() -> None:
-    turns = Turns(places=1, queue=0)
-    with pytest.raises(ZeroDivisionError), turns.turn():
-        raise ZeroDivisionError
-
-    with turns.turn(), pytest.raises(TooBusy, match="1 passwords"), turns.turn():
-        pass
-    with turns.turn():
-        pass
-
-
-def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(password_hasher, "WAIT_SECONDS", 0.01)
-    turns = Turns(places=1, queue=1)
-
-    with turns.turn(), pytest.raises(TooBusy, match=r"within 0\.01 s"), turns.turn():
-        pass
-
-
 @pytest.mark.usefixtures("real_hasher")
 @pytest.mark.slow
 def test_hashing_and_checking_take_a_turn_each(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[str] = []
 
-    class Counted(Turns):
+    class Counted:
         @contextmanager
         def turn(self) -> Iterator[None]:
             turns.append("turn")

@@ -108,26 +108,14 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Its answers come as futures.
     "gateway.kafka": ("", "confluent_kafka concurrent"),
-    # Deliveries and records come in threads of the library, and go to an event loop.
-    "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
-    "gateway.kafka.readers": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Who may do what, for every room that people reach by a browser or by HTTP.
     "gateway.access": ("", "django"),
     "gateway": (
         CONNECTORS_DOORS
-        + "gateway.kafka gateway.access gateway.server gateway.rest gateway.ws gateway.shared "
-        + "console.monitoring.selectors "
+        + "gateway.kafka gateway.access gateway.server console.monitoring.selectors "
         + "console.events console.messages brokers.key_files",
         "web",
     ),
-    # Streams of programs, on the event loop; views of what is answered in one piece.
-    "gateway.rest": ("gateway.kafka gateway.access gateway.shared", "web asyncio concurrent"),
-    "gateway.ws": (
-        "gateway.kafka gateway.access gateway.shared gateway.rest",
-        "web asyncio concurrent",
-    ),
-    # What the workers of the gateway share.
-    "gateway.shared": ("", "asyncio redis"),
     # The web server's process.
     "gateway.server": ("gateway", "socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
@@ -147,6 +135,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
+        + "console.turns "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
         + "console.events console.messages",
         "django celery channels",
@@ -162,8 +151,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "console.events console.preferences console.times gateway.kafka gateway.access",
         "django asyncio concurrent threading",
     ),
+    "console.password_hasher": ("console.turns", "django"),
     # Bounds what all threads of a web server do at once.
-    "console.password_hasher": ("", "django threading"),
+    "console.turns": ("", "threading"),
     # One process with a loop of its own, and the thread by which a web server follows it.
     "console.monitoring": (
         WATCHED + "console.monitoring.samples brokers.clock brokers.key_files",

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from console.login_limits import MAX_PER_PAIR
-from console.password_hasher import TooBusy
+from console.turns import TooBusy
 from tests.builders import users
 from tests.builders.users import PASSWORD
 
