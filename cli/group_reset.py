@@ -12,7 +12,12 @@ from typing import Final
 import click
 
 from cli.bootstrap import reaches_cluster
-from cli.offset_plan import (
+from cli.output import Column, Form, output_option, plain, say, show_json, show_table
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure, Kind, failure
+from gateway.kafka.groups import Groups
+from gateway.kafka.offset_plan import (
     MAX_FILE_BYTES,
     MAX_OFFSET,
     Goal,
@@ -27,11 +32,6 @@ from cli.offset_plan import (
     parse_places,
     plan_of,
 )
-from cli.output import Column, Form, output_option, plain, say, show_json, show_table
-from gateway.kafka.admin import Admin
-from gateway.kafka.connection import Connection
-from gateway.kafka.errors import KafkaFailure, Kind, failure
-from gateway.kafka.groups import Groups
 from gateway.kafka.values import GroupState, Place, Position, PositionKind
 
 BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
@@ -287,7 +287,7 @@ def show_plan(
     group: str, plan: list[Step], *, form: Form, is_dry_run: bool, is_export: bool
 ) -> None:
     if is_export:
-        click.echo(csv_of(plan), nl=False)
+        click.echo(csv_of((step.place, step.after) for step in plan), nl=False)
         for step in plan:
             if step.note:
                 say(plain(f"{step.place}: {step.note}"), to_stderr=True)

@@ -25,7 +25,7 @@ from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
-from gateway.kafka.errors import failure
+from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.values import (
     Config,
     ConfigEdit,
@@ -53,6 +53,8 @@ EDITS: Final = {
 }
 EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+# What a broker says of a topic that is not there, or that cannot be.
+ABSENT: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"})
 # A topic that Kafka and its tools keep for themselves begins so.
 INTERNAL_PREFIX: Final = "__"
 
@@ -113,6 +115,29 @@ class Admin:
             return self._all(futures, deadline, "topic")
 
         return [_topic(found) for found in self._calls.read(ask)]
+
+    def find(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Return those topics that exist, by name."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+
+        def ask(deadline: Deadline) -> dict[str, Topic]:
+            futures = self._calls.send(
+                lambda: self._calls.client.describe_topics(
+                    TopicCollection(wanted), request_timeout=deadline.left()
+                )
+            )
+            found = {}
+            for name, future in futures.items():
+                try:
+                    found[name] = _topic(self._calls.wait(future, deadline, f"topic {name}"))
+                except KafkaFailure as failed:
+                    if failed.name not in ABSENT:
+                        raise
+            return found
+
+        return self._calls.read(ask)
 
     def create(self, topics: Sequence[NewTopic], *, is_dry_run: bool = False) -> None:
         asked = [

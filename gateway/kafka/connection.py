@@ -44,6 +44,8 @@ class Connection:
     timeout_s: float = DEFAULT_TIMEOUT_S
     client_id: str = "samsa"
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # When all calls together have to be over, where they serve somebody who waits.
+    until: "Deadline | None" = field(default=None, repr=False, compare=False)
 
     def settings(self, reach: "Reach", **own: str | float | bool) -> dict[str, Any]:
         """Return what a client is made with; `own` names have `_` for `.`."""
@@ -59,7 +61,9 @@ class Connection:
         }
 
     def deadline(self) -> "Deadline":
-        return Deadline(self.timeout_s)
+        """Return the end of one call, which is never behind the end of all of them."""
+        left = self.timeout_s if self.until is None else self.until.left()
+        return Deadline(min(self.timeout_s, left))
 
 
 class Deadline:

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
-from gateway.kafka.errors import failure, from_exception, translated
+from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
 from gateway.kafka.offset_deletion import delete_offsets
 from gateway.kafka.offset_listing import committed_offsets
 from gateway.kafka.values import (
@@ -108,7 +108,15 @@ class Groups:
         return committed_offsets(self._connection, list(names))
 
     def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
-        """Set what a group without members has committed; creates one that does not exist."""
+        """Set what a group has committed; the first partition that is refused is the failure."""
+        for refused in self.commit_each(name, offsets).values():
+            raise refused
+
+    def commit_each(self, name: str, offsets: Mapping[Place, int]) -> dict[Place, KafkaFailure]:
+        """Set what a group without members has committed; return what was refused.
+
+        Creates a group that does not exist.
+        """
         self._require_service()
         places = [
             TopicPartition(place.topic, place.partition, offset)
@@ -124,9 +132,11 @@ class Groups:
         )
         [future] = futures.values()
         done = self._calls.wait(future, deadline, value).topic_partitions or []
-        for place in done:
-            if place.error is not None:
-                raise translated(place.error, f"{value}, {_place(place)}")
+        return {
+            (at := _place(place)): translated(place.error, f"{value}, {at}")
+            for place in done
+            if place.error is not None
+        }
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete groups without members, with all that they have committed."""
@@ -141,9 +151,14 @@ class Groups:
             self._calls.wait(future, deadline, f"group {name}")
 
     def delete_offsets(self, name: str, places: Iterable[Place]) -> None:
-        """Delete what is committed for places of topics that no member reads."""
+        """Delete what is committed for places; the first that is refused is the failure."""
+        for refused in self.delete_offsets_each(name, places).values():
+            raise refused
+
+    def delete_offsets_each(self, name: str, places: Iterable[Place]) -> dict[Place, KafkaFailure]:
+        """Delete what is committed for places of topics that no member reads; return refusals."""
         self._require_service()
-        delete_offsets(self._connection, name, sorted(set(places)))
+        return delete_offsets(self._connection, name, sorted(set(places)))
 
     def _listed(self, states: set[Enum], types: set[Enum]) -> ListConsumerGroupsResult:
         # Filters that are empty stand for no filter, and are refused by brokers that know none.

@@ -17,16 +17,14 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import OffsetSpec
 
 from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline, Reach
-from gateway.kafka.errors import KafkaFailure, Kind, from_exception
+from gateway.kafka.errors import from_exception
 from gateway.kafka.groups import Groups
 from gateway.kafka.values import PartitionLag, Place
 
-BEGINNING: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-END: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # How long an empty read waits, which is how soon the deadline is seen.
 TICK_S: Final = 0.1
 BATCH: Final = 1000
@@ -61,25 +59,25 @@ def lags(
         for name in dict.fromkeys(names)
         for place, offset in sorted(found[name].items())
     ]
-    bounds = _bounds(AdminCalls(connection), {commit.place for commit in commits})
+    found_bounds = bounds(AdminCalls(connection), {commit.place for commit in commits})
     # Records and time are of the same moment, however long the records take to come.
     now_ms = int(now_s() * 1000)
     wanted = {
-        (commit.place, max(commit.offset, bounds[commit.place][0]))
+        (commit.place, max(commit.offset, found_bounds[commit.place][0]))
         for commit in commits
-        if commit.place in bounds and commit.offset < bounds[commit.place][1]
+        if commit.place in found_bounds and commit.offset < found_bounds[commit.place][1]
     }
     times = _times(connection, wanted) if wanted else {}
-    return [_lag(commit, bounds.get(commit.place), times, now_ms) for commit in commits]
+    return [_lag(commit, found_bounds.get(commit.place), times, now_ms) for commit in commits]
 
 
 def _lag(
     commit: Committed,
-    bounds: tuple[int, int] | None,
+    held: tuple[int, int] | None,
     times: Mapping[tuple[Place, int], int],
     now_ms: int,
 ) -> PartitionLag:
-    if bounds is None:
+    if held is None:
         return PartitionLag(
             group=commit.group,
             place=commit.place,
@@ -88,7 +86,7 @@ def _lag(
             records=None,
             ms=None,
         )
-    start, end = bounds
+    start, end = held
     next_offset = max(commit.offset, start)
     written_ms = times.get((commit.place, next_offset))
     # A commit beyond the end is of a log that was cut, and waits for nothing.
@@ -107,37 +105,6 @@ def _lag(
         ms=ms,
         is_lost=commit.offset < start,
     )
-
-
-def _bounds(calls: AdminCalls, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
-    """Return first offset and end of each place that has a leader to tell."""
-    asked = sorted(places)
-    if not asked:
-        return {}
-    first = calls.read(lambda deadline: _list_offsets(calls, asked, BEGINNING, deadline))
-    end = calls.read(lambda deadline: _list_offsets(calls, asked, END, deadline))
-    return {place: (first[place], end[place]) for place in asked if place in first and place in end}
-
-
-def _list_offsets(
-    calls: AdminCalls, places: Sequence[Place], spec: OffsetSpec, deadline: Deadline
-) -> dict[Place, int]:
-    futures = calls.send(
-        lambda: calls.client.list_offsets(
-            {TopicPartition(place.topic, place.partition): spec for place in places},
-            request_timeout=deadline.left(),
-        )
-    )
-    found = {}
-    for asked, future in futures.items():
-        place = Place(topic=asked.topic, partition=asked.partition)
-        try:
-            found[place] = calls.wait(future, deadline, str(place)).offset
-        except KafkaFailure as failed:
-            # One partition without a leader, or deleted, must not hide the others.
-            if failed.name == "BROKER_NOT_AVAILABLE" or failed.kind is Kind.USAGE:
-                raise
-    return found
 
 
 def _times(

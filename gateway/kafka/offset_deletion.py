@@ -11,8 +11,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from gateway.kafka.connection import Connection
-from gateway.kafka.errors import failure, translated
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure, failure, translated
 from gateway.kafka.librdkafka import (
     POINTER,
     ClientKind,
@@ -32,8 +32,10 @@ CALL: Final = "DeleteConsumerGroupOffsets"
 MAX_PLACES: Final = 100_000
 
 
-def delete_offsets(connection: Connection, group: str, places: Sequence[Place]) -> None:
-    """Delete what a group has committed for places; the first that is refused is the failure."""
+def delete_offsets(
+    connection: Connection, group: str, places: Sequence[Place]
+) -> dict[Place, KafkaFailure]:
+    """Delete what a group has committed for places; return those that were refused."""
     value = f"group {group}"
     if len(places) > MAX_PLACES:
         words = f"{len(places)} partitions are named, {MAX_PLACES} may be at once"
@@ -41,22 +43,24 @@ def delete_offsets(connection: Connection, group: str, places: Sequence[Place]) 
     names = {group, *(place.topic for place in places)}
     if not places or any(not name or "\0" in name for name in names):
         raise failure("INVALID_REQUEST", value, "a group and partitions must be named")
-    lib = library()
+    lib, refused = library(), dict[Place, KafkaFailure]()
+    deadline = connection.deadline()
     with ExitStack() as held:
         client = client_of(connection, held, kind=ClientKind.PRODUCER)
         queue = kept(held, lib["queue_new"](client), lib["queue_destroy"])
-        _send(client, queue, connection, group, places)
-        event = answer_of(queue, connection.deadline(), value, held)
+        _send(client, queue, deadline, group, places)
+        event = answer_of(queue, deadline, value, held)
         for told in groups_of(event, CALL, value):
             for number in range(told.cnt):
                 answer = told.elems[number]
                 if answer.err:
                     place = Place(topic=text(answer.topic), partition=answer.partition)
-                    raise translated(KafkaError(answer.err), f"{value}, {place}")
+                    refused[place] = translated(KafkaError(answer.err), f"{value}, {place}")
+    return refused
 
 
 def _send(
-    client: Handle, queue: Handle, connection: Connection, group: str, places: Sequence[Place]
+    client: Handle, queue: Handle, deadline: Deadline, group: str, places: Sequence[Place]
 ) -> None:
     lib = library()
     # The library copies all of it before it returns.
@@ -69,5 +73,5 @@ def _send(
         for place in places:
             lib["topic_partition_list_add"](named, place.topic.encode(), place.partition)
         request = kept(held, lib[f"{CALL}_new"](group.encode(), named), lib[f"{CALL}_destroy"])
-        options = options_for(client, connection.timeout_s, connection.bootstrap, held)
+        options = options_for(client, deadline.left(), f"group {group}", held)
         lib[CALL](client, ctypes.byref(POINTER(request)), 1, options, queue)

@@ -9,8 +9,8 @@ import pytest
 
 from cli.group_reset import asked_of
 from cli.groups import groups
-from cli.offset_plan import MAX_FILE_BYTES
 from gateway.kafka.connection import Connection
+from gateway.kafka.offset_plan import MAX_FILE_BYTES
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
 from tests.cli.data_commands import Shell, shell
@@ -94,7 +94,7 @@ def test_a_plan_is_shown_before_and_after_with_its_notes(sh: Shell) -> None:
     assert shown[0] == "Would reset group still; --execute does it:"
     assert shown[2].split() == ["orders", "0", "4", "7", "0", "10"]
     assert shown[3].split()[:6] == ["orders", "1", "-", "0", "0", "0"]
-    assert shown[3].endswith("beyond the end, so the end")
+    assert shown[3].endswith("offset 7 is beyond the end 0, so the end")
     assert done.splitlines()[0] == "Reset group still:"
     assert done.splitlines()[1:] == shown[1:]
 
@@ -138,7 +138,7 @@ def test_an_export_says_beside_it_what_is_not_as_asked(sh: Shell) -> None:
     ran = sh.run(groups, "reset", "still", "-t", "orders:0", "--to-offset", "99", "--export")
 
     assert ran.stdout == "orders,0,10\n"
-    assert ran.stderr == "topic orders, partition 0: beyond the end, so the end\n"
+    assert ran.stderr == "topic orders, partition 0: offset 99 is beyond the end 10, so the end\n"
 
 
 @pytest.mark.parametrize("mode", [[], ["--execute"]])

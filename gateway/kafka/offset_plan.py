@@ -29,8 +29,6 @@ DURATION: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-BELOW_START: Final = "below the first offset, so the first one"
-BEYOND_END: Final = "beyond the end, so the end"
 NOT_COMMITTED: Final = "nothing is committed, so the end"
 
 
@@ -81,6 +79,16 @@ class Step:
     end: int
     note: str = ""
 
+    @property
+    def skipped(self) -> int:
+        """Return how many offsets that the partition still holds are passed over."""
+        return 0 if self.before is None else max(0, self.after - max(self.before, self.start))
+
+    @property
+    def read_again(self) -> int:
+        """Return how many offsets the group has read already and will read once more."""
+        return 0 if self.before is None else max(0, min(self.before, self.end) - self.after)
+
     def json(self) -> dict[str, Any]:
         return {
             "topic": self.place.topic,
@@ -98,13 +106,21 @@ def plan_of(goal: Goal, partitions: Iterable[Known]) -> list[Step]:
     return [_step(goal, known) for known in sorted(partitions, key=lambda known: known.place)]
 
 
+def below_start(wanted: int, start: int) -> str:
+    return f"offset {wanted} is below the first offset {start}, so the first one"
+
+
+def beyond_end(wanted: int, end: int) -> str:
+    return f"offset {wanted} is beyond the end {end}, so the end"
+
+
 def _step(goal: Goal, known: Known) -> Step:
     wanted, note = _wanted(goal, known)
     after = min(max(wanted, known.start), known.end)
     if after > wanted:
-        note = BELOW_START
+        note = below_start(wanted, known.start)
     elif after < wanted:
-        note = BEYOND_END
+        note = beyond_end(wanted, known.end)
     return Step(
         place=known.place,
         before=known.committed,
@@ -171,11 +187,11 @@ def parse_places(text: str) -> tuple[str, tuple[int, ...]]:
     return topic, tuple(sorted({int(index) for index in indexes}))
 
 
-def csv_of(steps: Iterable[Step]) -> str:
-    """Return `topic,partition,offset` for each step, as Kafka's tool exports and reads it."""
+def csv_of(offsets: Iterable[tuple[Place, int]]) -> str:
+    """Return `topic,partition,offset` for each place, as Kafka's tool exports and reads it."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerows((step.place.topic, step.place.partition, step.after) for step in steps)
+    rows.writerows((place.topic, place.partition, offset) for place, offset in offsets)
     return text.getvalue()
 
 
