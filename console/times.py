@@ -4,7 +4,7 @@ All of it is in the zone that is active for the request (`console.preferences`),
 mixes zones. A clock time that occurs twice, in the night when clocks go back, carries its offset.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from django.utils import timezone
@@ -70,3 +70,23 @@ def ago(value: datetime, now: datetime) -> str:
 def _offset_if_twice(local: datetime) -> str:
     is_twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return f"{local:%z}" if is_twice else ""
+
+
+def typed(text: str, zone: tzinfo) -> tuple[datetime, ...]:
+    """Return the moments that a date and a clock time mean in a zone; ValueError for neither.
+
+    Two in the hour that clocks run through twice, the earlier one first; none in the hour that they
+    leave out. A text that carries an offset means one, in any zone.
+    """
+    naive = datetime.fromisoformat(text)
+    if naive.tzinfo is not None:
+        return (naive.astimezone(UTC),)
+    found: set[datetime] = set()
+    for fold in (0, 1):
+        try:
+            moment = naive.replace(tzinfo=zone, fold=fold).astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"{text!r} lies outside of the years 1 to 9999") from None
+        if moment.astimezone(zone).replace(tzinfo=None) == naive:
+            found.add(moment)
+    return tuple(sorted(found))

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.pages import account, changes, groups, plans, users
+from console.pages import account, changes, group_forms, group_plans, groups, plans, users
 from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
@@ -25,6 +25,11 @@ urlpatterns = [
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),
     path("changes.ndjson", changes.export, {"form": "ndjson"}, name="changes-ndjson"),
     path("plans/apply", plans.apply, name="apply-plan"),
+    path("group/reset", group_forms.reset_offsets, name="reset-offsets"),
+    path("group/offsets/delete", group_forms.delete_offsets, name="delete-offsets"),
+    path("group/delete", group_forms.delete_group, name="delete-group"),
+    path("group/plans/show", group_plans.show, name="show-group-plan"),
+    path("group/plans/apply", group_plans.apply_plan, name="apply-group-plan"),
     path("users", users.users, name="users"),
     path("users/new", users.new_user, name="new-user"),
     path("users/<int:number>", users.user, name="user"),

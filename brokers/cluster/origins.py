@@ -31,6 +31,15 @@ def via_of(proposal: Proposal) -> Via:
     return Via.BROWSER if proposal.session else Via.HOST
 
 
+def origin_of(proposal: Proposal) -> Origin:
+    return Origin(
+        actor=proposal.actor,
+        client_id=proposal.client_id,
+        address=proposal.address,
+        session=proposal.session,
+    )
+
+
 def from_origin(proposal: Proposal, origin: Origin) -> Proposal:
     """Return a proposal as one that this origin makes."""
     return replace(

@@ -19,11 +19,13 @@ MAX_ROWS: Final = 500
 # Faults of a chain that are named: after the first one all that follows is in doubt.
 MAX_FAULTS: Final = 10
 ACCEPTED: Final = "NONE"
+# Noted before something was done whose outcome has an entry of its own.
+BEGUN: Final = "BEGUN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One requested change. `outcome` is NONE, or the name of Kafka's error."""
+    """One requested change. `outcome` is NONE, BEGUN, or the name of Kafka's error."""
 
     number: int
     made_at_ms: int
@@ -46,7 +48,11 @@ class Entry:
 
     @property
     def is_refused(self) -> bool:
-        return self.outcome != ACCEPTED
+        return self.outcome not in (ACCEPTED, BEGUN)
+
+    @property
+    def is_begun(self) -> bool:
+        return self.outcome == BEGUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +165,8 @@ def _filtered(cluster_id: str, which: Filter) -> QuerySet[models.AuditEntry]:
     if which.kind:
         wanted &= Q(kind=which.kind)
     if which.is_refused is not None:
-        wanted &= ~Q(outcome=ACCEPTED) if which.is_refused else Q(outcome=ACCEPTED)
+        is_no_refusal = Q(outcome__in=(ACCEPTED, BEGUN))
+        wanted &= ~is_no_refusal if which.is_refused else Q(outcome=ACCEPTED)
     if which.since_ms is not None:
         # Of a refusal that was repeated, the last time counts.
         wanted &= Q(last_at_ms__gte=which.since_ms)

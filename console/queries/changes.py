@@ -12,6 +12,7 @@ from typing import Final
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
+from brokers.controlplane.services import GroupChangeKind
 from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
@@ -32,7 +33,10 @@ PERIODS: Final = {
     "week": ("last 7 days", 7 * 24 * HOUR_MS),
     "month": ("last 30 days", 30 * 24 * HOUR_MS),
 }
-KINDS: Final = ("create topic", "delete topic", "add partitions", "alter configs")
+KINDS: Final = (
+    *("create topic", "delete topic", "add partitions", "alter configs"),
+    *(kind.value for kind in GroupChangeKind),
+)
 # Objects with one side only: the other one is not a value that is missing.
 MADE_OR_GONE: Final = frozenset({"create topic", "delete topic"})
 VIA: Final = {"wire": "Kafka protocol", "browser": "browser", "host": "command on the host"}
@@ -224,8 +228,8 @@ def _row(entry: Entry) -> ChangeRow:
         source=" · ".join(filter(None, source)),
         kind=entry.kind,
         what=f"{entry.subject} {entry.name}" if entry.name else f"several of kind {entry.subject}",
-        state="bad" if entry.is_refused else "ok",
-        word="Refused" if entry.is_refused else "Done",
+        state="bad" if entry.is_refused else "stale" if entry.is_begun else "ok",
+        word="Refused" if entry.is_refused else "Begun" if entry.is_begun else "Done",
         detail=entry.message if entry.is_refused else _summary(entry),
         times=entry.times,
     )

@@ -7,16 +7,28 @@ writes a row of this app.
 from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
 from brokers.controlplane.services.cluster_secrets import RotationRefused, rotate_secret
 from brokers.controlplane.services.clusters import ensure_cluster, start_agent
+from brokers.controlplane.services.group_audit import (
+    GroupChange,
+    GroupChangeKind,
+    note_begun,
+    note_outcome,
+    note_refused,
+)
 from brokers.controlplane.services.plans import apply_plan, open_seal, preview, seal
 from brokers.controlplane.services.proposals import propose
 from brokers.controlplane.services.transactions import KEPT_CHANGES
 
 __all__ = [
     "KEPT_CHANGES",
+    "GroupChange",
+    "GroupChangeKind",
     "RotationRefused",
     "apply_plan",
     "ensure_cluster",
     "fence_broker",
+    "note_begun",
+    "note_outcome",
+    "note_refused",
     "open_seal",
     "preview",
     "propose",

@@ -6,10 +6,11 @@ which every writer of an entry has locked. The oldest are deleted in portions.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from brokers.cluster.effects import Effect, EffectKind, asked
-from brokers.cluster.origins import via_of
+from brokers.cluster.effects import Effect, asked
+from brokers.cluster.origins import Origin, Via, origin_of, via_of
 from brokers.cluster.proposals import MAX_CLIENT_ID_CHARS, Outcome, Proposal, Subject
 from brokers.controlplane import models
 from brokers.controlplane.audit_chain import digest_of
@@ -25,6 +26,8 @@ PRUNE_EVERY: Final = 100
 PRUNE_AT_ONCE: Final = 1_000
 ROWS_AT_ONCE: Final = 100
 ACCEPTED: Final = "NONE"  # of Kafka's errors
+# Noted before something is done that no transaction holds; an entry of its outcome follows.
+BEGUN: Final = "BEGUN"
 SUBJECTS: Final = {
     Subject.TOPIC: "topic",
     Subject.TOPIC_CONFIGS: "topic",
@@ -37,9 +40,10 @@ SUBJECTS: Final = {
 class Draft:
     """An entry before it has its place in the chain."""
 
-    proposal: Proposal
-    kind: EffectKind
-    subject: Subject
+    origin: Origin
+    via: Via
+    kind: StrEnum
+    subject: str
     name: str
     outcome: str = ACCEPTED
     message: str = ""
@@ -50,9 +54,10 @@ class Draft:
 
 def accepted(proposal: Proposal, effect: Effect) -> Draft:
     return Draft(
-        proposal=proposal,
+        origin=origin_of(proposal),
+        via=via_of(proposal),
         kind=effect.kind,
-        subject=effect.subject,
+        subject=SUBJECTS[effect.subject],
         name=effect.name,
         before=effect.before,
         after=effect.after,
@@ -66,10 +71,11 @@ def refused(proposal: Proposal, outcome: Outcome) -> Draft | None:
         return None
     kind, subject, name = about
     return Draft(
-        proposal=proposal,
+        origin=origin_of(proposal),
+        via=via_of(proposal),
         kind=kind,
-        subject=subject,
-        name=_clean(name, models.TOPIC_NAME_CHARS),
+        subject=SUBJECTS[subject],
+        name=name,
         outcome=outcome.error.name,
         message=outcome.message,
         before={},
@@ -101,18 +107,18 @@ def append(
 
 
 def _row(cluster: models.Cluster, draft: Draft, *, version: int, now_ms: int) -> models.AuditEntry:
-    asking = draft.proposal
+    asking = draft.origin
     return models.AuditEntry(
         cluster=cluster,
         made_at_ms=now_ms,
         actor=_clean(asking.actor, models.TOPIC_NAME_CHARS),
-        via=via_of(asking).value,
+        via=draft.via.value,
         client_id=_clean(asking.client_id, MAX_CLIENT_ID_CHARS),
         address=_clean(asking.address, models.ADDRESS_CHARS),
         session=_clean(asking.session, models.DIGEST_CHARS),
         kind=draft.kind.value,
-        subject=SUBJECTS[draft.subject],
-        name=draft.name,
+        subject=draft.subject,
+        name=_clean(draft.name, models.TOPIC_NAME_CHARS),
         outcome=draft.outcome,
         message=_clean(draft.message, models.MESSAGE_CHARS),
         before=dict(draft.before),

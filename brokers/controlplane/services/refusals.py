@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from django.db import Error
 from django.db.models import F
 
+from brokers.cluster.origins import Origin
 from brokers.cluster.proposals import Outcome, Proposal
 from brokers.controlplane import models
 from brokers.controlplane.database import transactional
@@ -62,8 +63,12 @@ def note(*, cluster_id: str, refusals: Sequence[tuple[Proposal, Outcome]], now_m
         if not proposal.validate_only and outcome.error not in NOT_OF_CLIENTS
         if (draft := audit.refused(proposal, outcome)) is not None
     ]
-    if not drafts:
-        return
+    if drafts:
+        note_drafts(cluster_id=cluster_id, drafts=drafts, now_ms=now_ms)
+
+
+def note_drafts(*, cluster_id: str, drafts: Sequence[Draft], now_ms: int) -> None:
+    """Write entries of refusals, or count them where they are repeated; see `note`."""
     here = _hours.get(cluster_id)
     if here is None:
         here = _hours[cluster_id] = _Hour(now_ms // HOUR_MS)
@@ -108,7 +113,7 @@ def _new(here: _Hour, drafts: Sequence[Draft], now_ms: int) -> dict[Key, Draft]:
 
 
 def _key(draft: Draft, now_ms: int) -> Key:
-    asking = draft.proposal
+    asking = draft.origin
     return (
         asking.actor,
         asking.client_id,
@@ -124,7 +129,7 @@ def _other(draft: Draft) -> Draft:
     """Return an entry that stands for all of its kind in the rest of the hour."""
     return replace(
         draft,
-        proposal=replace(draft.proposal, actor="", client_id="", address="", session=""),
+        origin=Origin(actor=""),
         name="",
         outcome="several",
         message="refused too often to tell them apart; the log of the clients knows more",

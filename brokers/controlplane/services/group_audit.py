@@ -1,0 +1,80 @@
+"""Changes of groups in the audit: they are calls to brokers, which no transaction of ours holds.
+
+So an entry says what is begun before anything is done, and another one what became of it. Where a
+process ends in between, the first one stays alone, and says what may have been done.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from brokers.cluster.origins import Origin, Via
+from brokers.controlplane import models
+from brokers.controlplane.database import transactional
+from brokers.controlplane.services import audit, refusals
+from brokers.controlplane.services.audit import ACCEPTED, BEGUN, Draft
+
+SUBJECT: Final = "group"
+
+
+class GroupChangeKind(StrEnum):
+    RESET_OFFSETS = "reset offsets"
+    DELETE_OFFSETS = "delete offsets"
+    DELETE_GROUP = "delete group"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange:
+    """What somebody in a browser does to a group, with values before and after."""
+
+    kind: GroupChangeKind
+    group: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    origin: Origin
+
+
+def note_begun(*, cluster_id: str, change: GroupChange, now_ms: int) -> int:
+    """Write that a change is begun; return the number of the entry. Errors of the database go up.
+
+    Nothing may be done to the group before this has returned.
+    """
+    return _write(cluster_id=cluster_id, draft=_draft(change, BEGUN, ""), now_ms=now_ms)
+
+
+def note_outcome(
+    *, cluster_id: str, change: GroupChange, error: str | None, message: str, now_ms: int
+) -> int:
+    """Write what became of a change that was begun: done, or Kafka's name of the error."""
+    draft = _draft(change, error or ACCEPTED, message)
+    return _write(cluster_id=cluster_id, draft=draft, now_ms=now_ms)
+
+
+def note_refused(
+    *, cluster_id: str, change: GroupChange, error: str, message: str, now_ms: int
+) -> None:
+    """Write a change that was refused before it was begun; repetitions are counted."""
+    drafts = [_draft(change, error, message)]
+    refusals.note_drafts(cluster_id=cluster_id, drafts=drafts, now_ms=now_ms)
+
+
+def _draft(change: GroupChange, outcome: str, message: str) -> Draft:
+    return Draft(
+        origin=change.origin,
+        via=Via.BROWSER,
+        kind=change.kind,
+        subject=SUBJECT,
+        name=change.group,
+        outcome=outcome,
+        message=message,
+        before=change.before,
+        after=change.after,
+    )
+
+
+@transactional
+def _write(*, cluster_id: str, draft: Draft, now_ms: int) -> int:
+    cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
+    [number] = audit.append(cluster, [draft], version=cluster.version, now_ms=now_ms)
+    return number

@@ -1,0 +1,216 @@
+"""Forms about changes of groups: what was chosen becomes what `group_changes.planning` is asked."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Final
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+from console import times
+from console.group_changes.commands import FILE_NAME
+from console.group_changes.planning import AskedReset
+from gateway.kafka.offset_plan import (
+    MAX_OFFSET,
+    Goal,
+    GoalKind,
+    PlanError,
+    parse_csv,
+    parse_places,
+)
+from gateway.kafka.values import Place
+
+# A line for each of MAX_PLACES partitions, with names of fifty characters.
+MAX_FILE_BYTES: Final = 1024 * 1024
+MAX_TOPICS_CHARS: Final = 100_000
+# A date, a time of day to the microsecond, and an offset.
+MAX_TIME_CHARS: Final = 32
+# More than Kafka's own clients ever use; the protocol would take 32 KiB.
+MAX_GROUP_CHARS: Final = 1_000
+MAX_AGO: Final = 1_000_000
+UNITS: Final = {
+    "minutes": timedelta(minutes=1),
+    "hours": timedelta(hours=1),
+    "days": timedelta(days=1),
+}
+GROUP: Final = "group"
+AGO: Final = "ago"
+# mode: (what it is called, what it does)
+MODES: Final[Mapping[str, tuple[str, str]]] = {
+    "earliest": ("Earliest", "the first offset that each partition still holds"),
+    "latest": ("Latest", "the end: only what is written from now on"),
+    "offset": ("Offset", "the same offset in each partition"),
+    "time": ("Time", "the first record at or after a time"),
+    AGO: ("Back in time", "the first record of the last minutes, hours or days"),
+    "shift": ("Shift", "so many offsets on, or back where the number is negative"),
+    "current": ("Current", "what is committed now; the end where nothing is"),
+    GROUP: ("Like another group", "what that group has committed"),
+    "file": ("From a file", "CSV of topic,partition,offset, as Kafka's tool exports it"),
+}
+# What each mode needs, and the sentence where it is missing.
+NEEDS: Final[Mapping[str, tuple[str, str]]] = {
+    "offset": ("offset", "Give the offset: a number from 0 on."),
+    "time": ("time", "Give the time, such as 2026-01-31T12:00."),
+    AGO: ("ago", "Say how long ago: a number from 0 on."),
+    "shift": ("shift", "Give the number of offsets, such as 100 or -100."),
+    GROUP: ("source", "Name the group whose offsets are to be taken over."),
+    "file": ("file", "Choose the file."),
+}
+
+
+class ResetForm(forms.Form):
+    """Where a group goes on reading. `asked` is there once the form is valid."""
+
+    mode = forms.ChoiceField(choices=[(key, words) for key, (words, _) in MODES.items()])
+    offset = forms.IntegerField(required=False, min_value=0, max_value=MAX_OFFSET)
+    shift = forms.IntegerField(required=False, min_value=-MAX_OFFSET, max_value=MAX_OFFSET)
+    time = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
+    # Which of two moments is meant, where clocks run through an hour twice.
+    moment = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
+    # The zone that the form was made in: times that were typed are of it.
+    zone = forms.CharField(required=False, max_length=64)
+    ago = forms.IntegerField(required=False, min_value=0, max_value=MAX_AGO)
+    unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
+    source = forms.CharField(required=False, max_length=MAX_GROUP_CHARS, strip=False)
+    file = forms.FileField(required=False, allow_empty_file=True)
+    scope = forms.ChoiceField(choices=[("all", "all"), ("some", "some")])
+    topics = forms.CharField(required=False, max_length=MAX_TOPICS_CHARS)
+
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        files: "MultiValueDict[str, UploadedFile[bytes]] | None" = None,
+        *,
+        group: str,
+        now: datetime,
+        zone: tzinfo,
+        zone_name: str,
+    ) -> None:
+        super().__init__(data, files)
+        self._group = group
+        self._now = now
+        self._zone = zone
+        self._zone_name = zone_name
+        self.asked: AskedReset | None = None
+        # Both moments of a time that clocks show twice, for the page to ask which one is meant.
+        self.twice: tuple[datetime, ...] = ()
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return given
+        mode = given["mode"]
+        needed, sentence = NEEDS.get(mode, ("mode", ""))
+        if given.get(needed) in (None, ""):
+            raise forms.ValidationError({needed: sentence})
+        topics = self._topics(given) if given["scope"] == "some" else None
+        self.asked = self._asked(mode, given, topics)
+        return given
+
+    def _asked(
+        self, mode: str, given: Mapping[str, Any], topics: Mapping[str, tuple[int, ...]] | None
+    ) -> AskedReset:
+        from_file = ("--from-file", FILE_NAME)
+        match mode:
+            case "offset" | "shift":
+                value = int(given[mode])
+                goal = Goal(kind=GoalKind(mode), value=value)
+                options = (f"--to-offset={value}" if mode == "offset" else f"--shift-by={value}",)
+                return AskedReset(goal=goal, topics=topics, options=options)
+            case "time":
+                return self._since(self._moment(given), topics)
+            case "ago":
+                return self._since(
+                    self._now - given["ago"] * UNITS[given["unit"] or "hours"], topics
+                )
+            case "group":
+                goal = Goal(kind=GoalKind.FILE)
+                return AskedReset(
+                    goal=goal, topics=topics, source=given["source"], options=from_file
+                )
+            case "file":
+                goal = Goal(kind=GoalKind.FILE)
+                file = self._places(given["file"])
+                return AskedReset(goal=goal, topics=topics, file=file, options=from_file)
+            case _:
+                goal = Goal(kind=GoalKind(mode))
+                return AskedReset(goal=goal, topics=topics, options=(f"--to-{mode}",))
+
+    def _since(self, moment: datetime, topics: Mapping[str, tuple[int, ...]] | None) -> AskedReset:
+        # No record is older than 1970, and what is below stands for other places than times.
+        ms = max(0, round(moment.timestamp() * 1000))
+        at = datetime.fromtimestamp(ms / 1000, tz=UTC)
+        text = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return AskedReset(
+            goal=Goal(kind=GoalKind.TIME, value=ms), topics=topics, options=("--to-datetime", text)
+        )
+
+    def _moment(self, given: Mapping[str, Any]) -> datetime:
+        if given["zone"] and given["zone"] != self._zone_name:
+            raise forms.ValidationError(
+                {
+                    "time": f"The time was typed in {given['zone']}, and this browser shows"
+                    f" {self._zone_name} now. Look at the time again, then preview."
+                }
+            )
+        try:
+            found = times.typed(given["time"], self._zone)
+        except ValueError:
+            raise forms.ValidationError(
+                {"time": f"“{given['time']}” is no time: give one such as 2026-01-31T12:00."}
+            ) from None
+        if not found:
+            raise forms.ValidationError(
+                {
+                    "time": f"There is no {given['time'].replace('T', ' ')} in {self._zone_name}:"
+                    " clocks go forward over that hour. Give a time before or after it."
+                }
+            )
+        chosen = [at for at in found if at.isoformat() == given["moment"]]
+        if len(found) > 1 and not chosen:
+            self.twice = found
+            raise forms.ValidationError(
+                {
+                    "moment": f"Clocks in {self._zone_name} show {given['time'].replace('T', ' ')}"
+                    " twice that night. Choose which one is meant."
+                }
+            )
+        return (chosen or found)[0]
+
+    def _topics(self, given: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+        """Read a topic a line or a word: orders, or some of its partitions as orders:0,1."""
+        topics: dict[str, tuple[int, ...]] = {}
+        for text in given["topics"].split():
+            try:
+                topic, indexes = parse_places(text)
+            except PlanError as error:
+                raise forms.ValidationError({"topics": f"{error}."}) from None
+            before = topics.get(topic)
+            is_whole = not indexes or before == ()
+            topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
+        if not topics:
+            raise forms.ValidationError({"topics": "Name topics, or choose all."})
+        return topics
+
+    def _places(self, file: "UploadedFile[bytes]") -> Mapping[Place, int]:
+        content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise forms.ValidationError(
+                {"file": f"The file is larger than {MAX_FILE_BYTES} bytes. Divide it."}
+            )
+        try:
+            return parse_csv(content.decode("utf-8-sig"), self._group)
+        except UnicodeDecodeError as error:
+            raise forms.ValidationError(
+                {"file": f"The file is no text in UTF-8: {error.reason}."}
+            ) from None
+        except PlanError as error:
+            raise forms.ValidationError({"file": f"The file cannot be used: {error}."}) from None
+
+    def twice_shown(self) -> list[tuple[str, str, str]]:
+        """Return both moments: as the form sends them, in the zone with its offset, and in UTC."""
+        return [
+            (at.isoformat(), times.exact(at), f"{at:%Y-%m-%d %H:%M:%S} UTC") for at in self.twice
+        ]

@@ -1,0 +1,106 @@
+"""A conversation with the brokers of a cluster about one group: a few at once, each with an end."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from brokers.controlplane import selectors
+from brokers.controlplane.services import GroupChangeKind
+from console.group_changes.plans import GroupPlan
+from console.turns import Turns
+from gateway.kafka.admin import Admin
+from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.bounds import at_time, bounds
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure, failure
+from gateway.kafka.group_view import GroupView, view_of
+from gateway.kafka.groups import Groups
+from gateway.kafka.values import Place, Topic
+
+T = TypeVar("T")
+
+# A page has to answer within five seconds, brokers or not: what a turn waits, what all questions
+# take together, and the second by which the client library may be late.
+TURN_WAIT_S: Final = 0.5
+READ_S: Final = 3.4
+# A change is written to a disk; it has more time, since nobody knows what became of it otherwise.
+CHANGE_S: Final = 5.0
+# Each holds a thread and some of the library's own; changes of groups are made by hand.
+TURNS: Final = Turns(
+    places=4, queue=8, wait_s=TURN_WAIT_S, what="changes of groups are being looked at"
+)
+CLIENT_ID: Final = "samsa-console"
+# Addresses that are tried; any broker names all others.
+BOOTSTRAP_BROKERS: Final = 5
+
+
+class Desk:
+    """A conversation with the brokers of one cluster about one group. For one thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._groups = Groups(connection)
+        self._admin = Admin(connection)
+        self._calls = AdminCalls(connection)
+
+    def view(self, group: str) -> GroupView:
+        return view_of(self._groups, group)
+
+    def offsets(self, group: str) -> dict[Place, int]:
+        return self._groups.offsets([group])[group]
+
+    def topics(self, names: Iterable[str]) -> dict[str, Topic]:
+        return self._admin.find(names)
+
+    def bounds(self, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
+        return self._in_time(bounds(self._calls, places))
+
+    def at_time(self, places: Iterable[Place], ms: int) -> dict[Place, int | None]:
+        return self._in_time(at_time(self._calls, places, ms))
+
+    def carry_out(self, plan: GroupPlan) -> dict[Place, KafkaFailure]:
+        """Make the one call of a plan; return the partitions that were refused."""
+        groups = Groups(replace(self._connection, until=None, timeout_s=CHANGE_S))
+        match plan.kind:
+            case GroupChangeKind.RESET_OFFSETS:
+                wanted = {
+                    step.place: step.after
+                    for step in plan.steps
+                    if step.after is not None and step.after != step.before
+                }
+                return groups.commit_each(plan.group, wanted)
+            case GroupChangeKind.DELETE_OFFSETS:
+                return groups.delete_offsets_each(plan.group, [step.place for step in plan.steps])
+            case GroupChangeKind.DELETE_GROUP:
+                groups.delete([plan.group])
+                return {}
+
+    def _in_time(self, found: dict[Place, T]) -> dict[Place, T]:
+        """Fail where the time is over: what nobody had the time to tell is not absent."""
+        assert self._connection.until is not None, "made by `desk`"
+        if self._connection.until.is_over():
+            raise failure("REQUEST_TIMED_OUT", f"cluster at {self._connection.bootstrap}")
+        return found
+
+
+@contextmanager
+def desk(cluster_id: str) -> Iterator[Desk]:
+    """Take a turn and talk to the brokers; TooBusy where too many do already."""
+    with TURNS.turn():
+        yield Desk(
+            Connection(
+                bootstrap=bootstrap_of(cluster_id), client_id=CLIENT_ID, until=Deadline(READ_S)
+            )
+        )
+
+
+def bootstrap_of(cluster_id: str) -> str:
+    """Return addresses of brokers, those that serve first."""
+    brokers = selectors.brokers(cluster_id=cluster_id)
+    if not brokers:
+        raise failure(
+            "BROKER_NOT_AVAILABLE", f"cluster {cluster_id}", "no broker has ever registered"
+        )
+    ordered = sorted(brokers, key=lambda broker: broker.is_fenced)[:BOOTSTRAP_BROKERS]
+    return ",".join(f"{broker.host}:{broker.port}" for broker in ordered)

@@ -1,0 +1,215 @@
+"""Forms about changes of groups: each makes a plan of what it asks for, which is then shown.
+
+Nothing is changed here. Names of groups have any bytes, so they stand in the query.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console import group_names
+from console.forms.groups import MAX_GROUP_CHARS, MODES, UNITS, ResetForm
+from console.group_changes import seals
+from console.group_changes.desk import Desk, desk
+from console.group_changes.planning import (
+    Around,
+    NoPlan,
+    plan_deletion,
+    plan_offsets_deletion,
+    plan_reset,
+)
+from console.group_changes.plans import GroupPlan
+from console.group_changes.seals import BadSeal
+from console.pages.errors import error_page
+from console.pages.group_plans import decided, plan_page, said, status_of
+from console.preferences import preferences_of
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, State, moment
+from console.turns import TooBusy
+from gateway.access.grants import Rights
+from gateway.access.operations import Kind, Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+from gateway.kafka.errors import KafkaFailure
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who asks, and which group of which cluster for."""
+
+    frame: Frame
+    cluster_id: str
+    group: str
+    rights: Rights
+
+    def may_view(self, topic: str) -> bool:
+        return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.TOPIC, topic) == ""
+
+    def around(self) -> Around:
+        return Around(
+            cluster_id=self.cluster_id,
+            group=self.group,
+            may_view=self.may_view,
+            now_ms=int(1000 * time.time()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPage:
+    frame: Frame
+    group: str
+    name: str  # of the group, as it is shown
+    address: str  # of its page
+    denied: str
+
+
+@requires(Operation.VIEW)
+@form_page
+def reset_offsets(request: HttpRequest) -> HttpResponse:
+    """Ask where a group shall go on reading, and show what that would change."""
+    asking = _asking(request)
+    if isinstance(asking, HttpResponse):
+        return asking
+    preferences = preferences_of(request)
+    form = ResetForm(
+        request.POST if request.method == "POST" else None,
+        request.FILES if request.method == "POST" else None,
+        group=asking.group,
+        now=timezone.now(),
+        zone=preferences.zone,
+        zone_name=preferences.zone_name,
+    )
+    if request.method != "POST":
+        return _reset_form(request, asking, form)
+    if not form.is_valid() or form.asked is None:
+        return _reset_form(request, asking, form, status=400)
+    asked = form.asked
+    return _previewed(
+        request,
+        asking,
+        lambda at: plan_reset(at, asking.around(), asked),
+        failed=lambda status, **why: _reset_form(request, asking, form, status=status, **why),
+    )
+
+
+@requires(Operation.VIEW)
+@require_safe
+def delete_offsets(request: HttpRequest) -> HttpResponse:
+    """Show what would go with a group's offsets of one topic; ask which one where none is named."""
+    asking = _asking(request)
+    if isinstance(asking, HttpResponse):
+        return asking
+    topic = request.GET.get("topic", "").strip()
+
+    def form(status: int = 200, **why: object) -> HttpResponse:
+        shown = _form_page(asking, Operation.RESET_GROUPS)
+        context = {**_context(shown), "topic": topic, **why}
+        return render(request, "console/group_delete_offsets.html", context, status=status)
+
+    if not topic:
+        return form()
+    if not asking.may_view(topic):
+        reason = decided(asking.rights, Operation.VIEW, asking.cluster_id, Kind.TOPIC, topic)
+        return error_page(403, title="You may not see this plan", next_step=reason)
+    return _previewed(
+        request,
+        asking,
+        lambda at: plan_offsets_deletion(at, asking.around(), topic),
+        failed=form,
+    )
+
+
+@requires(Operation.VIEW)
+@require_safe
+def delete_group(request: HttpRequest) -> HttpResponse:
+    """Show what would go with a group."""
+    asking = _asking(request)
+    if isinstance(asking, HttpResponse):
+        return asking
+
+    def failed(status: int, **why: object) -> HttpResponse:
+        shown = _form_page(asking, Operation.DELETE_GROUPS)
+        context = {**_context(shown), **why}
+        return render(request, "console/group_unplanned.html", context, status=status)
+
+    return _previewed(request, asking, lambda at: plan_deletion(at, asking.around()), failed=failed)
+
+
+def _previewed(
+    request: HttpRequest,
+    asking: Asking,
+    make: Callable[[Desk], GroupPlan],
+    *,
+    failed: Callable[..., HttpResponse],
+) -> HttpResponse:
+    """Make a plan and show it; what keeps it from being made is told on the form."""
+    try:
+        with desk(asking.cluster_id) as at:
+            plan = make(at)
+        sealed = seals.seal(plan, holder=request.user.get_username())
+    except (NoPlan, BadSeal) as error:
+        return failed(status=400, unplanned=str(error))
+    except (TooBusy, KafkaFailure) as error:
+        return failed(status=status_of(error), unplanned=said(error), is_failure=True)
+    return plan_page(request, plan, sealed=sealed)
+
+
+def _reset_form(
+    request: HttpRequest, asking: Asking, form: ResetForm, *, status: int = 200, **why: object
+) -> HttpResponse:
+    shown = _form_page(asking, Operation.RESET_GROUPS)
+    mode = form["mode"].value() or "earliest"
+    context = {
+        **_context(shown),
+        "form": form,
+        "modes": [(key, *words) for key, words in MODES.items()],
+        "mode": mode,
+        "units": list(UNITS),
+        **why,
+    }
+    return render(request, "console/group_reset.html", context, status=status)
+
+
+def _context(shown: FormPage) -> dict[str, Any]:
+    reading = Reading(state=State.LOADED, data=shown, read_at=moment(time.time()))
+    return {"page": "groups", "reading": reading, "data": shown}
+
+
+def _form_page(asking: Asking, operation: Operation) -> FormPage:
+    return FormPage(
+        frame=asking.frame,
+        group=asking.group,
+        name=group_names.shown(asking.group),
+        address=group_names.link(asking.cluster_id, asking.group),
+        denied=decided(asking.rights, operation, asking.cluster_id, Kind.GROUP, asking.group),
+    )
+
+
+def _asking(request: HttpRequest) -> Asking | HttpResponse:
+    """Return what the address names; a page that says why where it cannot be."""
+    rights = rights_of(request)
+    wanted = request.GET.get("cluster")
+    around = frame(wanted, rights)
+    # A change is never made in another cluster than the one that was named.
+    if around.shown is None or (wanted and wanted != around.shown.cluster_id):
+        raise Http404
+    group = request.GET.get("name", "")
+    if not group or "\0" in group or len(group) > MAX_GROUP_CHARS:
+        return error_page(
+            400,
+            title="No group is named",
+            next_step=f"Its name has 1 to {MAX_GROUP_CHARS} characters and no NUL. Choose the group"
+            " from the list of groups.",
+        )
+    cluster_id = around.shown.cluster_id
+    if reason := decided(rights, Operation.VIEW, cluster_id, Kind.GROUP, group):
+        return error_page(403, title="You may not see this group", next_step=reason)
+    return Asking(frame=around, cluster_id=cluster_id, group=group, rights=rights)

@@ -1,0 +1,360 @@
+"""Forms about groups: what is asked, who may, and what they say where no plan can be made."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from brokers.controlplane import audit, models
+from brokers.controlplane.services import GroupChangeKind
+from console.group_changes import desk, seals
+from console.group_changes.plans import GroupPlan, LeftOut, PlannedStep
+from console.preferences import TIMES_COOKIE, ZONE_COOKIE
+from console.turns import Turns
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.values import Place
+from tests.builders import users
+from tests.console import cluster_rows
+from tests.console.group_stage import cluster_at
+
+SHOWN = cluster_rows.CLUSTER_ID
+AT = f"cluster={SHOWN}&name=billing"
+FORMS = [f"/group/reset?{AT}", f"/group/offsets/delete?{AT}"]
+PREVIEWS = [f"/group/offsets/delete?{AT}&topic=orders", f"/group/delete?{AT}"]
+# A page answers within so long, whatever brokers do.
+DEADLINE_S = 5.0
+
+
+@pytest.fixture
+def cluster() -> models.Cluster:
+    """A cluster whose broker is not there: nobody listens on a port that needs the right to."""
+    return cluster_at("127.0.0.1:1")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a program that takes connections and never says a word."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def plan(
+    steps: int = 1,
+    *,
+    group: str = "billing",
+    kind: GroupChangeKind = GroupChangeKind.RESET_OFFSETS,
+    topic: str = "orders",
+    **fields: Any,
+) -> GroupPlan:
+    values: dict[str, Any] = {
+        "cluster_id": SHOWN,
+        "state": "Empty",
+        "in_words": "is Empty with no members",
+        "made_at_ms": cluster_rows.NOW_MS,
+        "topic_ids": {topic: "id"},
+        "targets": ("--all-topics",),
+        "options": ("--to-earliest",),
+    }
+    return GroupPlan(
+        kind=kind,
+        group=group,
+        steps=tuple(
+            PlannedStep(
+                place=Place(topic=topic, partition=index),
+                before=40,
+                after=17,
+                start=0,
+                end=100,
+                read_again=23,
+            )
+            for index in range(steps)
+        ),
+        **(values | fields),
+    )
+
+
+def sealed(asked: GroupPlan, holder: str = "alice") -> str:
+    return seals.seal(asked, holder=holder)
+
+
+def posted(browser: Client, asked: GroupPlan, holder: str = "alice", **fields: str) -> Any:
+    return browser.post("/group/plans/show", {"plan": sealed(asked, holder), **fields})
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("address", FORMS)
+def test_forms_ask_no_broker(alice: Client, address: str) -> None:
+    answer = alice.get(address)
+
+    assert answer.status_code == 200
+    assert "billing" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("address", FORMS)
+def test_a_viewer_is_told_which_right_is_missing(victor: Client, address: str) -> None:
+    page = victor.get(address).content.decode()
+
+    assert "View only" in page
+    assert "You may not reset groups on group billing" in page
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("kind", GroupChangeKind)
+def test_a_viewer_sees_a_plan_and_cannot_apply_it(victor: Client, kind: GroupChangeKind) -> None:
+    asked = plan(kind=kind)
+
+    page = posted(victor, asked, "victor").content.decode()
+    answer = victor.post("/group/plans/apply", {"plan": sealed(asked, "victor")})
+
+    assert "View only" in page
+    assert "Apply this plan" not in page
+    assert answer.status_code == 403
+    assert not audit.entries(cluster_id=SHOWN)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rights_are_asked_for_the_group_and_for_each_topic() -> None:
+    user = users.user("some", role=None)
+    users.grant(user, Operation.VIEW, kind=Kind.GROUP, pattern="billing")
+    users.grant(user, Operation.RESET_GROUPS, kind=Kind.GROUP, pattern="billing")
+    users.grant(user, Operation.VIEW, kind=Kind.TOPIC, pattern="orders")
+    browser = Client()
+    browser.force_login(user)
+
+    hidden_group = browser.get(f"/group/reset?cluster={SHOWN}&name=payroll")
+    hidden_topic = browser.get(f"/group/offsets/delete?{AT}&topic=wages")
+    other_topic = browser.post("/group/plans/apply", {"plan": sealed(plan(topic="wages"), "some")})
+
+    assert hidden_group.status_code == hidden_topic.status_code == other_topic.status_code == 403
+    assert "You may not view on group payroll" in hidden_group.content.decode()
+    assert "You may not view on topic wages" in hidden_topic.content.decode()
+    assert "You may not view on topic wages" in other_topic.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("address", ["/group/plans/apply", "/group/plans/show"])
+def test_a_plan_of_somebody_else_or_of_an_hour_ago_is_none(
+    alice: Client, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    for text in (sealed(plan(), "olga"), "", "x" * 100):
+        assert alice.post(address, {"plan": text}).status_code == 400
+    assert alice.post("/group/plans/show", {"plan": sealed(plan())}).status_code == 200
+    monkeypatch.setattr(seals, "MAX_AGE_S", -1)
+
+    answer = alice.post(address, {"plan": sealed(plan())})
+
+    assert answer.status_code == 400
+    assert "preview the change again" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_change_needs_the_token_of_its_form() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(users.user("alice"))
+
+    for address in ("/group/plans/apply", "/group/plans/show", f"/group/reset?{AT}"):
+        assert strict.post(address, {"plan": sealed(plan()), "mode": "latest"}).status_code == 403
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_plan_is_shown_500_partitions_at_a_time_with_the_totals_of_all(alice: Client) -> None:
+    asked = plan(1_201)
+
+    first = posted(alice, asked).content.decode()
+    last = posted(alice, asked, page="3").content.decode()
+
+    assert first.count('<tr><th scope="row"') == 500
+    assert "1 to 500 of 1,201" in first
+    assert "<dd>1,201 of 1,201, 1 topic</dd>" in first
+    assert f"<dd>{1201 * 23:,}</dd>" in first
+    assert last.count('<tr><th scope="row"') == 201
+    assert "1,001 to 1,201 of 1,201" in last
+    assert posted(alice, asked, page="99").content.decode().count('<tr><th scope="row"') == 201
+
+
+@pytest.mark.usefixtures("cluster")
+def test_commands_are_shown_with_names_quoted(alice: Client) -> None:
+    page = unescape(posted(alice, plan(group="-my group")).content.decode())
+
+    assert "./samsa groups reset --all-topics --to-earliest --execute -- '-my group'" in page
+    assert (
+        "kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:1 '--group=-my group'"
+        " --reset-offsets --all-topics --to-earliest --execute" in page
+    )
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "a/b?c=d&e", "\u202eevil", "é" * 300]
+)
+def test_names_of_any_text_are_shown_and_never_become_markup(alice: Client, name: str) -> None:
+    left_out = LeftOut(what=name, reason=name)
+
+    pages = [
+        alice.get("/group/reset", {"name": name, "cluster": SHOWN}),
+        posted(alice, plan(group=name, left_out=(left_out,), refusal=name)),
+        alice.get("/group/offsets/delete", {"name": name, "topic": name, "cluster": SHOWN}),
+    ]
+
+    for answer in pages:
+        page = answer.content.decode()
+        assert "<script>alert" not in page
+        assert answer.status_code < 500 or "No broker" in page or "no broker answers" in page
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 1_001])
+def test_a_name_that_no_group_has_is_refused(alice: Client, name: str) -> None:
+    for page in ("reset", "offsets/delete", "delete"):
+        answer = alice.get(f"/group/{page}", {"name": name, "cluster": SHOWN})
+        assert answer.status_code == 400
+        assert "No group is named" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_another_cluster_than_the_one_that_was_named_is_never_taken(alice: Client) -> None:
+    assert alice.get("/group/reset?cluster=other&name=billing").status_code == 404
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"mode": "offset"}, "Give the offset: a number from 0 on."),
+        ({"mode": "offset", "offset": "-1"}, "greater than or equal to 0"),
+        ({"mode": "offset", "offset": "9223372036854775808"}, "less than or equal to"),
+        ({"mode": "shift"}, "Give the number of offsets"),
+        ({"mode": "ago"}, "Say how long ago"),
+        ({"mode": "time"}, "Give the time"),
+        ({"mode": "time", "time": "noon"}, "“noon” is no time"),
+        ({"mode": "time", "time": "0001-01-01T00:00", "zone": "UTC"}, "The brokers"),
+        ({"mode": "time", "time": "2026-01-31T12:00", "zone": "Europe/Berlin"}, "was typed in"),
+        ({"mode": "group"}, "Name the group whose offsets are to be taken over."),
+        ({"mode": "file"}, "Choose the file."),
+        ({"mode": "nonsense"}, "Select a valid choice"),
+        ({"mode": "latest", "scope": "some"}, "Name topics, or choose all."),
+        ({"mode": "latest", "scope": "some", "topics": "a:x"}, "is not a topic"),
+    ],
+)
+def test_what_makes_no_sense_says_what_to_give(
+    alice: Client, fields: dict[str, str], says: str
+) -> None:
+    given = {"scope": "all", "zone": "UTC", **fields}
+
+    answer = alice.post(f"/group/reset?{AT}", given)
+
+    page = unescape(answer.content.decode())
+    if says == "The brokers":
+        # The form is fine, and then nobody is there.
+        assert answer.status_code == 503
+    else:
+        assert answer.status_code == 400
+        assert says in page
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("zone", "typed", "first", "second"),
+    [
+        ("Europe/Berlin", "2026-10-25T02:30", "00:30:00", "01:30:00"),
+        ("America/New_York", "2026-11-01T01:30", "05:30:00", "06:30:00"),
+    ],
+)
+def test_an_hour_that_happens_twice_asks_which_one_is_meant(
+    alice: Client, zone: str, typed: str, first: str, second: str
+) -> None:
+    alice.cookies[TIMES_COOKIE], alice.cookies[ZONE_COOKIE] = "local", zone
+    given = {"mode": "time", "scope": "all", "zone": zone, "time": typed}
+
+    answer = alice.post(f"/group/reset?{AT}", given)
+
+    page = unescape(answer.content.decode())
+    assert answer.status_code == 400
+    assert "twice that night. Choose which one is meant." in page
+    day = typed.partition("T")[0]
+    for at in (first, second):
+        assert f"{day} {at} UTC" in page
+        assert f'name="moment" id="moment_{1 if at == first else 2}"' in page
+        assert f'value="{day}T{at}+00:00"' in page
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_hour_that_does_not_happen_is_refused(alice: Client) -> None:
+    alice.cookies[TIMES_COOKIE], alice.cookies[ZONE_COOKIE] = "local", "Europe/Berlin"
+    given = {"mode": "time", "scope": "all", "zone": "Europe/Berlin", "time": "2026-03-29T02:30"}
+
+    page = alice.post(f"/group/reset?{AT}", given).content.decode()
+
+    assert "There is no 2026-03-29 02:30 in Europe/Berlin" in page
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_brokers_that_are_down_are_a_failure_and_what_was_typed_stays(alice: Client) -> None:
+    started = time.monotonic()
+    given = {"mode": "offset", "offset": "17", "scope": "some", "topics": "orders"}
+
+    answer = alice.post(f"/group/reset?{AT}", given)
+
+    page = answer.content.decode()
+    assert answer.status_code == 503
+    assert "Failed" in page
+    assert "no broker answers there" in page
+    assert 'value="17"' in page
+    assert ">orders</textarea>" in page
+    assert time.monotonic() - started < DEADLINE_S
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", PREVIEWS)
+def test_a_broker_that_never_answers_ends_the_wait_at_the_deadline(
+    alice: Client, silent: str, address: str
+) -> None:
+    cluster_at(silent)
+    started = time.monotonic()
+
+    answer = alice.get(address)
+
+    assert answer.status_code == 503
+    assert "no answer came in time" in answer.content.decode()
+    assert time.monotonic() - started < DEADLINE_S
+
+
+@pytest.mark.slow
+def test_a_plan_that_cannot_be_checked_is_not_applied(alice: Client, silent: str) -> None:
+    cluster_at(silent)
+
+    answer = alice.post("/group/plans/apply", {"plan": sealed(plan())})
+
+    assert answer.status_code == 503
+    assert "Nothing was done." in answer.content.decode()
+    assert not audit.entries(cluster_id=SHOWN)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_console_that_asks_too_much_at_once_says_so(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = Turns(places=1, queue=0, wait_s=0.01, what="changes of groups are being looked at")
+    monkeypatch.setattr(desk, "TURNS", turns)
+
+    with turns.turn():
+        answer = alice.get(f"/group/delete?{AT}")
+
+    assert answer.status_code == 503
+    assert "1 changes of groups are being looked at already" in answer.content.decode()
+
+
+def test_no_broker_that_ever_registered_is_told(alice: Client) -> None:
+    cluster_rows.cluster()
+
+    answer = alice.get(f"/group/delete?{AT}")
+
+    assert answer.status_code == 503
+    assert "no broker has ever registered" in answer.content.decode()
