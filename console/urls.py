@@ -2,13 +2,23 @@
 
 from django.urls import path
 
-from console.pages import account, changes, group_forms, group_plans, groups, plans, users
+from console.pages import (
+    account,
+    changes,
+    group_forms,
+    group_plans,
+    groups,
+    plans,
+    topic_changes,
+    users,
+)
 from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
 from console.pages.preferences import preferences
 from console.pages.search import search
 from console.pages.series import series
+from console.pages.topic import topic
 from console.pages.topics import topics
 from gateway.access.requirements import public
 
@@ -17,6 +27,12 @@ app_name = "console"
 urlpatterns = [
     path("", overview, name="overview"),
     path("topics", topics, name="topics"),
+    # No topic's name holds a plus, and one may be "new".
+    path("topics/+new", topic_changes.new_topic, name="new-topic"),
+    path("topics/<str:name>", topic, name="topic"),
+    path("topics/<str:name>/edit", topic_changes.edit_topic, name="edit-topic"),
+    path("topics/<str:name>/partitions", topic_changes.add_partitions, name="add-partitions"),
+    path("topics/<str:name>/delete", topic_changes.delete_topic, name="delete-topic"),
     path("groups", groups.groups, name="groups"),
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),
@@ -25,6 +41,7 @@ urlpatterns = [
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),
     path("changes.ndjson", changes.export, {"form": "ndjson"}, name="changes-ndjson"),
     path("plans/apply", plans.apply, name="apply-plan"),
+    path("plans/preview", plans.preview_again, name="preview-again"),
     path("group/reset", group_forms.reset_offsets, name="reset-offsets"),
     path("group/offsets/delete", group_forms.delete_offsets, name="delete-offsets"),
     path("group/delete", group_forms.delete_group, name="delete-group"),

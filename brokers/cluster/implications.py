@@ -14,6 +14,7 @@ from brokers.cluster.changes import Record as ChangeRecord
 from brokers.cluster.decisions import View
 from brokers.cluster.image import ResourceType, Topic
 from brokers.cluster.topic_configs import Durability, TopicValues
+from brokers.cluster.topic_names import KEPT_INSIDE
 
 NO_LIMIT: Final = -1
 
@@ -72,11 +73,20 @@ def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
     topic = view.topic(record.name)
     assert topic is not None, "a topic that is deleted exists"
     count = len(topic.partitions)
+    if kept := KEPT_INSIDE.get(topic.name):
+        yield (
+            f"Brokers keep {kept} in this topic, and all of it is lost: a group without offsets"
+            " begins where its auto.offset.reset says."
+        )
     yield (
         f"All records of {count} partition{'s' if count > 1 else ''} are deleted, and cannot be"
         " brought back."
     )
     yield "Offsets that groups have committed for it are deleted."
+    yield (
+        "A client that goes on using it makes it again, empty and with the cluster's defaults,"
+        " where auto.create.topics.enable is on."
+    )
     if configs := view.configs_of(ResourceType.TOPIC, topic.name):
         yield f"What is set for it is lost: {', '.join(sorted(configs))}."
 
@@ -86,6 +96,11 @@ def _of_topic_configs(view: View, record: ConfigsChanged) -> Iterator[str]:
     if topic is None:
         # A part of its creation: nothing was there before.
         return
+    if kept := KEPT_INSIDE.get(topic.name):
+        yield (
+            f"Brokers keep {kept} in this topic: what is deleted from it by age, by size, or by not"
+            " being compacted is lost to all of them."
+        )
     before = _values(view, topic.name)
     after = topic_configs.values(
         topic_configs.effective(dict(record.configs), view.configs_of(ResourceType.BROKER, ""))

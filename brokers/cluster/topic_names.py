@@ -1,6 +1,8 @@
 """Which names a topic may have, and which two names are too close to each other."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -12,8 +14,14 @@ _FOLDERS: Final = frozenset({".", ".."})
 # How much of a name that is too long is repeated to its sender.
 _SHOWN: Final = 100
 
-# Topics that clients should not take for data.
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+# What brokers keep in topics of their own; clients should not take those for data.
+KEPT_INSIDE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "__consumer_offsets": "the committed offsets of every group",
+        "__transaction_state": "the state of every transaction",
+    }
+)
+INTERNAL_TOPICS: Final = frozenset(KEPT_INSIDE)
 # Kafka keeps its own metadata under this name, and lets nobody create it.
 PROHIBITED_TOPIC: Final = "__cluster_metadata"
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Left
 from django.db.models.lookups import Exact
 
 from brokers.cluster import levels
-from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
+from brokers.cluster.image import Broker, PartitionState, Position, ResourceType, Topic
 from brokers.controlplane import condition, models, presence, values
 from brokers.controlplane.condition import Condition
 from brokers.controlplane.services.brokers import AGENT
@@ -157,6 +157,48 @@ def topics(
         )
         for row in rows
     ]
+
+
+def position(*, cluster_id: str) -> Position | None:
+    """Return how far a cluster's metadata has come: while it is the same, nothing has changed."""
+    found = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version", "change_id")
+    return next((Position(version, bytes(change_id)) for version, change_id in found), None)
+
+
+def every_topic(*, cluster_id: str) -> dict[str, TopicSummary]:
+    """Return all topics of a cluster by name, in five queries: for a list that is kept for long."""
+    rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id)
+    serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
+    parts = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id)
+    is_led = Q(leader__in=list(serving.values_list("broker_id", flat=True)))
+    counts = {
+        key: (every, led)
+        for key, every, led in parts.values("topic_id")
+        .annotate(every=Count("pk"), led=Count("pk", filter=is_led))
+        .values_list("topic_id", "every", "led")
+        .order_by()
+    }
+    first = dict(parts.filter(index=0).values_list("topic_id", "replicas"))
+    configs = dict(
+        models.ResourceConfig.objects.filter(
+            cluster__cluster_id=cluster_id, resource_type=ResourceType.TOPIC
+        ).values_list("name", "configs")
+    )
+    found = {}
+    for key, name, topic_id, made_at_ms in rows.values_list(
+        "pk", "name", "topic_id", "created_at_ms"
+    ):
+        every, led = counts.get(key, (0, 0))
+        found[name] = TopicSummary(
+            name=name,
+            id=bytes(topic_id),
+            partitions=every,
+            replication_factor=len(first.get(key, ())),
+            configs=configs.get(name, {}),
+            created_at_ms=made_at_ms,
+            leaderless=every - led,
+        )
+    return found
 
 
 def topic_names(

@@ -208,24 +208,31 @@ class Collector:
             return None
         return group_detail(group, self.observed, self.partition_ring, now_ms, part)
 
-    def topic_detail(self, name: str) -> dict[str, Any] | None:
-        """Return a topic's partitions and the groups that read it; None where there is none."""
+    def topic_detail(
+        self, name: str, *, first: int = 0, rows: int = MAX_DETAIL
+    ) -> dict[str, Any] | None:
+        """Return so many of a topic's partitions, from the number `first` on, and its groups.
+
+        None where there is no such topic.
+        """
         topic: Topic | None = self.observed.topics.get(name)
         if topic is None:
             return None
         observed = self.observed
-        rows = [
+        shown = sorted(index for index in topic.slots if index >= first)[: min(rows, MAX_DETAIL)]
+        found = [
             (
                 *(index, observed.owners[slot], observed.starts[slot], observed.ends[slot]),
                 *(observed.sizes[slot], self.partition_ring.rates(slot)),
             )
-            for index, slot in sorted(topic.slots.items())
+            for index in shown
+            for slot in (topic.slots[index],)
         ]
         readers = [group.name for group in observed.groups.values() if name in group.pairs]
         return {
-            "partitions": rows[:MAX_DETAIL],
+            "partitions": found,
             "groups": sorted(readers)[:MAX_DETAIL],
-            "is_cut": max(len(rows), len(readers)) > MAX_DETAIL,
+            "is_cut": max(len(topic.slots), len(readers)) > MAX_DETAIL,
         }
 
     def broker_detail(self, broker_id: int) -> dict[str, Any] | None:

@@ -117,7 +117,11 @@ class Pages:
 
     async def _topic(self, query: Query) -> Answer:
         name = query.get("name", "")
-        detail = self._sources.collector.topic_detail(name)
+        try:
+            first, rows = _number(query, "first", 0), _number(query, "rows", MAX_DETAIL)
+        except ValueError as error:
+            return refusal(400, str(error))
+        detail = self._sources.collector.topic_detail(name, first=first, rows=rows)
         return self._detail(detail, f"no broker tells of a topic named {name!r}")
 
     async def _broker(self, query: Query) -> Answer:

@@ -90,6 +90,10 @@ class Snapshot:
     def topics(self) -> dict[str, TopicRow]:
         return {name: TopicRow(*row) for name, row in self.tables.get("topics", {}).items()}
 
+    def topic(self, name: str) -> TopicRow | None:
+        row = self.tables.get("topics", {}).get(name)
+        return None if row is None else TopicRow(*row)
+
     def groups(self) -> list[GroupRow]:
         return [GroupRow(*row) for row in self.tables.get("groups", {}).values()]
 

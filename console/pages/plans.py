@@ -6,6 +6,7 @@ its seal comes back. Rights are asked for each action, both times.
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from django.contrib import messages
@@ -15,7 +16,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from brokers.cluster.proposals import Action
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import (
+    Action,
+    AlterConfigs,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+)
 from brokers.controlplane import services
 from brokers.protocol.errors import ErrorCode, KafkaError
 from console.origins import origin_of
@@ -31,8 +39,17 @@ BAD_REQUEST: Final = 400
 FORBIDDEN: Final = 403
 
 
-def previewed(request: HttpRequest, *, cluster_id: str, actions: Sequence[Action]) -> HttpResponse:
-    """Show what actions would do, with the button that does it where the user may."""
+def previewed(
+    request: HttpRequest,
+    *,
+    cluster_id: str,
+    actions: Sequence[Action],
+    follows: Sequence[str] = (),
+) -> HttpResponse:
+    """Show what actions would do, with the button that does it where the user may.
+
+    `follows` are sentences on what they meet just now, which no plan can rest on.
+    """
     rights, holder = rights_of(request), request.user.get_username()
     if reason := hidden(rights, cluster_id, actions):
         return error_page(FORBIDDEN, title="You may not see this plan", next_step=reason)
@@ -45,8 +62,21 @@ def previewed(request: HttpRequest, *, cluster_id: str, actions: Sequence[Action
         "reading": reading,
         "data": reading.data,
         "denied": denied(rights, cluster_id, actions),
+        "follows": follows,
     }
     return render(request, "console/plan.html", context)
+
+
+@signed_in
+@require_POST
+def preview_again(request: HttpRequest) -> HttpResponse:
+    """Plan the same anew, on the cluster as it is now; what was chosen for it is chosen again."""
+    try:
+        plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
+    except KafkaError as error:
+        return error_page(BAD_REQUEST, title="This plan is too old", next_step=error.message)
+    actions = [unfixed(proposal.action) for proposal in plan.proposals]
+    return previewed(request, cluster_id=plan.cluster_id, actions=actions)
 
 
 @signed_in
@@ -85,10 +115,44 @@ def apply(request: HttpRequest) -> HttpResponse:
             "frame": frame(plan.cluster_id, rights),
             "outcome": refused[0],
             "has_moved": refused[0].error is ErrorCode.INVALID_UPDATE_VERSION,
+            "plan": request.POST["plan"],
         }
         return render(request, "console/plan_refused.html", context, status=CONFLICT)
     messages.success(request, f"The plan was applied, as metadata {outcomes[-1].version}.")
-    return redirect(f"{reverse('console:overview')}?cluster={plan.cluster_id}")
+    return redirect(_after(plan.cluster_id, actions))
+
+
+def unfixed(action: Action) -> Action:
+    """Return an action without what a plan has chosen for it."""
+    match action:
+        case CreateTopic(assignments=tuple(assignments)):
+            return replace(
+                action,
+                assignments=None,
+                partitions=len(assignments),
+                replication_factor=len(assignments[0]),
+            )
+        case CreatePartitions():
+            return replace(action, assignments=None)
+        case DeleteTopic(name=str(name)):
+            return DeleteTopic(name=name)
+        case _:
+            return action
+
+
+def _after(cluster_id: str, actions: Sequence[Action]) -> str:
+    """Return where one sees what was done. The plan says it, and nothing else that was sent."""
+    view, arguments, tab = "console:overview", [], ""
+    match actions:
+        case [CreateTopic(name=name)] | [CreatePartitions(name=name)]:
+            view, arguments = "console:topic", [name]
+        case [AlterConfigs(resource_type=ResourceType.TOPIC, name=name)]:
+            view, arguments, tab = "console:topic", [name], "tab=configs&"
+        case [DeleteTopic()]:
+            view = "console:topics"
+        case _:
+            pass
+    return f"{reverse(view, args=arguments)}?{tab}cluster={cluster_id}"
 
 
 def _now_ms() -> int:

@@ -1,4 +1,4 @@
-"""The topics of a cluster, filtered by name, a hundred at a time."""
+"""The topics of a cluster: found, sorted and counted, a hundred at a time."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,10 +13,14 @@ from gateway.access.selectors import rights_of
 @requires(Operation.VIEW)
 @require_safe
 def topics(request: HttpRequest) -> HttpResponse:
-    asked = request.GET
-    page = asked.get("page", "1")
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 7 else 1
-    reading = query.topics(asked.get("cluster"), asked.get("q", ""), number, rights_of(request))
+    given = request.GET
+    asked = query.asked_of(
+        contains=given.get("q", ""),
+        facets=given.getlist("facet"),
+        sort=given.get("sort", ""),
+        page=given.get("page", ""),
+    )
+    reading = query.topics(given.get("cluster"), asked, rights_of(request))
     context = {"page": "topics", "reading": reading, "data": reading.data}
     status = 503 if reading.is_failed else 200
     return render(request, "console/topics.html", context, status=status)

@@ -1,19 +1,206 @@
-"""The list of topics, a page of it at a time."""
+"""The list of topics: found by name and facet, sorted by any column, a page of it at a time."""
 
-import base64
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlencode
 
-from brokers.controlplane import selectors
-from brokers.controlplane.selectors import NameSet, TopicSummary
-from console.queries.frame import Frame, frame
-from console.queries.reading import Reading, last_good
-from gateway.access.grants import Rights
+from django.utils.safestring import SafeString
+
+from brokers.controlplane.selectors import NameSet
+from console import group_names
+from console.queries.frame import Frame
+from console.queries.groups import told_at
+from console.queries.lag import MARKS, Mark
+from console.queries.reading import Reading, State
+from console.queries.recent import Samples, recent
+from console.queries.sparks import spark
+from console.queries.topic_table import (
+    Stored,
+    Topic,
+    is_compacted,
+    joined,
+    stored_topics,
+    visible_names,
+    without_database,
+)
+from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
 PAGE_ROWS: Final = 100
 # A topic's name is no longer, so no filter needs to be.
 MAX_FILTER: Final = 249
+# Beyond the last page of any cluster; more digits are not read.
+MAX_PAGE_DIGITS: Final = 6
+BY_NAME: Final = "name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facet:
+    """A part of all topics that can be asked for. Of one family, one facet is chosen at most."""
+
+    key: str
+    word: str
+    meaning: str
+    holds: Callable[[Topic, str], bool]
+    family: str = ""
+
+
+FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
+    {
+        facet.key: facet
+        for facet in (
+            Facet(
+                key="leaderless",
+                word="Without leader",
+                meaning="A partition has no leader: nobody can read or write it.",
+                holds=lambda topic, _: topic.is_leaderless,
+                family="health",
+            ),
+            Facet(
+                key="lagging",
+                word="Lagging",
+                meaning="A group that reads it is slow, rewound, stalled, stopped, or about to lose"
+                " records.",
+                holds=lambda topic, _: topic.is_lagging,
+                family="health",
+            ),
+            Facet(
+                key="ok",
+                word="OK",
+                meaning="Every partition has a leader, and every group keeps up.",
+                holds=lambda topic, _: not topic.is_leaderless and not topic.is_lagging,
+                family="health",
+            ),
+            Facet(
+                key="idle",
+                word="Idle",
+                meaning="Nothing was written or read in the last ten seconds.",
+                holds=lambda topic, _: topic.is_idle,
+            ),
+            Facet(
+                key="compacted",
+                word="Compacted",
+                meaning="The last record of each key is kept.",
+                holds=is_compacted,
+            ),
+            Facet(
+                key="overridden",
+                word="Configs set",
+                meaning="Some config is set for the topic itself.",
+                holds=lambda topic, _: topic.stored is not None and bool(topic.stored.configs),
+            ),
+            # Not among the others unless it is asked for.
+            Facet(
+                key="internal",
+                word="Internal",
+                meaning="Kept by brokers for themselves, as committed offsets are.",
+                holds=lambda topic, _: topic.is_internal,
+            ),
+        )
+    }
+)
+INTERNAL: Final = "internal"
+
+
+def _told(field: str) -> Callable[[Topic], float | None]:
+    return lambda topic: None if topic.told is None else getattr(topic.told, field)
+
+
+def _partitions(topic: Topic) -> int | None:
+    if topic.stored is not None:
+        return topic.stored.partitions
+    return None if topic.told is None else topic.told.partitions
+
+
+def _replication(topic: Topic) -> int | None:
+    return None if topic.stored is None else topic.stored.replication_factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    key: str
+    title: str
+    # What is sorted by; None comes last, whichever way.
+    value: Callable[[Topic], float | str | None]
+    unit: str = ""
+    is_number: bool = True
+
+
+COLUMNS: Final = (
+    Column(key=BY_NAME, title="Name", value=lambda topic: topic.name, is_number=False),
+    Column(key="health", title="Health", value=lambda topic: topic.badness, is_number=False),
+    Column(key="partitions", title="Partitions", value=_partitions),
+    Column(key="replication", title="Replication", value=_replication),
+    Column(key="size", title="Size", value=_told("size_bytes")),
+    Column(key="records", title="Records", value=_told("records_per_s"), unit="/s"),
+    Column(key="in", title="In", value=_told("bytes_in_per_s"), unit="/s"),
+    Column(key="out", title="Out", value=_told("bytes_out_per_s"), unit="/s"),
+    Column(key="lag", title="Worst lag", value=_told("lag"), unit="records", is_number=False),
+)
+SORTS: Final = {column.key: column for column in COLUMNS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was asked for, as far as it means anything."""
+
+    contains: str = ""
+    facets: frozenset[str] = frozenset()
+    sort: str = BY_NAME
+    is_descending: bool = False
+    page: int = 1
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.contains or self.facets)
+
+    def address(self, cluster_id: str) -> str:
+        """Return the query of an address that asks for the same."""
+        pairs = [("q", self.contains)] if self.contains else []
+        pairs += [("facet", key) for key in FACETS if key in self.facets]
+        if self.sort != BY_NAME or self.is_descending:
+            pairs.append(("sort", f"-{self.sort}" if self.is_descending else self.sort))
+        pairs.append(("cluster", cluster_id))
+        if self.page > 1:
+            pairs.append(("page", str(self.page)))
+        return f"?{urlencode(pairs)}"
+
+    def sorted_by(self, key: str) -> "Asked":
+        """Return the same in the order that a click on a column asks for: worst or most first."""
+        is_same = self.sort == key
+        is_descending = not self.is_descending if is_same else key != BY_NAME
+        return replace(self, sort=key, is_descending=is_descending, page=1)
+
+    def toggled(self, facet: Facet) -> "Asked":
+        rest = {key for key in self.facets if key != facet.key}
+        if facet.family:
+            rest = {key for key in rest if FACETS[key].family != facet.family}
+        chosen = rest if facet.key in self.facets else rest | {facet.key}
+        return replace(self, facets=frozenset(chosen), page=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    word: str
+    meaning: str
+    count: int
+    link: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The head of a column. `order` is what aria-sort says; empty where it is not sorted by."""
+
+    title: str
+    unit: str
+    link: str
+    order: str
+    is_number: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,87 +210,212 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow:
+class Row:
     name: str
-    partitions: int
-    replication: int
-    id: str
-    overrides: tuple[Override, ...]
     state: str
     word: str
+    partitions: int | None
+    replication: int | None
+    size: int | None
+    records: float | None
+    bytes_in: float | None
+    bytes_out: float | None
+    spark: SafeString
+    lag: int | None = None
+    mark: Mark | None = None  # of the worst lag; None where no group reads the topic
+    group: str = ""
+    group_link: str = ""
+    is_compacted: bool = False
+    is_internal: bool = False
+    overrides: tuple[Override, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
     frame: Frame
-    filter: str = ""
+    asked: Asked = Asked()
     # False where the user may see some topics only; numbers of the cluster say more than the rows.
     is_whole: bool = True
-    rows: tuple[TopicRow, ...] = ()
-    total: int = 0
+    # Only the brokers' part is known.
+    is_without_database: bool = False
+    told_at: datetime | None = None  # when the collector told what is shown; None: it never did
+    heads: tuple[Head, ...] = ()
+    chips: tuple[Chip, ...] = ()
+    rows: tuple[Row, ...] = ()
+    total: int = 0  # that fit what was asked
+    every: int = 0  # that the user may see, internal ones apart
     first: int = 0  # the number of the first row shown, from 1
     last: int = 0
-    previous_page: int | None = None
-    next_page: int | None = None
+    previous_page: str = ""
+    next_page: str = ""
+    all_page: str = ""
 
 
-def topics(cluster_id: str | None, contains: str, page: int, rights: Rights) -> Reading[Topics]:
-    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
-    contains = contains.replace("\0", "").strip()[:MAX_FILTER]
-    return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
-        ("topics", cluster_id, contains, page, rights.grants),
-        lambda: _read(cluster_id, contains, page, rights),
-        is_empty=lambda data: not data.rows,
+def asked_of(
+    *, contains: str = "", facets: Sequence[str] = (), sort: str = "", page: str = ""
+) -> Asked:
+    """Return what a request asks for; what means nothing is left out."""
+    key = sort.removeprefix("-")
+    chosen: dict[str, str] = {}
+    for facet in facets:
+        if facet in FACETS:
+            # Of one family the last one holds.
+            chosen[FACETS[facet].family or facet] = facet
+    is_number = page.isascii() and page.isdigit() and len(page) <= MAX_PAGE_DIGITS
+    return Asked(
+        # No name holds a NUL.
+        contains=contains.replace("\0", "").strip()[:MAX_FILTER],
+        facets=frozenset(chosen.values()),
+        sort=key if key in SORTS else BY_NAME,
+        is_descending=sort.startswith("-") and key in SORTS,
+        page=max(1, int(page)) if is_number else 1,
     )
 
 
-def _read(cluster_id: str | None, contains: str, page: int, rights: Rights) -> Topics:
-    around = frame(cluster_id, rights)
-    if around.shown is None:
-        return Topics(frame=around, filter=contains)
+def topics(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Topics]:
+    stored = stored_topics(cluster_id, rights)
+    is_alone = stored.is_failed
+    if is_alone:
+        stored = without_database(cluster_id, rights, stored)
+    data, state = None, stored.state
+    if stored.data is not None:
+        data = _listed(stored.data, asked, rights, time.time())
+        data = replace(data, is_without_database=is_alone)
+        if not stored.is_stale:
+            state = State.LOADED if data.rows else State.EMPTY
+    return Reading(
+        state=state,
+        data=data,
+        read_at=stored.read_at,
+        age_s=stored.age_s,
+        reason=stored.reason,
+    )
+
+
+def _listed(stored: Stored, asked: Asked, rights: Rights, now_s: float) -> Topics:
+    around = stored.frame
+    if around.shown is None or around.live is None:
+        return Topics(frame=around, asked=asked)
     shown = around.shown.cluster_id
-    within = visible(rights, shown)
-    total = selectors.topic_count(cluster_id=shown, contains=contains, within=within)
-    pages = max(1, -(-total // PAGE_ROWS))
-    page = min(max(1, page), pages)
+    names = visible_names(rights, shown)
+    groups = rights.names(Operation.VIEW, cluster=shown, kind=Kind.GROUP)
+    every = list(joined(stored, around.live, names))
+    policy = stored.cleanup_policy
+    looked_for = asked.contains.lower()
+    named = [topic for topic in every if looked_for in topic.name.lower()] if looked_for else every
+    found = _chosen(named, asked.facets, policy)
+    found.sort(key=lambda topic: topic.name)
+    found = _in_order(found, asked)
+    pages = max(1, -(-len(found) // PAGE_ROWS))
+    page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
-    found = selectors.topics(
-        cluster_id=shown, contains=contains, within=within, offset=offset, limit=PAGE_ROWS
-    )
+    rows = found[offset : offset + PAGE_ROWS]
+    samples = recent("topic", [topic.name for topic in rows])
     return Topics(
         frame=around,
-        filter=contains,
-        is_whole=within is None,
-        rows=tuple(_row(topic) for topic in found),
-        total=total,
-        first=offset + 1 if found else 0,
-        last=offset + len(found),
-        previous_page=page - 1 if page > 1 else None,
-        next_page=page + 1 if page < pages else None,
+        asked=asked,
+        is_whole=names.is_all,
+        told_at=told_at(around.live, now_s),
+        heads=tuple(_head(column, asked, shown) for column in COLUMNS),
+        chips=tuple(_chip(facet, asked, named, policy, shown) for facet in FACETS.values()),
+        rows=tuple(
+            _with_lag(_row(topic, policy, samples.get(topic.name, ())), topic, shown, groups)
+            for topic in rows
+        ),
+        total=len(found),
+        every=sum(not topic.is_internal for topic in every),
+        first=offset + 1 if rows else 0,
+        last=offset + len(rows),
+        previous_page=replace(asked, page=page - 1).address(shown) if page > 1 else "",
+        next_page=replace(asked, page=page + 1).address(shown) if page < pages else "",
+        all_page=Asked().address(shown),
+    )
+
+
+def _chosen(topics: Iterable[Topic], facets: Iterable[str], policy: str) -> list[Topic]:
+    holds = [FACETS[key].holds for key in facets]
+    with_internal = INTERNAL in facets
+    return [
+        topic
+        for topic in topics
+        if (with_internal or not topic.is_internal) and all(hold(topic, policy) for hold in holds)
+    ]
+
+
+def _in_order(topics: list[Topic], asked: Asked) -> list[Topic]:
+    """Sort, the unknown last; topics that are equal stay in the order of their names."""
+    value = SORTS[asked.sort].value
+    known = [(value(topic), topic) for topic in topics]
+    there = [pair for pair in known if pair[0] is not None]
+    there.sort(key=lambda pair: pair[0], reverse=asked.is_descending)  # type: ignore[arg-type,return-value]
+    return [topic for _, topic in there] + [topic for found, topic in known if found is None]
+
+
+def _head(column: Column, asked: Asked, cluster_id: str) -> Head:
+    order = ""
+    if column.key == asked.sort:
+        order = "descending" if asked.is_descending else "ascending"
+    return Head(
+        title=column.title,
+        unit=column.unit,
+        link=asked.sorted_by(column.key).address(cluster_id),
+        order=order,
+        is_number=column.is_number,
+    )
+
+
+def _chip(facet: Facet, asked: Asked, named: list[Topic], policy: str, cluster_id: str) -> Chip:
+    """Return a facet with how many topics it leaves beside the others that are chosen."""
+    toggled = asked.toggled(facet)
+    others = toggled.facets | {facet.key}
+    return Chip(
+        word=facet.word,
+        meaning=facet.meaning,
+        count=len(_chosen(named, others, policy)),
+        link=toggled.address(cluster_id),
+        is_chosen=facet.key in asked.facets,
+    )
+
+
+def _row(topic: Topic, policy: str, samples: Samples) -> Row:
+    state, word = topic.health
+    told = topic.told
+    configs = {} if topic.stored is None else topic.stored.configs
+    return Row(
+        name=topic.name,
+        state=state,
+        word=word,
+        partitions=_partitions(topic),
+        replication=_replication(topic),
+        size=None if told is None else told.size_bytes,
+        records=None if told is None else told.records_per_s,
+        bytes_in=None if told is None else told.bytes_in_per_s,
+        bytes_out=None if told is None else told.bytes_out_per_s,
+        # A line along the bottom says nothing.
+        spark=spark(samples) if any(samples) else SafeString(),
+        is_compacted=is_compacted(topic, policy),
+        is_internal=topic.is_internal,
+        overrides=tuple(Override(key=k, value=v) for k, v in sorted(configs.items())),
+    )
+
+
+def _with_lag(row: Row, topic: Topic, cluster_id: str, groups: Names) -> Row:
+    told, verdict = topic.told, topic.verdict
+    if told is None or verdict is None:
+        return row
+    row = replace(row, lag=told.lag, mark=MARKS[verdict])
+    if told.worst_group not in groups:
+        return row
+    return replace(
+        row,
+        group=group_names.shown(told.worst_group),
+        group_link=group_names.link(cluster_id, told.worst_group),
     )
 
 
 def visible(rights: Rights, cluster_id: str) -> NameSet | None:
     """Return the topics that a user may see; None where that is all of them."""
-    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
+    names = visible_names(rights, cluster_id)
     if names.is_all:
         return None
     return NameSet(literals=names.literals, prefixes=names.prefixes)
-
-
-def _row(topic: TopicSummary) -> TopicRow:
-    return TopicRow(
-        name=topic.name,
-        partitions=topic.partitions,
-        replication=topic.replication_factor,
-        id=written_id(topic.id),
-        overrides=tuple(Override(key=k, value=v) for k, v in sorted(topic.configs.items())),
-        state="bad" if topic.leaderless else "ok",
-        word=f"{topic.leaderless} without leader" if topic.leaderless else "Led",
-    )
-
-
-def written_id(topic_id: bytes) -> str:
-    """Return a topic's id as Kafka's tools write it."""
-    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()

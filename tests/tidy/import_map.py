@@ -134,6 +134,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.controlplane.audit brokers.cluster.image "
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
+        # What a config means, which names a topic may have, and what growth does to keys.
+        + "brokers.cluster.topic_configs brokers.cluster.broker_configs "
+        + "brokers.cluster.topic_names brokers.cluster.config_values "
+        + "brokers.cluster.decisions brokers.cluster.implications "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
         + "console.turns "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "

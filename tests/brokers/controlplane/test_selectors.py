@@ -7,7 +7,7 @@ from brokers.cluster.proposals import CreatePartitions, CreateTopic
 from tests.brokers.controlplane.host import NOW_MS, new_cluster
 from tests.brokers.controlplane.test_services import asking, propose, register, serving
 
-from brokers.controlplane import selectors, services  # isort: skip
+from brokers.controlplane import models, selectors, services  # isort: skip
 from django.db import connections  # isort: skip
 from django.test.utils import CaptureQueriesContext  # isort: skip
 
@@ -51,6 +51,33 @@ def test_topics_come_by_name_with_what_was_set(database: str) -> None:
     assert selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name="b") == {
         "retention.ms": "5"
     }
+
+
+def test_all_topics_come_in_a_fixed_number_of_queries(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    configured = CreateTopic(name="b", partitions=2, configs=(("retention.ms", "5"),))
+    propose(cluster_id, asking(configured, broker))
+    few = selectors.every_topic(cluster_id=cluster_id)
+    before = selectors.position(cluster_id=cluster_id)
+    propose(cluster_id, *(asking(CreateTopic(name=f"t{n}"), broker) for n in range(30)))
+
+    with CaptureQueriesContext(connections["cluster"]) as asked:
+        many = selectors.every_topic(cluster_id=cluster_id)
+
+    assert few == {topic.name: topic for topic in selectors.topics(cluster_id=cluster_id)[:1]}
+    assert (len(many), len(asked)) == (31, 5)
+    assert selectors.position(cluster_id=cluster_id) != before
+    assert selectors.position(cluster_id="unknown") is None
+
+
+def test_topics_of_brokers_that_are_gone_have_no_leader(database: str) -> None:
+    cluster_id = new_cluster()
+    broker = serving(cluster_id)
+    propose(cluster_id, asking(CreateTopic(name="a", partitions=2), broker))
+    models.Broker.objects.update(is_fenced=True)
+
+    assert selectors.every_topic(cluster_id=cluster_id)["a"].leaderless == 2
 
 
 def test_a_page_of_topics_is_a_fixed_number_of_queries(database: str) -> None:

@@ -56,7 +56,7 @@ def test_a_plan_that_was_shown_is_applied_and_stands_among_the_changes(alice: Cl
 
     answer = alice.post("/plans/apply", {"plan": seal_in(page)})
 
-    assert answer["Location"] == f"/?cluster={SHOWN}"
+    assert answer["Location"] == f"/topics/orders?cluster={SHOWN}"
     assert "The plan was applied" in alice.get("/").content.decode()
     assert models.Topic.objects.get().name == "orders"
     (entry,) = audit.entries(cluster_id=SHOWN)

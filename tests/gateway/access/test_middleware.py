@@ -74,8 +74,12 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
 
     own = {"/account", "/account/sessions/end", "/password", "/preferences", "/search"}
     # Ask for a right on each object of the plan that comes back, or on what a chart is about.
-    by_object = {"/plans/apply", "/series"}
-    assert reached == {"/", "/topics", *by_object, *own}
+    by_object = {"/plans/apply", "/plans/preview", "/series"}
+    by_object |= {"/group/plans/show", "/group/plans/apply"}
+    # Forms about one group, which say themselves what their user may not do.
+    by_object |= {"/group/reset", "/group/offsets/delete", "/group/delete"}
+    seen = {"/", "/topics", "/topics/orders", "/groups", "/groups/orders", "/group"}
+    assert reached == {*seen, *by_object, *own}
 
 
 def test_a_given_password_opens_nothing_but_the_page_that_changes_it() -> None:

@@ -1,0 +1,258 @@
+"""Forms about topics. Names and values are checked by the same rules as the brokers'."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+
+from brokers.cluster import topic_configs
+from brokers.cluster.config_values import LIVE, ConfigType
+from brokers.cluster.decisions import MAX_PARTITIONS_PER_TOPIC
+from brokers.cluster.proposals import ConfigEdit, ConfigOperation, CreateTopic
+from brokers.cluster.topic_names import MAX_NAME_LENGTH, check_topic_name
+from brokers.protocol.errors import KafkaError
+
+MAX_NAME_CHARS: Final = MAX_NAME_LENGTH
+# How much of what was typed is repeated in a refusal.
+SHOWN: Final = 60
+# Digits of the largest number that means anything here, and some more.
+MAX_DIGITS: Final = 6
+# What no producer writes; more is a slip of the finger.
+MAX_RATE_MIB: Final = 100_000
+# Rows for configs: some to begin with, so many more on demand, and as many as there are keys.
+FIRST_ROWS: Final = 3
+MORE_ROWS: Final = 3
+MAX_ROWS: Final = len(topic_configs.ROWS) + 5
+MIB: Final = 1024 * 1024
+BY_CLUSTER: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigLine:
+    """A config as it was typed, with what it means and what is wrong with it."""
+
+    key: str = ""
+    value: str = ""
+    meaning: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditLine:
+    """A config of a topic in the form that edits all of them."""
+
+    key: str
+    value: str
+    was: str | None  # None: it was not set
+    inherited: str
+    meaning: str
+    is_boolean: bool
+    can_be_empty: bool
+    is_empty: bool  # set, and to nothing
+    error: str = ""
+
+
+class NewTopicForm(forms.Form):
+    """A topic to be made; fields that are left empty are chosen by the cluster."""
+
+    name = forms.CharField(required=False)
+    partitions = forms.CharField(required=False)
+    replication = forms.CharField(required=False)
+    rate = forms.CharField(required=False)
+
+    def __init__(self, data: Any = None, **more: Any) -> None:  # noqa: ANN401 - as Django has it
+        super().__init__(data, **more)
+        keys = [] if data is None else data.getlist("key")
+        values = [] if data is None else data.getlist("value")
+        self.lines = lines_of(list(zip(keys, values, strict=False))[:MAX_ROWS])
+        self.configs_error = _together({line.key: line.value for line in self.lines if line.key})
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        try:
+            check_topic_name(name)
+        except KafkaError as error:
+            raise forms.ValidationError(
+                f"{error.message}. Use 1 to 249 letters, digits, dots, underscores and hyphens."
+            ) from error
+        return name
+
+    def clean_partitions(self) -> int:
+        return self._whole("partitions", most=MAX_PARTITIONS_PER_TOPIC)
+
+    def clean_replication(self) -> int:
+        return self._whole("replication", most=10**MAX_DIGITS)
+
+    def clean_rate(self) -> float | None:
+        text = str(self.cleaned_data["rate"]).replace(",", ".")
+        if not text:
+            return None
+        try:
+            rate = float(text[:SHOWN])
+        except ValueError:
+            rate = -1.0
+        if not 0 < rate <= MAX_RATE_MIB:
+            raise forms.ValidationError(
+                f"“{text[:SHOWN]}” is no rate: give MiB a second, above 0 and up to"
+                f" {MAX_RATE_MIB:,}, or leave it empty."
+            )
+        return rate * MIB
+
+    def bytes_per_s(self) -> float | None:
+        """Return the bytes a second that are expected; None where nothing was typed that counts."""
+        if not self.is_bound:
+            return None
+        self.is_valid()
+        found: float | None = self.cleaned_data.get("rate")
+        return found
+
+    def is_whole(self) -> bool:
+        """Tell whether the fields and the configs can be taken as they are."""
+        has_wrong = any(line.error for line in self.lines)
+        return self.is_valid() and not has_wrong and not self.configs_error
+
+    def action(self) -> CreateTopic:
+        given: dict[str, Any] = self.cleaned_data
+        return CreateTopic(
+            name=given["name"],
+            partitions=given["partitions"],
+            replication_factor=given["replication"],
+            configs=tuple((line.key, line.value) for line in self.lines if line.key),
+        )
+
+    def _whole(self, field: str, *, most: int) -> int:
+        text = str(self.cleaned_data[field])
+        if not text:
+            return BY_CLUSTER
+        is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS + 1
+        if not is_number or not 0 < int(text) <= most:
+            raise forms.ValidationError(
+                f"“{text[:SHOWN]}” is no number of {field}: give 1 to {most:,}, or leave it empty"
+                " for the cluster's default."
+            )
+        return int(text)
+
+
+def growth(typed: str, *, there: int) -> tuple[int, str]:
+    """Return the number of partitions in all that was typed, or what is wrong with it."""
+    is_number = typed.isascii() and typed.isdigit() and len(typed) <= MAX_DIGITS
+    count = int(typed) if is_number else 0
+    if there < count <= MAX_PARTITIONS_PER_TOPIC:
+        return count, ""
+    return 0, (
+        f"“{typed[:SHOWN]}” is no number of partitions to grow to: give {there + 1:,} to"
+        f" {MAX_PARTITIONS_PER_TOPIC:,}, which is how many there will be in all."
+    )
+
+
+def lines_of(pairs: Sequence[tuple[str, str]]) -> list[ConfigLine]:
+    """Return what was typed as configs, each checked; empty lines are left out."""
+    found: list[ConfigLine] = []
+    for key, value in ((key.strip(), value) for key, value in pairs):
+        if not key and not value:
+            continue
+        row = topic_configs.ROWS.get(key)
+        error = _wrong(key, value)
+        if not error and any(line.key == key for line in found):
+            error = f"{key} stands here twice: leave one of the two."
+        found.append(
+            ConfigLine(
+                key=key, value=value, meaning="" if row is None else row.sentence, error=error
+            )
+        )
+    return found
+
+
+def with_room(lines: Sequence[ConfigLine], *, more: int = 0) -> list[ConfigLine]:
+    """Return the lines with empty ones behind them."""
+    room = max(1 if lines else FIRST_ROWS, more)
+    return [*lines, *(ConfigLine() for _ in range(min(room, MAX_ROWS - len(lines))))]
+
+
+def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list[EditLine]:
+    """Return every config that has an effect, or is set, as it is now; those that are set first."""
+    rows = [
+        row
+        for row in topic_configs.ROWS.values()
+        if row.key in configs or (row.effect == LIVE and not row.is_hidden)
+    ]
+    rows.sort(key=lambda row: (row.key not in configs, row.key))
+    return [
+        EditLine(
+            key=row.key,
+            value=configs.get(row.key, ""),
+            was=configs.get(row.key),
+            inherited=inherited.get(row.key, ""),
+            meaning=row.sentence,
+            is_boolean=row.type is ConfigType.BOOLEAN,
+            can_be_empty=row.type is ConfigType.LIST,
+            is_empty=configs.get(row.key) == "",
+        )
+        for row in rows
+    ]
+
+
+def edited(lines: Sequence[EditLine], given: Mapping[str, str]) -> list[EditLine]:
+    """Return the lines as a form sent them, each that was changed checked.
+
+    What a config was when the form was made comes with it, so that only what somebody changed here
+    is changed, whatever others did meanwhile.
+    """
+    return [_edited(line, given) for line in lines]
+
+
+def edits_of(lines: Sequence[EditLine]) -> tuple[ConfigEdit, ...]:
+    found = []
+    for line in lines:
+        now = line.value if line.value or line.is_empty else None
+        if now == line.was:
+            continue
+        operation = ConfigOperation.DELETE if now is None else ConfigOperation.SET
+        found.append(ConfigEdit(key=line.key, operation=operation, value=now))
+    return tuple(found)
+
+
+def together(lines: Sequence[EditLine]) -> str:
+    """Return what is wrong with values that are each good by themselves; empty: nothing."""
+    return _together({line.key: line.value for line in lines if line.value or line.is_empty})
+
+
+def _edited(line: EditLine, given: Mapping[str, str]) -> EditLine:
+    value = given.get(f"value-{line.key}", line.value).strip()
+    was = given.get(f"was-{line.key}")
+    is_empty = not value and line.can_be_empty and f"empty-{line.key}" in given
+    is_set = bool(value) or is_empty
+    has_changed = (value if is_set else None) != was
+    return EditLine(
+        key=line.key,
+        value=value,
+        was=was,
+        inherited=line.inherited,
+        meaning=line.meaning,
+        is_boolean=line.is_boolean,
+        can_be_empty=line.can_be_empty,
+        is_empty=is_empty,
+        error=_wrong(line.key, value) if is_set and has_changed else "",
+    )
+
+
+def _wrong(key: str, value: str) -> str:
+    if not key:
+        return f"“{value[:SHOWN]}” has no config in front of it: name one, or empty the line."
+    try:
+        topic_configs.check(key, value)
+    except KafkaError as error:
+        return f"{error.message}."
+    return ""
+
+
+def _together(configs: Mapping[str, str]) -> str:
+    """Check values against each other, as far as each can be read."""
+    if any(_wrong(key, value) for key, value in configs.items()):
+        return ""
+    try:
+        topic_configs.check_together(configs)
+    except KafkaError as error:
+        return f"{error.message}."
+    return ""

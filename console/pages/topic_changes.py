@@ -1,0 +1,205 @@
+"""What is done to topics: create, edit configs, add partitions, delete. Each ends in a preview."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from brokers.cluster import topic_configs
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import (
+    Action,
+    AlterConfigs,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+)
+from brokers.controlplane import services
+from brokers.protocol.errors import ErrorCode, KafkaError
+from console.forms import topics as forms
+from console.pages.plans import previewed
+from console.queries import topic_advice
+from console.queries.reading import Reading
+from console.queries.topic import Found, StoredTopic, TopicPage, head_of, stored_topic
+from gateway.access.grants import Resource, decide
+from gateway.access.middleware import refuse
+from gateway.access.operations import Kind, Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+BAD_REQUEST: Final = 400
+NOT_FOUND: Final = 404
+UNAVAILABLE: Final = 503
+# The field of the form that a refusal of a new topic is about.
+FIELDS: Final = MappingProxyType(
+    {
+        ErrorCode.INVALID_TOPIC_EXCEPTION: "name",
+        ErrorCode.TOPIC_ALREADY_EXISTS: "name",
+        ErrorCode.INVALID_REQUEST: "name",
+        ErrorCode.INVALID_PARTITIONS: "partitions",
+        ErrorCode.POLICY_VIOLATION: "partitions",
+        ErrorCode.INVALID_REPLICATION_FACTOR: "replication",
+    }
+)
+OnTopic = Callable[["Asked"], HttpResponse]
+
+
+@requires(Operation.CREATE_TOPICS)
+@form_page
+def new_topic(request: HttpRequest) -> HttpResponse:
+    """Ask for a new topic; buttons of the form suggest partitions, and make room for configs."""
+    # The cluster is all that is asked for: no topic has this name.
+    reading = stored_topic(request.GET.get("cluster"), "", rights_of(request))
+    shown = None if reading.data is None else reading.data.frame.shown
+    given = request.POST if request.method == "POST" else None
+    initial = {"name": request.GET.get("name", "")[: forms.MAX_NAME_CHARS]}
+    form = forms.NewTopicForm(given, initial=initial)
+    pressed = "" if given is None else given.get("do", "")
+    is_sent = given is not None and not pressed and shown is not None
+    if is_sent and shown is not None and form.is_whole():
+        wrong = _refusal(shown.cluster_id, form.action())
+        if wrong is None:
+            return previewed(request, cluster_id=shown.cluster_id, actions=[form.action()])
+        form.add_error(*wrong)
+    context = {
+        "page": "topics",
+        "reading": reading,
+        "data": reading.data,
+        "form": form,
+        "is_checked": is_sent,
+        "lines": forms.with_room(form.lines, more=forms.MORE_ROWS if pressed == "more" else 0),
+        "rows": [row for row in topic_configs.ROWS.values() if not row.is_hidden],
+        "suggestion": topic_advice.suggestion(
+            brokers=0 if shown is None else shown.serving_brokers, bytes_per_s=form.bytes_per_s()
+        ),
+        "is_suggested": pressed == "suggest",
+    }
+    status = UNAVAILABLE if reading.is_failed else BAD_REQUEST if is_sent else 200
+    return render(request, "console/topic_new.html", context, status=status)
+
+
+@requires(Operation.ALTER_CONFIGS)
+@form_page
+def edit_topic(request: HttpRequest, name: str) -> HttpResponse:
+    return _on_topic(request, name, Operation.ALTER_CONFIGS, _edit)
+
+
+@requires(Operation.ALTER_TOPICS)
+@form_page
+def add_partitions(request: HttpRequest, name: str) -> HttpResponse:
+    return _on_topic(request, name, Operation.ALTER_TOPICS, _grow)
+
+
+@requires(Operation.DELETE_TOPICS)
+@form_page
+def delete_topic(request: HttpRequest, name: str) -> HttpResponse:
+    return _on_topic(request, name, Operation.DELETE_TOPICS, _delete)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request about a topic that is there, from somebody who may do what it is about."""
+
+    request: HttpRequest
+    reading: Reading[StoredTopic]
+    found: Found
+
+    @property
+    def is_sent(self) -> bool:
+        return self.request.method == "POST"
+
+    def preview(self, action: Action, follows: Sequence[str]) -> HttpResponse:
+        cluster_id = self.found.cluster_id
+        return previewed(self.request, cluster_id=cluster_id, actions=[action], follows=follows)
+
+    def form(self, name: str, *, wrong: str = "", **more: object) -> HttpResponse:
+        """Show a form, with what is wrong with it as it was sent."""
+        context = {
+            "page": "topics",
+            "reading": self.reading,
+            "data": self.reading.data,
+            "head": head_of(self.found, rights_of(self.request)),
+            "wrong": wrong,
+            **more,
+        }
+        status = BAD_REQUEST if self.is_sent else 200
+        return render(self.request, f"console/topic_{name}.html", context, status=status)
+
+
+def _edit(asked: Asked) -> HttpResponse:
+    found = asked.found
+    lines = forms.edit_lines(found.configs, topic_configs.effective({}, found.wide))
+    if not asked.is_sent:
+        return asked.form("edit", lines=lines)
+    lines = forms.edited(lines, asked.request.POST.dict())
+    edits = forms.edits_of(lines)
+    wrong = forms.together(lines)
+    if not edits:
+        wrong = "Nothing was changed here: type a value, or empty one that is set."
+    if wrong or any(line.error for line in lines):
+        return asked.form("edit", lines=lines, wrong=wrong)
+    action = AlterConfigs(resource_type=ResourceType.TOPIC, name=found.topic.name, edits=edits)
+    return asked.preview(action, topic_advice.met_by_configs(found, rights_of(asked.request)))
+
+
+def _grow(asked: Asked) -> HttpResponse:
+    topic = asked.found.topic
+    meets = topic_advice.met_by_growth(asked.found, rights_of(asked.request))
+    there, wrong = len(topic.partitions), ""
+    typed = asked.request.POST.get("count", "").strip()
+    if asked.is_sent:
+        count, wrong = forms.growth(typed, there=there)
+        if not wrong:
+            return asked.preview(CreatePartitions(name=topic.name, count=count), meets)
+    growths = topic_advice.growths(there, brokers=len(asked.found.serving))
+    return asked.form("grow", meets=meets, growths=growths, typed=typed, wrong=wrong)
+
+
+def _delete(asked: Asked) -> HttpResponse:
+    name, wrong = asked.found.topic.name, ""
+    meets = topic_advice.met_by_deletion(asked.found, rights_of(asked.request))
+    if asked.is_sent:
+        typed = asked.request.POST.get("name", "").strip()
+        if typed == name:
+            return asked.preview(DeleteTopic(name=name), meets)
+        shown = typed[: forms.SHOWN]
+        wrong = f"“{shown}” is not the name of this topic: type it as it stands above."
+    return asked.form("delete", meets=meets, wrong=wrong)
+
+
+def _on_topic(
+    request: HttpRequest, name: str, operation: Operation, answer: OnTopic
+) -> HttpResponse:
+    """Answer for a topic that is there and that the user may do this to."""
+    rights = rights_of(request)
+    reading = stored_topic(request.GET.get("cluster"), name, rights)
+    found = None if reading.data is None else reading.data.found
+    if found is None:
+        data = None if reading.data is None else TopicPage(frame=reading.data.frame, name=name)
+        context = {"page": "topics", "reading": reading, "data": data}
+        status = UNAVAILABLE if reading.is_failed else NOT_FOUND
+        return render(request, "console/topic_missing.html", context, status=status)
+    resource = Resource(kind=Kind.TOPIC, cluster=found.cluster_id, name=name)
+    decision = decide(rights, operation, resource)
+    if not decision.is_allowed:
+        return refuse(request, decision)
+    return answer(Asked(request=request, reading=reading, found=found))
+
+
+def _refusal(cluster_id: str, action: CreateTopic) -> tuple[str | None, str] | None:
+    """Return the field and the words of what the rules refuse a new topic for; None: nothing."""
+    try:
+        plan = services.preview(
+            cluster_id=cluster_id, actions=[action], now_ms=int(1000 * time.time())
+        )
+    except KafkaError:
+        # No plan can be made at all, which the preview itself says best.
+        return None
+    step = plan.steps[0]
+    return (FIELDS.get(step.error), step.message) if step.error else None

@@ -1,0 +1,387 @@
+"""One topic: its head, its partitions, the groups that read it, and its configs.
+
+What is set comes from the database, what happens from the collector; either may be missing.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final
+
+from django.utils.safestring import SafeString
+
+from brokers.cluster.image import Broker, PartitionState, ResourceType
+from brokers.cluster.image import Topic as TopicImage
+from brokers.cluster.topic_names import KEPT_INSIDE
+from brokers.controlplane import selectors
+from console import durations, group_names
+from console.monitoring.tables import GroupRow, PairRow, TopicRow
+from console.monitoring.verdicts import SEVERITY, Verdict
+from console.queries import live
+from console.queries.charts import Chart
+from console.queries.frame import Frame, frame
+from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
+from console.queries.live import Live
+from console.queries.reading import Reading, last_good
+from console.queries.sparks import spark
+from console.queries.topic_values import Interaction, Value, interactions_of, values_of
+from gateway.access.grants import Resource, Rights
+from gateway.access.operations import Kind, Operation
+
+PAGE_ROWS: Final = 100
+
+
+class Tab(Enum):
+    PARTITIONS = "partitions"
+    CONSUMERS = "consumers"
+    CONFIGS = "configs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRow:
+    """A partition. `state` and `word` say whether it has a leader; numbers are None if untold."""
+
+    index: int
+    state: str
+    word: str
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    start: int | None = None
+    end: int | None = None
+    records: int | None = None
+    size: int | None = None
+    rate: float | None = None
+    spark: SafeString = field(default_factory=SafeString)  # of the last ten minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRow:
+    group: str
+    link: str
+    mark: Mark
+    lag: int
+    behind: str  # the age of the oldest record that waits, in words
+    eta: str
+    state: str
+    members: int | None
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Which rows of how many are shown, and where there are others; 0 is nowhere."""
+
+    total: int = 0
+    first: int = 0
+    last: int = 0
+    previous: int = 0
+    next: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What stands above every tab of a topic."""
+
+    name: str
+    id: str
+    partitions: int
+    replication: int
+    leaderless: int
+    is_internal: bool
+    keeps: str = ""
+    told: TopicRow | None = None
+    mark: Mark | None = None  # of the group that is worst; None where no group reads the topic
+    group: str = ""  # that group, if the user may see it
+    group_link: str = ""
+    charts: tuple[Chart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPage:
+    frame: Frame
+    # None where there is no such topic, or the user may not see it: both look the same.
+    head: Head | None = None
+    name: str = ""
+    tab: str = Tab.PARTITIONS.value
+    # Why the collector tells no details; empty where it does.
+    untold: str = ""
+    partitions: tuple[PartitionRow, ...] = ()
+    consumers: tuple[ConsumerRow, ...] = ()
+    hidden_consumers: int = 0
+    pages: Pages = Pages()
+    values: tuple[Value, ...] = ()
+    interactions: tuple[Interaction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A topic that is there, and that the user may see."""
+
+    cluster_id: str
+    live: Live
+    topic: TopicImage
+    brokers: tuple[Broker, ...]
+    configs: Mapping[str, str]  # what is set for it
+    wide: Mapping[str, str]  # what is set for all brokers
+
+    @property
+    def serving(self) -> set[int]:
+        return {broker.id for broker in self.brokers if not broker.is_fenced}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTopic:
+    """What the database holds of one topic."""
+
+    frame: Frame
+    found: Found | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What the collector tells of one topic beyond the tables, or why it does not."""
+
+    partitions: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    ms: int = 0  # when it was told
+    untold: str = ""
+
+
+def stored_topic(cluster_id: str | None, name: str, rights: Rights) -> Reading[StoredTopic]:
+    """Return a topic of the cluster that was asked for, as far as the user may see it."""
+    reading = last_good.read(
+        # With the rights, so that nobody is shown what was read for somebody else.
+        ("topic", cluster_id, name, rights.grants),
+        lambda: _stored(cluster_id, name, rights),
+        is_empty=lambda data: data.found is None,
+    )
+    if reading.data is None or reading.data.frame.shown is None:
+        return reading
+    # The brokers' part is never older than the mirror, however old the database's is.
+    now = live.of(reading.data.frame.shown.cluster_id)
+    found = reading.data.found
+    data = StoredTopic(
+        frame=replace(reading.data.frame, live=now),
+        found=None if found is None else replace(found, live=now),
+    )
+    return replace(reading, data=data)
+
+
+def topic_page(
+    cluster_id: str | None, name: str, tab: Tab, page: int, rights: Rights
+) -> Reading[TopicPage]:
+    stored = stored_topic(cluster_id, name, rights)
+    data = None
+    if stored.data is not None:
+        data = TopicPage(frame=stored.data.frame, name=name, tab=tab.value)
+        if stored.data.found is not None:
+            data = _page(data, stored.data.found, tab, page, rights)
+    return Reading(
+        state=stored.state,
+        data=data,
+        read_at=stored.read_at,
+        age_s=stored.age_s,
+        reason=stored.reason,
+    )
+
+
+def head_of(found: Found, rights: Rights) -> Head:
+    """Return what stands above every tab of a topic."""
+    topic = found.topic
+    told = found.live.snapshot.topic(topic.name)
+    serving = found.serving
+    has_group = told is not None and told.lag is not None
+    group = told.worst_group if told is not None and has_group else ""
+    resource = Resource(kind=Kind.GROUP, cluster=found.cluster_id, name=group)
+    may_see = has_group and rights.allows(Operation.VIEW, resource)
+    return Head(
+        name=topic.name,
+        id=written_id(topic.id),
+        partitions=len(topic.partitions),
+        replication=topic.replication_factor,
+        leaderless=sum(state.leader not in serving for state in topic.partitions),
+        is_internal=topic.name in KEPT_INSIDE,
+        keeps=KEPT_INSIDE.get(topic.name, ""),
+        told=told,
+        mark=None if told is None or told.lag is None else MARKS[Verdict(told.verdict)],
+        group=group_names.shown(group) if may_see else "",
+        group_link=group_names.link(found.cluster_id, group) if may_see else "",
+        charts=_charts(found.cluster_id, topic.name),
+    )
+
+
+def _charts(cluster_id: str, name: str) -> tuple[Chart, ...]:
+    def chart(key: str, title: str, unit: str, **lines: str) -> Chart:
+        return Chart(
+            id=f"chart-{key}",
+            title=title,
+            cluster_id=cluster_id,
+            kind="topic",
+            name=name,
+            metrics=tuple(lines),
+            labels=tuple(lines.values()),
+            unit=unit,
+        )
+
+    return (
+        chart("bytes", "Bytes in and out", "bytes/s", bytes_in="In", bytes_out="Out"),
+        chart("records", "Records written", "records/s", records="All partitions"),
+    )
+
+
+def _stored(cluster_id: str | None, name: str, rights: Rights) -> StoredTopic:
+    around = frame(cluster_id, rights)
+    shown = around.shown
+    # Another cluster's topic of the same name is another topic.
+    if shown is None or around.live is None or cluster_id not in {None, shown.cluster_id}:
+        return StoredTopic(frame=around)
+    cluster = shown.cluster_id
+    resource = Resource(kind=Kind.TOPIC, cluster=cluster, name=name)
+    if not rights.allows(Operation.VIEW, resource):
+        return StoredTopic(frame=around)
+    topic = selectors.topic(cluster_id=cluster, name=name)
+    if topic is None:
+        return StoredTopic(frame=around)
+    found = Found(
+        cluster_id=cluster,
+        live=around.live,
+        topic=topic,
+        brokers=tuple(selectors.brokers(cluster_id=cluster)),
+        configs=selectors.configs(cluster_id=cluster, resource_type=ResourceType.TOPIC, name=name),
+        wide=selectors.configs(cluster_id=cluster, resource_type=ResourceType.BROKER, name=""),
+    )
+    return StoredTopic(frame=around, found=found)
+
+
+def _page(shown: TopicPage, found: Found, tab: Tab, page: int, rights: Rights) -> TopicPage:
+    shown = replace(shown, head=head_of(found, rights))
+    match tab:
+        case Tab.PARTITIONS:
+            return _with_partitions(shown, found, page)
+        case Tab.CONSUMERS:
+            return _with_consumers(shown, found, page, rights)
+        case Tab.CONFIGS:
+            factor = found.topic.replication_factor
+            return replace(
+                shown,
+                values=values_of(found.configs, found.wide),
+                interactions=interactions_of(found.configs, found.wide, replication=factor),
+            )
+
+
+def _with_partitions(shown: TopicPage, found: Found, page: int) -> TopicPage:
+    states = found.topic.partitions
+    pages = pages_of(len(states), page)
+    offset = pages.first - 1
+    details = details_of(found.topic.name, first=offset, rows=PAGE_ROWS)
+    serving = found.serving
+    return replace(
+        shown,
+        untold=details.untold,
+        pages=pages,
+        partitions=tuple(
+            _partition_row(index, state, details.partitions.get(index), serving)
+            for index, state in enumerate(states[offset : pages.last], offset)
+        ),
+    )
+
+
+def _partition_row(
+    index: int, state: PartitionState, told: Sequence[Any] | None, serving: set[int]
+) -> PartitionRow:
+    is_led = state.leader in serving
+    row = PartitionRow(
+        index=index,
+        state="ok" if is_led else "bad",
+        word="Led" if is_led else "No leader",
+        leader=state.leader if is_led else None,
+        replicas=state.replicas,
+        isr=state.isr,
+    )
+    if told is None:
+        return row
+    _index, _owner, start, end, size, rates = told
+    return replace(
+        row,
+        start=start,
+        end=end,
+        records=max(0, end - start),
+        size=size,
+        rate=rates[-1] if rates else None,
+        spark=spark(rates) if any(rates) else SafeString(),
+    )
+
+
+def _with_consumers(shown: TopicPage, found: Found, page: int, rights: Rights) -> TopicPage:
+    details = details_of(found.topic.name, first=0, rows=0)
+    names = rights.names(Operation.VIEW, cluster=found.cluster_id, kind=Kind.GROUP)
+    seen = names.among(details.groups)
+    rows = consumers(found, seen, told_ms=details.ms)
+    pages = pages_of(len(rows), page)
+    return replace(
+        shown,
+        untold=details.untold,
+        pages=pages,
+        consumers=tuple(rows[max(0, pages.first - 1) : pages.last]),
+        hidden_consumers=len(details.groups) - len(seen),
+    )
+
+
+def consumers(found: Found, names: Sequence[str], *, told_ms: int) -> list[ConsumerRow]:
+    """Return how these groups keep up with a topic, the worst first."""
+    snapshot, topic = found.live.snapshot, found.topic.name
+    pairs = [pair for name in names if (pair := snapshot.pair(name, topic)) is not None]
+    pairs.sort(key=lambda pair: (-SEVERITY[pair.verdict_value], -pair.lag, pair.group))
+    return [
+        _consumer_row(pair, snapshot.group(pair.group), found.cluster_id, told_ms) for pair in pairs
+    ]
+
+
+def _consumer_row(
+    pair: PairRow, group: GroupRow | None, cluster_id: str, told_ms: int
+) -> ConsumerRow:
+    seconds = lag_seconds(pair, told_ms)
+    return ConsumerRow(
+        group=group_names.shown(pair.group),
+        link=group_names.link(cluster_id, pair.group),
+        mark=MARKS[pair.verdict_value],
+        lag=pair.lag,
+        behind="" if seconds is None else durations.span(seconds),
+        eta=eta_words(pair),
+        state="" if group is None else group.state,
+        members=None if group is None else group.members,
+        partitions=pair.partitions,
+    )
+
+
+def details_of(name: str, *, first: int, rows: int) -> Details:
+    """Ask the collector for some partitions of a topic and all groups that read it."""
+    try:
+        told = live.ask("/topic", name=name, first=first, rows=rows)
+    except live.CollectorFailed as error:
+        return Details(untold=str(error))
+    return Details(
+        partitions={row[0]: row for row in told["partitions"]},
+        groups=tuple(told["groups"]),
+        ms=told["ms"],
+    )
+
+
+def written_id(topic_id: bytes) -> str:
+    """Return a topic's id as Kafka's tools write it."""
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
+
+
+def pages_of(total: int, page: int) -> Pages:
+    """Return which of `total` rows a page has; beyond the last page there is the last one."""
+    pages = max(1, -(-total // PAGE_ROWS))
+    page = min(max(1, page), pages)
+    return Pages(
+        total=total,
+        first=(page - 1) * PAGE_ROWS + 1 if total else 0,
+        last=min(page * PAGE_ROWS, total),
+        previous=page - 1,
+        next=page + 1 if page < pages else 0,
+    )

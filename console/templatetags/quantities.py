@@ -1,0 +1,40 @@
+"""The filters by which pages write sizes, rates and counts."""
+
+from typing import Final
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from console import quantities
+from console.quantities import UNKNOWN
+
+register = template.Library()
+
+
+# Of something that is None a template reads an empty text, which is not known either.
+Number = float | str | None
+NOT_KNOWN: Final = format_html('<span class="faint" title="not known">{}</span>', UNKNOWN)
+
+
+@register.filter
+def size(value: Number) -> SafeString:
+    if not isinstance(value, int | float):
+        return NOT_KNOWN
+    exact = f"{quantities.count(value)} bytes"
+    return format_html('<span title="{}">{}</span>', exact, quantities.size(value))
+
+
+@register.filter
+def bytes_rate(value: Number) -> str:
+    return quantities.bytes_rate(value) if isinstance(value, int | float) else NOT_KNOWN
+
+
+@register.filter
+def rate(value: Number) -> str:
+    return quantities.rate(value) if isinstance(value, int | float) else NOT_KNOWN
+
+
+@register.filter
+def count(value: Number) -> str:
+    return quantities.count(value) if isinstance(value, int | float) else NOT_KNOWN
