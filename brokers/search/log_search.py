@@ -275,7 +275,7 @@ class LogSearch:
                 if record.offset < start or record.offset >= job.end:
                     continue
                 if self._condition.matches(record):
-                    self._hit(record)
+                    self._hit(record, is_append_time=batch.uses_log_append_time)
                 if self._verdict is not None:
                     # What the record is was decided, so the next search begins behind it.
                     self._cursor = record.offset + 1
@@ -300,7 +300,7 @@ class LogSearch:
 
     # -- what is told ----------------------------------------------------------------------------
 
-    def _hit(self, record: Record) -> None:
+    def _hit(self, record: Record, *, is_append_time: bool) -> None:
         self._hits += 1
         cut = _Cut(self._job.max_shown_bytes)
         self._tell(
@@ -308,9 +308,11 @@ class LogSearch:
                 "kind": "hit",
                 "offset": record.offset,
                 "timestamp": record.timestamp,
+                "is_append_time": is_append_time,
                 "key": cut.shown(record.key),
                 "value": cut.shown(record.value),
                 "headers": cut.headers(record),
+                "header_count": len(record.headers),
                 "key_bytes": _size(record.key),
                 "value_bytes": _size(record.value),
                 "is_cut": cut.is_cut,

@@ -86,16 +86,13 @@ class _Compiler:
         if kind == "not":
             inner = self.compile(told, depth + 1).matches
             return Condition(lambda record: not inner(record), _always)
-        if kind == "contains":
-            return _contains(told)
-        if kind == "key":
-            return _key(told)
-        if kind == "header":
-            return _header(told)
         if kind == "json":
             return self._json(told)
+        if kind in _SIMPLE:
+            return _SIMPLE[kind](told)
         raise ValueError(
-            f"{kind!r} is no condition; use all, any, not, contains, key, header or json"
+            f"{kind!r} is no condition; use all, any, not, contains, key, value, header, timestamp "
+            "or json"
         )
 
     def _joined(self, kind: str, told: Json, depth: int) -> Condition:
@@ -170,6 +167,21 @@ def _key(told: Json) -> Condition:
     return Condition(lambda record: record.key == wanted, lambda body: wanted in body)
 
 
+def _value(told: Json) -> Condition:
+    if told is None:
+        return Condition(lambda record: record.value is None, _always)
+    wanted = _bytes_of(_fields(told, "value", allowed=("text", "base64")), "value")
+    return Condition(lambda record: record.value == wanted, lambda body: wanted in body)
+
+
+def _timestamp(told: Json) -> Condition:
+    fields = _fields(told, "timestamp", needed=("op", "value"))
+    if type(fields["value"]) is not int or fields["op"] not in (*_ORDERS, "==", "!="):
+        raise ValueError("'timestamp' is compared with milliseconds, by ==, !=, <, <=, > or >=")
+    holds = _comparison(fields["op"], fields)
+    return Condition(lambda record: holds(record.timestamp), _always)
+
+
 def _header(told: Json) -> Condition:
     fields = _fields(told, "header", needed=("name",), allowed=("text", "base64"))
     name = _bytes_of({"text": fields.pop("name")}, "header")
@@ -198,12 +210,27 @@ def _comparison(op: Json, fields: Mapping[str, Json]) -> Callable[[Json], bool]:
         return lambda found: _kind(found) is kind and bool(found == wanted)
     if op == "!=":
         return lambda found: _kind(found) is not kind or bool(found != wanted)
+    if op in ("contains", "icontains"):
+        return _part(op, wanted)
     if not isinstance(op, str) or op not in _ORDERS:
-        raise ValueError(f"'op' is {_shown(op)}; it is ==, !=, <, <=, >, >= or exists")
+        raise ValueError(
+            f"'op' is {_shown(op)}; it is ==, !=, <, <=, >, >=, contains, icontains or exists"
+        )
     if kind not in (float, str):
         raise ValueError(f"{op!r} compares numbers and text, and 'value' is {_shown(wanted)}")
     order = _ORDERS[op]
     return lambda found: _kind(found) is kind and order(found, wanted)
+
+
+def _part(op: str, wanted: Json) -> Callable[[Json], bool]:
+    if not isinstance(wanted, str) or len(wanted.encode()) > MAX_NEEDLE_BYTES:
+        raise ValueError(
+            f"{op!r} looks for a text of at most {MAX_NEEDLE_BYTES} bytes, not {_shown(wanted)}"
+        )
+    if op == "contains":
+        return lambda found: isinstance(found, str) and wanted in found
+    small = wanted.lower()
+    return lambda found: isinstance(found, str) and small in found.lower()
 
 
 _ORDERS: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
@@ -211,6 +238,15 @@ _ORDERS: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "<=": lambda a, b: bool(a <= b),
     ">": lambda a, b: bool(a > b),
     ">=": lambda a, b: bool(a >= b),
+}
+
+
+_SIMPLE: Final[Mapping[str, Callable[[Json], Condition]]] = {
+    "contains": _contains,
+    "key": _key,
+    "value": _value,
+    "header": _header,
+    "timestamp": _timestamp,
 }
 
 

@@ -54,6 +54,37 @@ def test_numbers_text_and_truth_are_told_apart(op: str, wanted: Any, expected: l
     assert [matches_json({"n": n}, ["n"], op, wanted) for n in (1, 3.0, "3", True)] == expected
 
 
+def test_a_value_is_compared_whole_as_a_key_is() -> None:
+    assert condition_of({"value": {"text": "a"}}).matches(record(b"a"))
+    assert not condition_of({"value": {"text": "a"}}).matches(record(b"ab"))
+    assert condition_of({"value": None}).matches(record())
+    assert not condition_of({"value": None}).matches(record(b""))
+    assert not condition_of({"value": {"text": "ab"}}).may_hold(b"..a..")
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        ("==", [False, True, False]),
+        ("!=", [True, False, True]),
+        ("<", [True, False, False]),
+        (">=", [False, True, True]),
+    ],
+)
+def test_times_are_compared_with_milliseconds(op: str, expected: list[bool]) -> None:
+    condition = condition_of({"timestamp": {"op": op, "value": 5}})
+
+    assert [condition.matches(Record(0, at, None, None, ())) for at in (4, 5, 6)] == expected
+    assert condition.may_hold(b"")
+
+
+def test_text_in_a_document_is_looked_into() -> None:
+    assert matches_json({"n": "Too late"}, ["n"], "contains", "late")
+    assert not matches_json({"n": "Too late"}, ["n"], "contains", "too")
+    assert matches_json({"n": "Too late"}, ["n"], "icontains", "TOO")
+    assert not matches_json({"n": 5}, ["n"], "contains", "5")
+
+
 def test_a_path_goes_through_objects_and_lists() -> None:
     document = {"a": [{"b": 1}, {"b": None}]}
 
@@ -129,6 +160,11 @@ def test_trees_of_the_largest_size_are_taken() -> None:
         ({"json": {"path": [], "op": "~", "value": 1}}, "'op' is '~'"),
         ({"json": {"path": [], "op": ["=="], "value": 1}}, "'op' is"),
         ({"json": {"path": [], "op": "=="}}, "needs a 'value'"),
+        ({"json": {"path": [], "op": "contains", "value": 5}}, "looks for a text"),
+        ({"json": {"path": [], "op": "icontains", "value": "x" * 4_097}}, "looks for a text"),
+        ({"timestamp": {"op": "exists", "value": 5}}, "compared with milliseconds"),
+        ({"timestamp": {"op": "<", "value": "5"}}, "compared with milliseconds"),
+        ({"timestamp": {"op": "<"}}, "needs a field 'value'"),
         ({"json": {"path": [], "op": "exists", "value": 1}}, "has no 'value'"),
         ({"json": {"path": [], "op": "<", "value": None}}, "compares numbers and text"),
     ],
