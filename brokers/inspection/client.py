@@ -7,8 +7,10 @@ secret only. One object keeps one connection, and opens a new one when the broke
 import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 from urllib.parse import quote
 
 DEADLINE_SECONDS: Final = 5.0
@@ -24,8 +26,19 @@ MAX_PLACES: Final = 500
 MAX_TARGET_BYTES: Final = 8 * 1024
 
 
+# Both directions of a connection, as the `socket` module has it.
+SHUT_BOTH: Final = 2
+
+
 class InspectionFailed(Exception):
-    """A broker did not answer as it should; the message names it and says what was wrong."""
+    """A broker did not answer as it should; the message names it and says what was wrong.
+
+    `status` is HTTP's, where the broker has refused.
+    """
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Inspection:
@@ -103,22 +116,33 @@ class Inspection:
                 )
         return found
 
-    def search(self, question: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def search(
+        self,
+        question: Mapping[str, Any],
+        *,
+        on_open: Callable[[Callable[[], None]], None] | None = None,
+    ) -> Iterator[Mapping[str, Any]]:
         """Ask for records of one partition that match; yield lines as the broker sends them.
 
         `docs/howto/inspect-a-broker.md` has the form of questions and lines. The search ends when
         the iterator is closed. It has a connection of its own, so that others may be asked for
-        meanwhile; InspectionFailed also where the search itself failed.
+        meanwhile; InspectionFailed also where the search itself failed. `on_open` is given a
+        function that ends the search from another thread, also while this one waits for a line.
         """
         host, port = self._connection.host, self._connection.port
         connection = http.client.HTTPConnection(host, port, timeout=SEARCH_DEADLINE_SECONDS)
         try:
+            connection.connect()
+            if on_open is not None:
+                # The connection lets go of its socket once the answer begins.
+                on_open(partial(_shut, connection.sock))
             connection.request("POST", "/search", json.dumps(question), self._headers())
             response = connection.getresponse()
             if response.status != 200:
                 sentence = response.read(MAX_LINE_BYTES).decode("utf-8", "replace").strip()
                 raise InspectionFailed(
-                    f"{self.name} answered /search with {response.status}: {sentence}"
+                    f"{self.name} answered /search with {response.status}: {sentence}",
+                    status=response.status,
                 )
             yield from self._lines(response)
         except (http.client.HTTPException, OSError) as error:
@@ -150,7 +174,9 @@ class Inspection:
             raise InspectionFailed(f"{self.name} did not answer {target}: {error}") from error
         if status not in expected:
             sentence = page.decode("utf-8", "replace").strip()
-            raise InspectionFailed(f"{self.name} answered {target} with {status}: {sentence}")
+            raise InspectionFailed(
+                f"{self.name} answered {target} with {status}: {sentence}", status=status
+            )
         return status, page
 
     def _ask(self, target: str) -> tuple[int, bytes]:
@@ -176,6 +202,15 @@ class Inspection:
     def _headers(self) -> dict[str, str]:
         secret = self._secret if isinstance(self._secret, str) else self._secret()
         return {"Authorization": f"Bearer {secret}"}
+
+
+class _Socket(Protocol):
+    def shutdown(self, how: int, /) -> None: ...
+
+
+def _shut(connected: _Socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(SHUT_BOTH)
 
 
 def _questions(places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
