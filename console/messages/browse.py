@@ -13,11 +13,8 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final, NamedTuple
 
 from console.messages.lines import done_line, size_of
-from console.messages.opening import Range, ranges_of, tell_lost, tell_start
-from console.messages.pipe import Pipe
-from console.messages.places import Places
+from console.messages.opening import Order, Range, ranges_of, tell_lost, tell_start
 from console.messages.question import Mode, Question, written_cursor
-from console.messages.source import Source
 from console.messages.tally import Row, Tally
 from gateway.kafka.values import Record, Span
 
@@ -63,18 +60,16 @@ class Page:
 
     def __init__(
         self,
-        question: Question,
-        places: Places,
-        source: Source,
-        pipe: Pipe,
+        order: Order,
         *,
         write: Write,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._question = question
-        self._places = places
-        self._source = source
-        self._pipe = pipe
+        self._order = order
+        self._question = order.question
+        self._places = order.places
+        self._source = order.source
+        self._pipe = order.pipe
         self._write = write
         self._clock = clock
         self._sent = 0
@@ -84,7 +79,7 @@ class Page:
         self._tally = Tally([], clock=clock)
 
     def run(self) -> None:
-        ranges = ranges_of(self._question, self._places, self._source)
+        ranges = ranges_of(self._order)
         is_newest = self._question.mode is Mode.NEWEST
         self._lanes = [
             Lane(
@@ -98,8 +93,8 @@ class Page:
             [Row(partition=one.partition, first=one.first, end=one.end) for one in ranges],
             clock=self._clock,
         )
-        tell_start(self._pipe, ranges, self._places, plan=plan_of(self._question, ranges))
-        tell_lost(self._pipe, self._question, ranges)
+        tell_start(self._order, ranges, plan=plan_of(self._question, ranges))
+        tell_lost(self._order, ranges)
         if is_newest:
             self._read_backwards()
         else:
@@ -324,3 +319,5 @@ def plan_of(question: Question, ranges: Sequence[Range]) -> str:
             return f"{question.limit:,} records of {partitions} from an offset on"
         case Mode.TIME:
             return f"{question.limit:,} records of {partitions} from a time on"
+        case Mode.TAIL:
+            raise AssertionError("a tail is no page")

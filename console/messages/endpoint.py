@@ -4,8 +4,8 @@ Not views of Django's, because each of those holds a thread for as long as it an
 what it answers. Who asks is found out as for `/events`; the session, the rights and the hosts are
 the same.
 
-    GET /messages/stream?cluster=&topic=&partitions=0,3&mode=newest|oldest|offset|time
-        &from=&limit=&key=auto&value=auto&cursor=      lines of JSON, application/x-ndjson
+    GET /messages/stream?cluster=&topic=&partitions=0,3&mode=newest|oldest|offset|time|tail
+        &from=&limit=&filter=&key=auto&value=auto&cursor=      lines of JSON, application/x-ndjson
 """
 
 import asyncio
@@ -33,7 +33,8 @@ from console.events.endpoint import (
     same_site_cookies,
 )
 from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
-from console.messages.jobs import Job, Jobs
+from console.messages.jobs import Job, Jobs, Refusal
+from console.messages.lines import done_line
 from console.messages.pipe import Pipe, Stopped
 from console.messages.question import BadQuestion, Query
 from console.preferences import preferences_of
@@ -156,7 +157,7 @@ class Endpoint:
             asyncio.create_task(_stop_when_ended(pipe, stream)),
         ]
         try:
-            await self._forward(job, pipe, send)
+            await self._forward(job, pipe, work, send)
         except TimeoutError:
             log.info("messages.stream_cut user_id=%s seconds=%g", stream.owner.user_id, self._cut_s)
         finally:
@@ -166,12 +167,13 @@ class Endpoint:
             # The thread sees it within the tick of its reader; its place is free only then.
             await asyncio.wait([work], timeout=LAST_SECONDS)
 
-    async def _forward(self, job: Job, pipe: Pipe, send: Send) -> None:
+    async def _forward(
+        self, job: Job, pipe: Pipe, work: "asyncio.Future[Refusal | None]", send: Send
+    ) -> None:
         """Send what comes, as far as the connection takes it; TimeoutError where it takes none."""
         pieces = await pipe.take()
-        if job.refusal is not None:
-            status, message, next_step = job.refusal
-            await refuse(send, status, message, next_step)
+        if not pieces and (refusal := await work) is not None:
+            await refuse(send, refusal.status, refusal.message, refusal.next_step)
             return
         await send(_start(200, job.content_type, *job.headers))
         while pieces:
@@ -182,18 +184,21 @@ class Endpoint:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _run(job: Job, pipe: Pipe) -> None:
+def _run(job: Job, pipe: Pipe) -> Refusal | None:
     """Do a job in a thread of its own."""
     try:
-        job.run(pipe)
+        job.work(pipe)
+    except Refusal as refusal:
+        return refusal
     except Stopped:
-        pass
+        return None
     except Exception:
-        # The browser is told by the job; what it did not expect is ours to hear of.
-        log.exception("messages.job_failed topic=%s", job.topic)
-        job.fail(pipe)
+        # What nobody expected must not look like an end: the browser is told, and we hear of it.
+        log.exception("messages.job_failed topic=%r", job.topic)
+        pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
     finally:
         pipe.finish()
+    return None
 
 
 async def _stop_when_left(pipe: Pipe, receive: Receive) -> None:

@@ -5,7 +5,7 @@ Offsets and times are texts, because a browser's numbers are exact up to 2^53 on
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, show, told
@@ -16,6 +16,15 @@ from gateway.kafka.values import Record, TimestampKind
 MAX_HEADERS: Final = 50
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 STAMPS: Final = {TimestampKind.CREATE_TIME: "create", TimestampKind.LOG_APPEND_TIME: "append"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How large the parts of a record were before it was cut on its way here."""
+
+    key: int
+    value: int
+    headers: int  # how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +50,33 @@ class Forms:
         )
         return key, value
 
+    def line(self, record: Record, sizes: Sizes | None = None) -> bytes:
+        """Return a record as a line; `sizes` are of one that was cut on its way here."""
+        key, value = self.shown(record)
+        headers = record.headers[:MAX_HEADERS]
+        header_count, size = len(record.headers), size_of(record)
+        if sizes is not None:
+            key, value = _before_cut(key, sizes.key), _before_cut(value, sizes.value)
+            header_count = sizes.headers
+            size += sizes.key - len(record.key or b"") + sizes.value - len(record.value or b"")
+        return encoded(
+            {
+                "type": "record",
+                "partition": record.partition,
+                "offset": str(record.offset),
+                "timestamp_ms": None if record.timestamp_ms is None else str(record.timestamp_ms),
+                "timestamp_type": STAMPS[record.timestamp_kind] if record.timestamp_kind else None,
+                "key": told(key),
+                "value": told(value),
+                "headers": [
+                    {"name": name, "value": told(show(content, most=MAX_SHOWN_HEADER))}
+                    for name, content in headers
+                ],
+                "more_headers": header_count - len(headers),
+                "size": size,
+            }
+        )
+
 
 def encoded(line: Mapping[str, Any]) -> bytes:
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
@@ -48,26 +84,8 @@ def encoded(line: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def record_line(record: Record, forms: Forms) -> bytes:
-    key, value = forms.shown(record)
-    headers = record.headers[:MAX_HEADERS]
-    return encoded(
-        {
-            "type": "record",
-            "partition": record.partition,
-            "offset": str(record.offset),
-            "timestamp_ms": None if record.timestamp_ms is None else str(record.timestamp_ms),
-            "timestamp_type": STAMPS[record.timestamp_kind] if record.timestamp_kind else None,
-            "key": told(key),
-            "value": told(value),
-            "headers": [
-                {"name": name, "value": told(show(content, most=MAX_SHOWN_HEADER))}
-                for name, content in headers
-            ],
-            "more_headers": len(record.headers) - len(headers),
-            "size": size_of(record),
-        }
-    )
+def _before_cut(shown: Shown, size: int) -> Shown:
+    return shown if shown.size == size else replace(shown, size=size, is_cut=True)
 
 
 def size_of(record: Record) -> int:

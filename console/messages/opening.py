@@ -1,13 +1,23 @@
 """What every stream begins with: which partitions, from where to where, and a plan in words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from console.messages.lines import encoded, error_line, gap_line
 from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Question
 from console.messages.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked, where its records are, how they are read, and where they go."""
+
+    question: Question
+    places: Places
+    source: Source
+    pipe: Pipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +30,15 @@ class Range:
     first: int
     end: int
 
+    def from_offset(self, offset: int) -> "Range":
+        """Return the rest of the range from an offset on."""
+        return replace(self, first=min(max(self.first, offset), self.end))
 
-def ranges_of(question: Question, places: Places, source: Source) -> list[Range]:
+
+def ranges_of(order: Order) -> list[Range]:
     """Ask the brokers where the question begins and ends in each partition that can be read."""
-    partitions = places.partitions
+    question, source = order.question, order.source
+    partitions = order.places.partitions
     if not partitions:
         return []
     bounds = source.bounds(partitions)
@@ -41,7 +56,7 @@ def _range(question: Question, index: int, bounds: tuple[int, int], start: int) 
     if question.mode is Mode.NEWEST:
         if question.cursor:
             end = min(log_end, max(log_start, question.cursor.get(index, log_start)))
-    elif question.cursor:
+    elif question.cursor or question.mode is Mode.TAIL:
         first = question.cursor.get(index, log_end)
     else:
         first = start
@@ -54,10 +69,8 @@ def _range(question: Question, index: int, bounds: tuple[int, int], start: int) 
     )
 
 
-def tell_start(
-    pipe: Pipe, ranges: Sequence[Range], places: Places, *, plan: str, filter_text: str = ""
-) -> None:
-    pipe.put(
+def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text: str = "") -> None:
+    order.pipe.put(
         encoded(
             {
                 "type": "start",
@@ -76,8 +89,8 @@ def tell_start(
             }
         )
     )
-    for partition, reason in sorted(places.dark.items()):
-        pipe.put(
+    for partition, reason in sorted(order.places.dark.items()):
+        order.pipe.put(
             error_line(
                 reason,
                 "start the broker, or look at the other partitions",
@@ -86,13 +99,13 @@ def tell_start(
         )
 
 
-def tell_lost(pipe: Pipe, question: Question, ranges: Sequence[Range]) -> None:
+def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
     """Say which offsets were asked for by number and are not there any more."""
-    asked: Mapping[int, int] = question.cursor
+    question, asked = order.question, order.question.cursor
     for one in ranges:
         wanted = asked.get(one.partition, question.start if question.mode is Mode.OFFSET else None)
         if question.mode is not Mode.NEWEST and wanted is not None and wanted < one.log_start:
-            pipe.put(
+            order.pipe.put(
                 gap_line(
                     one.partition,
                     wanted,

@@ -5,6 +5,8 @@ A thread that writes faster than the browser reads stands still in `put`; nothin
 
 import asyncio
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 # Some dozens of records as long as a list shows them. With all streams that may be open at the same
@@ -28,11 +30,26 @@ class Pipe:
         self._bytes = 0
         self._is_finished = False
         self._reason = ""
+        self._stops: list[Callable[[], None]] = []
 
     @property
     def stopped(self) -> str:
         """Why nobody wants more; empty as long as somebody does."""
         return self._reason
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Call a function when the stream is stopped; at once where it is already."""
+        with self._change:
+            self._stops.append(stop)
+            is_stopped = bool(self._reason)
+        if is_stopped:
+            stop()
+        try:
+            yield
+        finally:
+            with self._change:
+                self._stops.remove(stop)
 
     def check(self) -> None:
         if self._reason:
@@ -71,7 +88,10 @@ class Pipe:
         """End all that writes. From any thread; the first reason stays."""
         with self._change:
             self._reason = self._reason or reason
+            stops = list(self._stops)
             self._change.notify_all()
+        for one in stops:
+            one()
         self._tell()
 
     async def take(self) -> list[bytes | memoryview]:

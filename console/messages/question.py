@@ -39,6 +39,7 @@ class Mode(Enum):
     OLDEST = "oldest"
     OFFSET = "offset"
     TIME = "time"
+    TAIL = "tail"
 
 
 class BadQuestion(ValueError):
@@ -62,6 +63,7 @@ class Question:
     # An offset, or milliseconds since 1970, as the mode has it.
     start: int = 0
     limit: int = DEFAULT_LIMIT
+    filter: str = ""
     key: Form = Form.AUTO
     value: Form = Form.AUTO
     # Where an earlier answer ended: by partition the first offset that was not looked at, or, with
@@ -127,6 +129,7 @@ def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Questio
         mode=mode,
         start=_start(query, mode, zone),
         limit=query.number("limit", DEFAULT_LIMIT, 1, most),
+        filter=query.text("filter"),
         key=_choice(query, "key", Form, Form.AUTO),
         value=_choice(query, "value", Form, Form.AUTO),
         cursor=_cursor(query.text("cursor")),

@@ -19,6 +19,7 @@ class Row:
     position: int = 0
     records: int = 0
     size: int = 0
+    looked: int = 0  # offsets, of a search
     waits: str = ""  # what for, where it has not begun
 
     def __post_init__(self) -> None:
@@ -28,9 +29,12 @@ class Row:
 class Tally:
     """Of one stream, from whatever threads."""
 
-    def __init__(self, rows: Sequence[Row], *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], *, clock: Callable[[], float], is_search: bool = False
+    ) -> None:
         self.rows = {row.partition: row for row in rows}
         self.hits = 0
+        self._is_search = is_search
         self._clock = clock
         self._began = self._told = clock()
 
@@ -46,7 +50,7 @@ class Tally:
     def share(self) -> int:
         """How much of all offsets has been looked through, in per cent; 100 only for all."""
         total = sum(row.end - row.first for row in self.rows.values())
-        done = sum(row.position - row.first for row in self.rows.values())
+        done = sum(row.looked for row in self.rows.values())
         return 100 if done >= total else done * 100 // total
 
     def seconds(self) -> float:
@@ -70,6 +74,7 @@ class Tally:
                     for row in self.rows.values()
                 ],
                 "waiting": waiting,
+                "percent": self.share if self._is_search else None,
                 "records": self.records,
                 "hits": self.hits,
                 "ms": round(self.seconds() * 1000),

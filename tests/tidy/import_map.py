@@ -20,6 +20,7 @@ CONNECTORS_DOORS = "connectors.services connectors.selectors "
 READ_OF_BROKERS = (
     "brokers.controlplane.selectors brokers.cluster.image brokers.protocol.errors "
     "brokers.protocol.schema brokers.coordination.groups brokers.inspection brokers.key_files "
+    "brokers.search.predicate brokers.protocol.records.reader "
 )
 SHARD = "brokers.coordination.shard "
 
@@ -175,8 +176,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
-        + "brokers.server brokers.controlplane brokers.key_files console.monitoring gateway.access "
-        + "cli.installer cli.maven",
+        + "brokers.server brokers.controlplane console.monitoring cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.

@@ -6,7 +6,8 @@ from datetime import UTC
 from typing import Any
 
 from console.messages.browse import Page
-from console.messages.lines import Forms, record_line
+from console.messages.lines import Forms
+from console.messages.opening import Order
 from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Query, Question, question_of
@@ -24,13 +25,10 @@ def lines(source: FakeSource, asked: Question, where: Places | None = None) -> l
 
     async def told() -> list[dict[str, Any]]:
         pipe = Pipe(max_bytes=2**40)
-        page = Page(
-            asked,
-            where or places(*source.partitions),
-            source,
-            pipe,
-            write=lambda one: record_line(one, FORMS),
+        order = Order(
+            question=asked, places=where or places(*source.partitions), source=source, pipe=pipe
         )
+        page = Page(order, write=FORMS.line)
         page.run()
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]

@@ -9,7 +9,8 @@ import pytest
 
 from brokers.cluster.image import Broker
 from console.messages.browse import Page
-from console.messages.lines import Forms, record_line
+from console.messages.lines import Forms
+from console.messages.opening import Order
 from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Question
@@ -62,8 +63,8 @@ def lines(bootstrap: str, mode: Mode, **fields: Any) -> list[dict[str, Any]]:
     async def told() -> list[dict[str, Any]]:
         pipe, where = Pipe(max_bytes=2**40), places(bootstrap)
         asked = Question(cluster=CLUSTER, topic="orders", mode=mode, **fields)
-        write = lambda one: record_line(one, FORMS)  # noqa: E731 - as the job makes it
-        Page(asked, where, KafkaSource(where), pipe, write=write).run()
+        order = Order(question=asked, places=where, source=KafkaSource(where), pipe=pipe)
+        Page(order, write=FORMS.line).run()
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
 

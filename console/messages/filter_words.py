@@ -1,0 +1,111 @@
+"""The words of a filter: from a line of text to tokens, each with its place. Pure.
+
+A word ends at a space, a parenthesis or a sign of comparison; what has one of these in it is
+written in quotes, also within a path: value["strange name"].
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from console.messages.question import BadQuestion
+
+# What people type has a line; what a program sends has no reason to be longer.
+MAX_FILTER: Final = 4_096
+MAX_TOKENS: Final = 400
+SIGN: Final = re.compile(r"==|!=|<=|>=|=|<|>")
+SPACE: Final = re.compile(r"\s+")
+# A part of a word in brackets and quotes, or any character that ends no word.
+WORD: Final = re.compile(r'(?:\["(?:[^"\\]|\\.)*"\]|[^\s()=!<>"\']|!(?!=))+')
+STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+PLAIN_STRING: Final = re.compile(r"'[^']*'")
+
+
+class Kind(Enum):
+    WORD = "word"
+    STRING = "string"
+    SIGN = "sign"
+    OPEN = "("
+    CLOSE = ")"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: Kind
+    # Of a string what is between its quotes.
+    text: str
+    position: int
+
+    @property
+    def shown(self) -> str:
+        return "the end" if self.kind is Kind.END else repr(self.text[:40])
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Split a filter into its tokens; the last one is the end."""
+    if len(text) > MAX_FILTER:
+        raise BadQuestion(
+            f"the filter has {len(text):,} characters, {MAX_FILTER:,} fit",
+            "look for less at a time",
+            position=MAX_FILTER,
+        )
+    tokens, position = [], 0
+    while position < len(text):
+        if space := SPACE.match(text, position):
+            position = space.end()
+            continue
+        token, position = _next(text, position)
+        tokens.append(token)
+        if len(tokens) > MAX_TOKENS:
+            raise BadQuestion(
+                f"the filter has more than {MAX_TOKENS} words",
+                "look for less at a time",
+                position=token.position,
+            )
+    return [*tokens, Token(Kind.END, "", len(text))]
+
+
+def _next(text: str, position: int) -> tuple[Token, int]:
+    first = text[position]
+    if first in "()":
+        return Token(Kind(first), first, position), position + 1
+    if sign := SIGN.match(text, position):
+        return Token(Kind.SIGN, sign[0], position), sign.end()
+    if first in "\"'":
+        return _string(text, position)
+    word = WORD.match(text, position)
+    assert word is not None, "every other character begins a word"
+    return Token(Kind.WORD, word[0], position), word.end()
+
+
+def _string(text: str, position: int) -> tuple[Token, int]:
+    pattern = STRING if text[position] == '"' else PLAIN_STRING
+    found = pattern.match(text, position)
+    if found is None:
+        raise BadQuestion(
+            f"the quote at character {position + 1} is not closed",
+            f"end the text with another {text[position]}",
+            position=position,
+        )
+    return Token(Kind.STRING, unquoted(found[0], position), position), found.end()
+
+
+def unquoted(quoted: str, position: int) -> str:
+    """Return what is between quotes; double ones have the escapes of JSON."""
+    if quoted[0] == "'":
+        return quoted[1:-1]
+    try:
+        told = json.loads(quoted, strict=False)
+        assert isinstance(told, str), "a text in quotes"
+        # Half of a pair of surrogates is in no record.
+        told.encode()
+    except ValueError:
+        raise BadQuestion(
+            f"the text at character {position + 1} has an escape that means nothing",
+            r"write \\ for a backslash, \" for a quote, \u00e9 for a character by its number",
+            position=position,
+        ) from None
+    return told

@@ -1,0 +1,49 @@
+"""Whose turn it is to search on a broker: first come, first served, among all streams of a process.
+
+A broker runs two searches at a time and refuses a third one; here those that are too many wait.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+# As many as a broker runs at a time.
+PER_BROKER: Final = 2
+# How often who waits looks whether it is still wanted.
+LOOK_SECONDS: Final = 0.1
+
+
+class Slots:
+    """The places of all brokers."""
+
+    def __init__(self, *, per_broker: int = PER_BROKER) -> None:
+        self._per_broker = per_broker
+        self._change = threading.Condition()
+        # Who searches or waits, by broker, in the order of coming.
+        self._lines: dict[str, list[object]] = {}
+
+    @contextmanager
+    def place(self, broker: str, *, waits: Callable[[int], None]) -> Iterator[None]:
+        """Wait for a place. `waits` is called often, with how many are in front, and may raise."""
+        ticket = object()
+        with self._change:
+            self._lines.setdefault(broker, []).append(ticket)
+        try:
+            while (ahead := self._ahead(broker, ticket)) > 0:
+                waits(ahead)
+                with self._change:
+                    self._change.wait(LOOK_SECONDS)
+            waits(0)
+            yield
+        finally:
+            with self._change:
+                self._lines[broker].remove(ticket)
+                if not self._lines[broker]:
+                    del self._lines[broker]
+                self._change.notify_all()
+
+    def _ahead(self, broker: str, ticket: object) -> int:
+        """Return how many must end before this one may begin."""
+        with self._change:
+            return max(0, self._lines[broker].index(ticket) - self._per_broker + 1)

@@ -1,0 +1,117 @@
+"""Streams of records out of a running broker, from the cookie to the last line."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.test.utils import override_settings
+
+from console.events.hub import Hub
+from console.events.watch import Watch
+from console.messages.endpoint import STREAM, Endpoint
+from console.messages.jobs import Jobs
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord, NewTopic
+from tests.console import cluster_rows
+from tests.fakes.asgi_browser import Browser, streaming
+from tests.suite.services import SharedHome, shared_home
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 3
+RECORDS = 900
+
+
+@pytest.fixture(scope="module")
+def home() -> SharedHome:
+    return shared_home()
+
+
+@pytest.fixture
+def topic(home: SharedHome, unique: Any) -> str:
+    """A topic with a needle every hundred records, known to the test's own database."""
+    name = str(unique("orders"))
+    connection = Connection(bootstrap=home.bootstrap)
+    Admin(connection).create([NewTopic(name=name, partitions=PARTITIONS, replication_factor=1)])
+    producer = Producer(connection, name)
+    for number in range(RECORDS):
+        document = {"id": 2**53 + 1 + number, "note": "<b>needle</b>" if number % 100 == 7 else ""}
+        producer.send(
+            NewRecord(
+                value=json.dumps(document).encode(),
+                key=b"k%d" % number,
+                partition=number % PARTITIONS,
+                timestamp_ms=1_000 + number,
+            )
+        )
+    producer.flush()
+    return name
+
+
+@pytest.fixture
+def cookie(home: SharedHome, topic: str, alice: Client) -> Iterator[str]:
+    # As the agent of that home has written it.
+    with closing(sqlite3.connect(home.home.folder / "cluster.db")) as database:
+        [told] = database.execute("SELECT host, port, inspection_port FROM controlplane_broker")
+    shown = cluster_rows.cluster()
+    row = cluster_rows.broker(shown, 1)
+    row.host, row.port, row.inspection_port = told
+    row.save()
+    cluster_rows.topic(shown, topic, partitions=PARTITIONS)
+    name = settings.SESSION_COOKIE_NAME
+    with override_settings(SAMSA_SECRETS=home.home.secrets):
+        yield f"{name}={alice.cookies[name].value}"
+
+
+def lines(cookie: str, topic: str, **fields: Any) -> list[dict[str, Any]]:
+    async def told() -> list[dict[str, Any]]:
+        hub = Hub()
+        served = Endpoint(hub, Watch(hub), Jobs())
+        query = urlencode({"cluster": cluster_rows.CLUSTER_ID, "topic": topic, **fields})
+        browser = Browser(query, path=STREAM, cookie=cookie)
+        async with streaming(served, browser) as task:
+            await task
+        assert browser.status == 200, browser.text
+        return [json.loads(line) for line in browser.text.splitlines()]
+
+    return asyncio.run(told())
+
+
+def values(told: list[dict[str, Any]]) -> list[str]:
+    return [line["value"]["text"] for line in told if line["type"] == "record"]
+
+
+def test_the_newest_records_are_shown_as_they_were_written(cookie: str, topic: str) -> None:
+    told = lines(cookie, topic, limit=2)
+
+    assert [json.loads(value)["id"] for value in values(told)] == [
+        2**53 + RECORDS,
+        2**53 + RECORDS - 1,
+    ]
+    assert f'"id": {2**53 + RECORDS}' in values(told)[0]
+
+
+def test_every_seeded_needle_is_found_in_both_directions(cookie: str, topic: str) -> None:
+    expected = {1_007 + 100 * number for number in range(RECORDS // 100)}
+
+    for mode in ("oldest", "newest"):
+        told = lines(cookie, topic, mode=mode, filter='value.note contains "needle"')
+
+        times = [int(line["timestamp_ms"]) for line in told if line["type"] == "record"]
+        assert set(times) == expected
+        assert told[-1]["sentence"] == f"complete: {len(expected)} hits in {RECORDS} records"
+
+
+def test_a_number_of_64_bits_is_found_to_the_digit(cookie: str, topic: str) -> None:
+    told = lines(cookie, topic, filter=f"value.id = {2**53 + 8}")
+
+    assert [json.loads(value)["id"] for value in values(told)] == [2**53 + 8]
