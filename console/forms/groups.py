@@ -25,6 +25,8 @@ from gateway.kafka.values import Place
 # A line for each of MAX_PLACES partitions, with names of fifty characters.
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_TOPICS_CHARS: Final = 100_000
+# Django takes no more fields of a form than this.
+MAX_TICKED: Final = 1_000
 # A date, a time of day to the microsecond, and an offset.
 MAX_TIME_CHARS: Final = 32
 # More than Kafka's own clients ever use; the protocol would take 32 KiB.
@@ -182,7 +184,7 @@ class ResetForm(forms.Form):
     def _topics(self, given: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
         """Read a topic a line or a word: orders, or some of its partitions as orders:0,1."""
         topics: dict[str, tuple[int, ...]] = {}
-        for text in given["topics"].split():
+        for text in (*self.chosen(), *given["topics"].split()):
             try:
                 topic, indexes = parse_places(text)
             except PlanError as error:
@@ -191,7 +193,7 @@ class ResetForm(forms.Form):
             is_whole = not indexes or before == ()
             topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
         if not topics:
-            raise forms.ValidationError({"topics": "Name topics, or choose all."})
+            raise forms.ValidationError({"topics": "Choose topics or name some, or take all."})
         return topics
 
     def _places(self, file: "UploadedFile[bytes]") -> Mapping[Place, int]:
@@ -208,6 +210,11 @@ class ResetForm(forms.Form):
             ) from None
         except PlanError as error:
             raise forms.ValidationError({"file": f"The file cannot be used: {error}."}) from None
+
+    def chosen(self) -> list[str]:
+        """Return the topics that were ticked, whatever else was sent under their name."""
+        getlist = getattr(self.data, "getlist", None)
+        return [] if getlist is None else getlist("topic")[:MAX_TICKED]
 
     def twice_shown(self) -> list[tuple[str, str, str]]:
         """Return both moments: as the form sends them, in the zone with its offset, and in UTC."""

@@ -4,9 +4,9 @@ Between that and the call lie milliseconds, in which brokers refuse only a group
 members: they know no versions of offsets. The audit hears of a change before the brokers do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from django.db import Error
 
@@ -14,11 +14,10 @@ from brokers.cluster.origins import Origin
 from brokers.controlplane import services
 from brokers.controlplane.services import GroupChange, GroupChangeKind
 from console.group_changes import plans
-from console.group_changes.desk import Desk
 from console.group_changes.plans import GroupPlan, gone
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.group_view import GroupView
-from gateway.kafka.values import Place
+from gateway.kafka.values import Place, Topic
 
 # After these nobody knows whether the call was carried out.
 UNKNOWN_OUTCOME: Final = frozenset({"REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
@@ -47,7 +46,16 @@ class Result:
         return self.failure is not None and self.failure.name in UNKNOWN_OUTCOME
 
 
-def apply(at: Desk, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Result:
+class Brokers(Protocol):
+    """What has to be asked and told of the brokers; `desk.Desk` is one."""
+
+    def view(self, group: str) -> GroupView: ...
+    def topics(self, names: Iterable[str]) -> dict[str, Topic]: ...
+    def bounds(self, places: Iterable[Place]) -> dict[Place, tuple[int, int]]: ...
+    def carry_out(self, plan: GroupPlan) -> dict[Place, KafkaFailure]: ...
+
+
+def apply(at: Brokers, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Result:
     """Do what a plan says, if all that it rests on is as it was; the audit keeps either.
 
     Errors of the database before anything was begun go up: then nothing is done.

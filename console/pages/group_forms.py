@@ -13,7 +13,6 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console import group_names
 from console.forms.groups import MAX_GROUP_CHARS, MODES, UNITS, ResetForm
 from console.group_changes import seals
 from console.group_changes.desk import Desk, desk
@@ -30,6 +29,7 @@ from console.pages.errors import error_page
 from console.pages.group_plans import decided, plan_page, said, status_of
 from console.preferences import preferences_of
 from console.queries.frame import Frame, frame
+from console.queries.group_forms import group_form_page
 from console.queries.reading import Reading, State, moment
 from console.turns import TooBusy
 from gateway.access.grants import Rights
@@ -60,15 +60,6 @@ class Asking:
             may_view=self.may_view,
             now_ms=int(1000 * time.time()),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormPage:
-    frame: Frame
-    group: str
-    name: str  # of the group, as it is shown
-    address: str  # of its page
-    denied: str
 
 
 @requires(Operation.VIEW)
@@ -110,8 +101,7 @@ def delete_offsets(request: HttpRequest) -> HttpResponse:
     topic = request.GET.get("topic", "").strip()
 
     def form(status: int = 200, **why: object) -> HttpResponse:
-        shown = _form_page(asking, Operation.RESET_GROUPS)
-        context = {**_context(shown), "topic": topic, **why}
+        context = {**_context(asking, Operation.RESET_GROUPS), "topic": topic, **why}
         return render(request, "console/group_delete_offsets.html", context, status=status)
 
     if not topic:
@@ -136,8 +126,7 @@ def delete_group(request: HttpRequest) -> HttpResponse:
         return asking
 
     def failed(status: int, **why: object) -> HttpResponse:
-        shown = _form_page(asking, Operation.DELETE_GROUPS)
-        context = {**_context(shown), **why}
+        context = {**_context(asking, Operation.DELETE_GROUPS), **why}
         return render(request, "console/group_unplanned.html", context, status=status)
 
     return _previewed(request, asking, lambda at: plan_deletion(at, asking.around()), failed=failed)
@@ -165,32 +154,23 @@ def _previewed(
 def _reset_form(
     request: HttpRequest, asking: Asking, form: ResetForm, *, status: int = 200, **why: object
 ) -> HttpResponse:
-    shown = _form_page(asking, Operation.RESET_GROUPS)
     mode = form["mode"].value() or "earliest"
     context = {
-        **_context(shown),
+        **_context(asking, Operation.RESET_GROUPS),
         "form": form,
         "modes": [(key, *words) for key, words in MODES.items()],
         "mode": mode,
         "units": list(UNITS),
+        "chosen": form.chosen(),
         **why,
     }
     return render(request, "console/group_reset.html", context, status=status)
 
 
-def _context(shown: FormPage) -> dict[str, Any]:
-    reading = Reading(state=State.LOADED, data=shown, read_at=moment(time.time()))
-    return {"page": "groups", "reading": reading, "data": shown}
-
-
-def _form_page(asking: Asking, operation: Operation) -> FormPage:
-    return FormPage(
-        frame=asking.frame,
-        group=asking.group,
-        name=group_names.shown(asking.group),
-        address=group_names.link(asking.cluster_id, asking.group),
-        denied=decided(asking.rights, operation, asking.cluster_id, Kind.GROUP, asking.group),
-    )
+def _context(asking: Asking, operation: Operation) -> dict[str, Any]:
+    data = group_form_page(asking.frame, asking.rights, asking.group, operation)
+    reading = Reading(state=State.LOADED, data=data, read_at=moment(time.time()))
+    return {"page": "groups", "reading": reading, "data": data}
 
 
 def _asking(request: HttpRequest) -> Asking | HttpResponse:

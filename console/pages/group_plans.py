@@ -176,7 +176,8 @@ def _outcome_page(request: HttpRequest, plan: GroupPlan, result: Result) -> Http
     reading = query.group_plan_page(
         frame(plan.cluster_id, rights_of(request)), plan, sealed="", refused=result.refused
     )
-    status = CONFLICT if not result.is_unknown else 503
+    is_done = not (result.moved or result.failure or result.refused)
+    status = 200 if is_done else 503 if result.is_unknown else CONFLICT
     context = {
         "page": "groups",
         "reading": reading,

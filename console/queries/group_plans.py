@@ -68,6 +68,10 @@ class GroupPlanPage:
     left_out: tuple[LeftOut, ...]
 
     @property
+    def state(self) -> str:
+        return self.plan.in_words.removeprefix("is ")
+
+    @property
     def partitions(self) -> int:
         return len(self.plan.steps)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from kafka import KafkaAdminClient, TopicPartition
+from kafka.structs import OffsetAndMetadata
 
 from brokers.controlplane import audit
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
@@ -319,6 +320,12 @@ def test_a_change_is_seen_by_kafka_python_at_once(stage: Stage, alice: Client) -
         applied(alice, deleted)
         left = admin.list_group_offsets(stage.group)[stage.group]
 
+        admin.alter_group_offsets(
+            stage.group, {TopicPartition(stage.topic, 1): OffsetAndMetadata(3, "", -1)}
+        )
+        other_way = shown(stage.preview(alice, "latest"))
+
+    assert other_way == {stage.place(1): (3, 5)}
     assert {place.partition: told.offset for place, told in reset.items()} == {0: 0, 1: 0}
     assert not left
     assert TopicPartition(stage.topic, 0) in reset
