@@ -26,6 +26,7 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 @click.option(
     "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
 )
+@click.option("--screenshots", metavar="DIR", help="Have console take pictures of its pages.")
 @click.option("--postgres", metavar="URL", help="Run controlplane on this database, too.")
 def main(suite: str | None, json_file: Path | None, **options_given: str | int | None) -> None:
     """Run one SUITE, or all that are short."""

@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import random
 import resource
 import sys
 import tempfile
@@ -12,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-BROKERS: Final = 3
+from bench.console_feeds import BROKERS, Feeds, Size
+
 NOW_MS: Final = 1_700_000_000_000
-SEED: Final = 7
 LOOK_SECONDS: Final = 3
 GARBAGE_THRESHOLD: Final = 100_000
 
@@ -36,13 +35,13 @@ class Replay:
         from console.monitoring.samples import Samples  # noqa: PLC0415
 
         self._job = job
-        self._random = random.Random(SEED)
+        names = ("topics", "partitions", "groups", "committed")
+        self._feeds = Feeds(Size(**{name: job[name] for name in names}))
         self._folder = tempfile.TemporaryDirectory()
         self._samples = Samples(Path(self._folder.name) / "samples.db")
         self._collector = Collector("run")
         self._collector.set_brokers({each: f"broker-{each}" for each in range(BROKERS)})
         self._now_ms = NOW_MS
-        self._ends: dict[tuple[int, int], int] = {}
         self._number = 0
         self._longest_look = 0.0
         self._waiting: Iterator[Any] = iter(())
@@ -50,7 +49,7 @@ class Replay:
     def run(self) -> dict[str, float]:
         began = time.process_time()
         for broker in range(BROKERS):
-            self._take(broker, self._snapshot(broker))
+            self._take(broker, self._feeds.snapshot(broker, self._now_ms))
         self._collector.look(self._now_ms)
         first_s = time.process_time() - began
         seconds = self._job["seconds"]
@@ -73,7 +72,7 @@ class Replay:
         spent = 0.0
         for second in range(seconds):
             self._now_ms += 1000
-            texts = [self._step(broker, moving) for broker in range(BROKERS)]
+            texts = [self._feeds.step(broker, moving, self._now_ms) for broker in range(BROKERS)]
             began = time.process_time()
             for broker, text in enumerate(texts):
                 self._take(broker, text)
@@ -111,70 +110,13 @@ class Replay:
     def _fill_an_hour(self) -> float:
         for _sample in range(360):
             self._now_ms += 10_000
-            self._take(0, self._step(0, self._job["moving"]))
+            self._take(0, self._feeds.step(0, self._job["moving"], self._now_ms))
             self._sample()
         self._write(sys.maxsize)
         used = self._samples.used_bytes()
         self._samples.close()
         self._folder.cleanup()
         return used / 2**20
-
-    # --- feeds ---------------------------------------------------------------------------------
-
-    def _head(self, kind: str) -> dict[str, Any]:
-        totals = {"connections": 100, "bytes_in_per_s": 1e6, "memory_bytes": 10**8}
-        return {"run": "r", "number": 1, "ms": self._now_ms, "kind": kind, "totals": totals}
-
-    def _snapshot(self, broker: int) -> str:
-        job = self._job
-        rows = []
-        for topic in range(job["topics"]):
-            for index in range(job["partitions"]):
-                if (topic + index) % BROKERS == broker:
-                    self._ends[topic, index] = 1_000_000
-                    rows.append(self._row(topic, index))
-        own = [group for group in range(job["groups"]) if group % BROKERS == broker]
-        commits = [self._commit(group, index) for group in own for index in range(job["committed"])]
-        groups = [[name_of(group), "consumer", "Stable", 3, 2, 1] for group in own]
-        members = [
-            [name_of(group), f"m-{group}-{n}", None, "app", "10.0.0.1", [[self._read(group), [n]]]]
-            for group in own
-            for n in range(2)
-        ]
-        topics = [[f"topic-{topic:05}", 10**9, 10**9] for topic in range(job["topics"])]
-        told = {"rows": rows, "groups": groups, "commits": commits, "members": members}
-        return json.dumps({**self._head("snapshot"), **told, "topics": topics, "is_cut": False})
-
-    def _step(self, broker: int, moving: int) -> str:
-        job = self._job
-        rows, commits, moved = [], [], set()
-        for _place in range(moving // BROKERS):
-            topic = self._random.randrange(job["topics"])
-            index = self._random.randrange(job["partitions"])
-            self._ends[topic, index] = self._ends.get((topic, index), 0) + 50
-            rows.append(self._row(topic, index))
-            moved.add(topic)
-            group = self._random.randrange(job["groups"] // BROKERS) * BROKERS + broker
-            commits.append(self._commit(group, self._random.randrange(job["committed"])))
-        topics = [[f"topic-{topic:05}", self._now_ms, self._now_ms] for topic in moved]
-        step = {"number": 2, "ms": self._now_ms, "rows": rows, "commits": commits}
-        return json.dumps({**self._head("steps"), "steps": [{**step, "topics": topics}]})
-
-    def _row(self, topic: int, index: int) -> list[Any]:
-        end = self._ends[topic, index]
-        return [f"topic-{topic:05}", index, 0, end, end, end * 100]
-
-    def _commit(self, group: int, index: int) -> list[Any]:
-        topic = self._read(group)
-        end = self._ends.get((group % self._job["topics"], index), 1_000_000)
-        return [name_of(group), topic, index, end - 10 * (group % 2), 0, self._now_ms]
-
-    def _read(self, group: int) -> str:
-        return f"topic-{group % self._job['topics']:05}"
-
-
-def name_of(group: int) -> str:
-    return f"group-{group:05}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ SUITES = {
     "groups": "consumer groups: joins of hundreds, commits, heartbeats, ten thousand at rest",
     "loop": "what one costly client does to the others of a broker",
     "controlplane": "four processes that write the cluster's metadata, and a fence among them",
-    "console": "the collector of the console at its limits: memory and CPU",
+    "console": "the console at its limits: its collector, its pages, its event streams",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
     "soak": "an hour of a cluster that nobody uses",
 }
@@ -30,6 +30,7 @@ KAFKA = "kafka"
 # Which options a suite takes; the rest of the command line is everybody's.
 OPTIONS = {
     "broker": "peer",
+    "console": "screenshots",
     "groups": "peer",
     "controlplane": "postgres",
     "scale": "minutes",
@@ -39,7 +40,8 @@ OPTIONS = {
 
 class Suite(Protocol):
     def run(self, **options: str | int) -> Iterable[Table]:
-        """`peer` is another broker's HOST:PORT or KAFKA, `minutes` how long the slow ones go on,
+        """`screenshots` is a folder to take pictures into,
+        `peer` is another broker's HOST:PORT or KAFKA, `minutes` how long the slow ones go on,
         `postgres` the URL of a database that may be written to.
         """
         ...

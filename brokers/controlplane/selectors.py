@@ -217,12 +217,14 @@ def topic_count(*, cluster_id: str, contains: str = "", within: NameSet | None =
     return _topic_rows(cluster_id, contains, within).count()
 
 
-def leaderless(*, cluster_id: str, named: int) -> Leaderless:
+def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) -> Leaderless:
     """Return what has no leader, with the names of at most so many topics."""
     serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
     rows = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id).exclude(
         leader__in=list(serving.values_list("broker_id", flat=True))
     )
+    if within is not None:
+        rows = rows.filter(topic__in=_topic_rows(cluster_id, "", within).order_by())
     found = rows.aggregate(partitions=Count("pk"), topics=Count("topic_id", distinct=True))
     hurt = models.Topic.objects.filter(pk__in=rows.values("topic_id")).order_by("name")
     names = hurt.values_list("name", flat=True)[:named] if found["partitions"] else ()

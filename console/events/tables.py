@@ -12,8 +12,6 @@ from console.monitoring.selectors import Snapshot
 FRESH: Final = "fresh"
 STALE: Final = "stale"
 AWAY: Final = "away"
-# Words of verdicts that need nobody.
-CALM: Final = frozenset({"ok", "unknown"})
 
 
 class Ticks:
@@ -45,9 +43,7 @@ def health(snapshot: Snapshot, cluster_id: str) -> str:
         return json.dumps({})
     return json.dumps(
         {
-            "groups_in_need": sum(
-                number for verdict, number in snapshot.verdicts().items() if verdict not in CALM
-            ),
+            "groups_in_need": snapshot.groups_in_need,
             "offline_partitions": snapshot.offline_partitions,
             "silent_brokers": len(snapshot.silent_brokers()),
         }

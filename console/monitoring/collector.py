@@ -46,9 +46,11 @@ class Collector:
         # The pairs of each group as they were published, by key.
         self._pair_keys: dict[str, dict[str, str]] = {}
 
-    def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
+    def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> bool:
+        """Take in what a broker told; return whether it is about a group or a topic."""
         self.observed.take(broker_id, told, now_ms=now_ms)
         self.told_ms = now_ms
+        return bool(self.observed.touched_groups or self.observed.touched_topics)
 
     def set_brokers(self, addresses: Mapping[int, str]) -> None:
         """Take over which brokers the cluster has; what others told is forgotten."""

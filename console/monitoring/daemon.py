@@ -33,9 +33,15 @@ T = TypeVar("T")
 FEED_SECONDS: Final = 1.0
 # A broker that hangs holds one thread this long.
 DEADLINE_SECONDS: Final = 3.0
-# Commits are on the page after one feed, one look and one question of the web server: 5 s at most.
+# How often groups are looked at where nobody tells anything: silence has a verdict too.
 LOOK_SECONDS: Final = 3.0
-TIMES_SECONDS: Final = 5.0
+# Where a broker has told of groups or topics they are looked at right then, in a small cluster so
+# soon after the last time, and in a large one in so small a share of a core: a commit is on a page
+# after one feed, one question of the web server and one renewal, 5 s at most.
+NEWS_SECONDS: Final = 0.2
+LOOK_SHARE: Final = 0.05
+# Less than a second, so that the age of the oldest record is exact to one.
+TIMES_SECONDS: Final = 0.8
 # How soon a broker that comes is followed.
 DIRECTORY_SECONDS: Final = 5.0
 PRUNE_SECONDS: Final = 3600.0
@@ -137,6 +143,7 @@ class Daemon:
         self._metrics_keys = KeyFile(settings.metrics_keys, monotonic=clock.monotonic)
         self._readers: dict[int, tuple[BrokerReader, asyncio.Task[None]]] = {}
         self._limit = asyncio.Semaphore(MAX_AT_ONCE)
+        self._news = asyncio.Event()  # something was told that a look has not seen
         self._asked: set[int] = set()  # brokers that answered or failed once
         self._samples = Samples(settings.samples)
         self._file = asyncio.Lock()
@@ -219,7 +226,8 @@ class Daemon:
                 began = self._clock.monotonic()
                 try:
                     told = await reader.feed()
-                    self.collector.take(broker_id, told, now_ms=self.now_ms())
+                    if self.collector.take(broker_id, told, now_ms=self.now_ms()):
+                        self._news.set()
                 except InspectionFailed as error:
                     self.collector.observed.fail(broker_id, str(error))
                 except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -235,10 +243,19 @@ class Daemon:
             reader.close()
 
     async def _look(self) -> None:
+        pause = LOOK_SECONDS
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            if not self.not_ready:
-                self.collector.look(self.now_ms())
+            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, LOOK_SECONDS - pause)):
+                    await self._news.wait()
+            if self.not_ready:
+                continue
+            self._news.clear()
+            began = self._clock.monotonic()
+            self.collector.look(self.now_ms())
+            spent = self._clock.monotonic() - began
+            pause = min(LOOK_SECONDS, max(NEWS_SECONDS, spent / LOOK_SHARE))
 
     async def _ask_times(self) -> None:
         while True:

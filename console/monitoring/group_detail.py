@@ -105,10 +105,12 @@ def _partition_row(
     topic = observed.topics.get(pair.topic)
     slot = None if topic is None else topic.slots.get(partition)
     committed, commit_ms = pair.history.committed(partition)
-    end = None if slot is None else observed.ends[slot]
+    start, end = (0, None) if slot is None else (observed.starts[slot], observed.ends[slot])
+    # As of now, like the offsets beside it; the place in the order is of the last look.
+    lag = None if end is None else max(0, end - max(start, committed))
     rates = [] if slot is None else ring.rates(slot)
     return (
-        *(pair.topic, partition, committed, end, place.lag, commit_ms),
+        *(pair.topic, partition, committed, end, lag, commit_ms),
         *(place.rule.verdict.value, owners.get((pair.topic, partition))),
         rates[-1] if rates else None,
     )

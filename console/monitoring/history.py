@@ -23,7 +23,10 @@ FALL_MS: Final = 7
 LAG: Final = 8
 SEEN_COMMITTED: Final = 9
 SEEN_COMMIT_MS: Final = 10
-CELL: Final = 11
+# When the oldest record that waits was written, and the offset of which that was told.
+WRITTEN_MS: Final = 11
+WRITTEN_AT: Final = 12
+CELL: Final = 13
 UNKNOWN: Final = -1
 EMPTY: Final = (0,) * CELL
 
@@ -36,6 +39,8 @@ class Sums:
     committed: int
     end: int
     unknown: int  # partitions whose end nobody tells
+    oldest_ms: int = 0  # when the oldest record of all was written; 0 where it is not known
+    undated: int = 0  # partitions of which it is not known, or was told of an earlier record
 
 
 class History:
@@ -89,7 +94,7 @@ class History:
         self, bounds: dict[int, int], starts: "array[int]", ends: "array[int]", now_ms: int
     ) -> Sums:
         """Weigh every partition; `bounds` names the place of each one in `starts` and `ends`."""
-        lag = committed_sum = end_sum = unknown = 0
+        lag = committed_sum = end_sum = unknown = oldest_ms = undated = 0
         cells = self._cells
         for partition, base in self._places.items():
             slot = bounds.get(partition)
@@ -105,12 +110,15 @@ class History:
             end_sum += end
             if waiting > 0:
                 lag += waiting
+                undated += cells[base + WRITTEN_AT] != following or not cells[base + WRITTEN_MS]
+                if written_ms := cells[base + WRITTEN_MS]:
+                    oldest_ms = min(oldest_ms or written_ms, written_ms)
             elif not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
                 # At its end as before, which is how most partitions are found.
                 cells[base + BEHIND_SINCE] = now_ms
                 continue
             self._weigh(base, following, end, now_ms)
-        return Sums(lag, committed_sum, end_sum, unknown)
+        return Sums(lag, committed_sum, end_sum, unknown, oldest_ms, undated)
 
     def _weigh(self, base: int, following: int, end: int | None, now_ms: int) -> None:
         cells = self._cells
@@ -126,6 +134,7 @@ class History:
             cells[base + REWOUND_FROM] = 0
         if lag == 0:
             cells[base + BEHIND_SINCE] = now_ms
+            cells[base + WRITTEN_MS] = 0
         cells[base + SEEN_COMMITTED] = committed
         cells[base + SEEN_COMMIT_MS] = commit_ms
         cells[base + LAG] = lag
@@ -143,6 +152,22 @@ class History:
         if lag < cells[base + COMMIT_LAG]:
             cells[base + FALL_MS] = now_ms
         cells[base + COMMIT_LAG] = lag
+
+    def date(self, partition: int, following: int, written_ms: int) -> None:
+        """Note when the record at an offset was written, where a group goes on."""
+        base = self._places.get(partition)
+        if base is not None and self._cells[base + LAG]:
+            self._cells[base + WRITTEN_MS] = written_ms
+            self._cells[base + WRITTEN_AT] = following
+
+    def is_dated(self, partition: int, following: int) -> bool:
+        base = self._places[partition]
+        is_known = bool(self._cells[base + WRITTEN_MS])
+        return is_known and self._cells[base + WRITTEN_AT] == following
+
+    def written_ms(self, partition: int) -> int:
+        """Return when the oldest record that waits was written; 0 where it is not known."""
+        return self._cells[self._places[partition] + WRITTEN_MS]
 
     def committed(self, partition: int) -> tuple[int, int]:
         """Return a committed offset, and when it was committed."""

@@ -4,7 +4,7 @@ Pure. A pair of group and topic is weighed where a commit or an end has moved si
 one that is behind also where nothing has, since silence is what most verdicts are about.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from console.monitoring.observed import Group, Observed, Pair
@@ -19,10 +19,13 @@ from console.monitoring.verdicts import (
     worst,
 )
 
-# Rates are averages over the last minute and over the last ten: a range between both says how sure
-# the time to catch up is.
-RECENT_S: Final = 60.0
-LONGER_S: Final = 600.0
+# Rates are averages that fade over so long: a range between both says how sure the time to catch up
+# is. The longer one begins again after a standstill: else a group that goes on would be said never
+# to catch up for as long as that average remembers.
+RECENT_S: Final = 20.0
+LONGER_S: Final = 300.0
+# Three commits of a client that commits every 5 s, and some.
+STANDSTILL_MS: Final = 20_000
 # A pair that is behind and where nothing moves is looked at this often.
 STILL_MS: Final = 30_000
 # Places of which one leader is asked at once; the inspection port takes no more.
@@ -39,7 +42,8 @@ class Lags:
         self._observed = observed
         self._retention: Mapping[str, int] = {}
         self._default_retention: int | None = None
-        self._asked_last = ""  # the group at which the last round of questions ended
+        # Pairs with records that wait of which nobody has told when they were written, in turn.
+        self._undated: dict[tuple[str, str], Pair] = {}
 
     def set_retention(self, by_topic: Mapping[str, int], default_ms: int | None) -> None:
         """Take over `retention.ms` of the topics that set it, and of the others."""
@@ -71,8 +75,11 @@ class Lags:
         sums = pair.history.look_at_all(slots, observed.starts, observed.ends, now_ms)
         self._measure(pair, sums.committed, sums.end, now_ms)
         pair.lag, pair.unknown = sums.lag, sums.unknown
-        if not sums.lag:
-            pair.written_ms = 0
+        pair.written_ms = sums.oldest_ms
+        if sums.undated:
+            self._undated.setdefault((pair.group, pair.topic), pair)
+        else:
+            self._undated.pop((pair.group, pair.topic), None)
         pair.looked_at, pair.looked_ms = observed.tick, now_ms
         pair.eta = None
         if pair.recent is not None and pair.longer is not None:
@@ -89,11 +96,16 @@ class Lags:
         # A group that went back, or a topic that was made again, has no rate.
         consumed = max(0, committed - before[0]) / seconds
         produced = max(0, end - before[1]) / seconds
-        if pair.recent is None or pair.longer is None:
+        if consumed:
+            pair.read_ms = now_ms
+        if pair.recent is None or pair.longer is None or now_ms - pair.read_ms > STANDSTILL_MS:
+            # What it did before it stood still says nothing of what it will do.
             pair.recent = pair.longer = Rates(consumed, produced)
+            pair.since_ms = now_ms
             return
         pair.recent = pair.recent.moved(consumed, produced, min(1.0, seconds / RECENT_S))
-        pair.longer = pair.longer.moved(consumed, produced, min(1.0, seconds / LONGER_S))
+        longer_s = min(LONGER_S, max(RECENT_S, (now_ms - pair.since_ms) / 1000))
+        pair.longer = pair.longer.moved(consumed, produced, min(1.0, seconds / longer_s))
 
     def _judge(self, pair: Pair, now_ms: int) -> None:
         is_loss = is_loss_ahead(
@@ -113,16 +125,24 @@ class Lags:
     # --- when the records were written that wait --------------------------------------------------
 
     def questions(self) -> dict[int, list[tuple[Pair, Place]]]:
-        """Return places to ask each leader about, for groups in turn, a bounded number."""
+        """Return places to ask each leader about, a bounded number.
+
+        Only those that nobody has told yet: a group that stands still is asked about once.
+        """
         asked: dict[int, list[tuple[Pair, Place]]] = {}
-        for group in self._in_turn():
-            for pair in group.pairs.values():
-                if pair.lag:
-                    self._add_places(pair, asked)
-            self._asked_last = group.name
+        for key, pair in list(self._undated.items()):
             if any(len(places) >= MAX_ASKED for places in asked.values()):
                 break
+            # To the end: who finds no room this time comes first the next time.
+            del self._undated[key]
+            if self._is_known(pair):
+                self._undated[key] = pair
+                self._add_places(pair, asked)
         return {broker: places[:MAX_ASKED] for broker, places in asked.items()}
+
+    def _is_known(self, pair: Pair) -> bool:
+        group = self._observed.groups.get(pair.group)
+        return group is not None and group.pairs.get(pair.topic) is pair
 
     def _add_places(self, pair: Pair, asked: dict[int, list[tuple[Pair, Place]]]) -> None:
         observed = self._observed
@@ -132,30 +152,19 @@ class Lags:
             if slot is not None:
                 committed, _ms = pair.history.committed(partition)
                 following = max(committed, observed.starts[slot])
-                places = asked.setdefault(observed.owners[slot], [])
-                places.append((pair, (pair.topic, partition, following)))
-
-    def _in_turn(self) -> Iterator[Group]:
-        groups = list(self._observed.groups.values())
-        names = [group.name for group in groups]
-        first = (
-            names.index(self._asked_last) + 1 if self._asked_last in self._observed.groups else 0
-        )
-        yield from groups[first:]
-        yield from groups[:first]
+                if following < observed.ends[slot] and not pair.history.is_dated(
+                    partition, following
+                ):
+                    places = asked.setdefault(observed.owners[slot], [])
+                    places.append((pair, (pair.topic, partition, following)))
 
     def answer(self, asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
         """Take over when records were written; a pair counts from its oldest one."""
-        oldest: dict[int, tuple[Pair, int]] = {}
-        for (pair, _place), written in zip(asked, times, strict=False):
+        for (pair, (_topic, partition, following)), written in zip(asked, times, strict=False):
             if isinstance(written, int):
-                known = oldest.get(id(pair))
-                if known is None or written < known[1]:
-                    oldest[id(pair)] = (pair, written)
-        for pair, written in oldest.values():
-            pair.written_ms = written
-            # Whether loss is ahead depends on it.
-            pair.moved_at = self._observed.tick
+                pair.history.date(partition, following, written)
+                # The next look weighs it, since whether loss is ahead depends on it.
+                pair.moved_at = self._observed.tick
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:

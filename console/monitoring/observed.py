@@ -56,7 +56,16 @@ class Pair:
             "moved_at",
             "recent",
         ),
-        *("sums", "topic", "unknown", "verdict", "worst_partition", "written_ms"),
+        *(
+            "read_ms",
+            "since_ms",
+            "sums",
+            "topic",
+            "unknown",
+            "verdict",
+            "worst_partition",
+            "written_ms",
+        ),
     )
 
     def __init__(self, group: str, topic: str) -> None:
@@ -73,6 +82,8 @@ class Pair:
         self.worst_partition = -1
         self.recent: Rates | None = None
         self.longer: Rates | None = None
+        self.read_ms = 0  # when the group was seen to read last
+        self.since_ms = 0  # when the longer average began
         self.eta: Eta | None = None
         # When the oldest record that waits was written; 0 where nobody has told.
         self.written_ms = 0

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ from console.monitoring.tables import (
     TopicRow,
     pair_key,
 )
+from console.monitoring.verdicts import Verdict
 
 FOLLOW_SECONDS: Final = 1.0
 DEADLINE_SECONDS: Final = 2.0
@@ -41,6 +42,8 @@ MAX_REASON: Final = 300
 METRICS: Final = {kind.name: kind.metrics for kind in KINDS.values()}
 # The place of the verdict in a group's row.
 VERDICT: Final = [field.name for field in fields(GroupRow)].index("verdict")
+# What needs nobody.
+CALM: Final = frozenset({Verdict.OK.value, Verdict.UNKNOWN.value})
 # What a snapshot says beside its tables.
 HEAD: Final = ("cluster_id", "ms", "told_ms", "offline_partitions", "is_cut")
 
@@ -97,6 +100,9 @@ class Snapshot:
     def groups(self) -> list[GroupRow]:
         return [GroupRow(*row) for row in self.tables.get("groups", {}).values()]
 
+    def group_names(self) -> Iterable[str]:
+        return self.tables.get("groups", {})
+
     def group(self, name: str) -> GroupRow | None:
         row = self.tables.get("groups", {}).get(name)
         return None if row is None else GroupRow(*row)
@@ -108,6 +114,11 @@ class Snapshot:
     def verdicts(self) -> Mapping[str, int]:
         """Return how many groups have each verdict, without making values of the groups."""
         return Counter(row[VERDICT] for row in self.tables.get("groups", {}).values())
+
+    @property
+    def groups_in_need(self) -> int:
+        """Return how many groups have a verdict that needs somebody."""
+        return sum(count for verdict, count in self.verdicts().items() if verdict not in CALM)
 
     def pairs_of(self, group: str) -> list[PairRow]:
         """Return a group in each of its topics."""

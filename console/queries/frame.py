@@ -28,6 +28,11 @@ class Frame:
     # What the brokers tell of the cluster shown, and how old it is; None where none is shown.
     live: Live | None = None
 
+    @property
+    def groups_in_need(self) -> int:
+        """Return how many groups need somebody, to those who may know it."""
+        return self.live.snapshot.groups_in_need if self.sees_all and self.live else 0
+
 
 def frame(cluster_id: str | None, rights: Rights) -> Frame:
     """Return the cluster asked for, or the first one of those that the user may see."""

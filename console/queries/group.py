@@ -14,7 +14,7 @@ from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
 from console.queries.groups import told_at, visible
-from console.queries.lag import MARKS, NEVER, Mark, eta_words, lag_seconds
+from console.queries.lag import KEEPS_UP, MARKS, NEVER, Mark, eta_words, lag_seconds
 from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Resource, Rights
 from gateway.access.operations import Kind, Operation
@@ -161,7 +161,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         mark=MARKS[row.verdict_value],
         sentence=_sentence(row, told_ms),
         lag_time="" if seconds is None else durations.span(seconds),
-        eta=eta_words(row),
+        eta=eta_words(row, seconds),
         topics=lines,
         more_topics=len(known) - len(lines),
         unseen_topics=len(pairs) - len(known),
@@ -248,7 +248,7 @@ def _line(pair: PairRow, told_ms: int, detail: Detail | None) -> TopicLine:
         lag=pair.lag,
         unknown=pair.unknown,
         lag_time="" if seconds is None else durations.span(seconds),
-        eta=eta_words(pair),
+        eta=eta_words(pair, seconds),
         committed=pair.partitions,
         rates=None if detail is None else detail.rates.get(pair.topic),
     )
@@ -263,8 +263,9 @@ def _sentence(row: GroupRow, told_ms: int) -> str:
     behind = f"{records} behind"
     if seconds is not None:
         behind = f"{durations.span(seconds)} behind: {records} wait{'s' if row.lag == 1 else ''}"
-    words = eta_words(row)
-    return f"{behind}, and it {NEVER}" if words == NEVER else f"{behind}, caught up in {words}"
+    words = eta_words(row, seconds)
+    is_sentence = words in {NEVER, KEEPS_UP}
+    return f"{behind}, and it {words}" if is_sentence else f"{behind}, caught up in {words}"
 
 
 def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:

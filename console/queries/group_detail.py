@@ -86,7 +86,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Records per second in one topic, averages over the last minute; None: not known yet."""
+    """Records per second in one topic, averages of the last seconds; None: not known yet."""
 
     consumed: float | None
     produced: float | None

@@ -306,7 +306,7 @@ def _line(row: GroupRow, told_ms: int, cluster_id: str, samples: Samples) -> Gro
         lag=row.lag,
         unknown=row.unknown,
         lag_time="" if seconds is None else durations.span(seconds),
-        eta=eta_words(row),
+        eta=eta_words(row, seconds),
         members=row.members,
         state=row.state,
         type=row.type,

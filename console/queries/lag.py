@@ -40,6 +40,10 @@ MARKS: Final[Mapping[Verdict, Mark]] = MappingProxyType(
     }
 )
 NEVER: Final = "does not catch up"
+KEEPS_UP: Final = "keeps up"
+# What waits for less than two commits of a client that commits every 5 s is no backlog: it would be
+# read, and the next records be there, before any time to catch up is over.
+KEEPS_UP_S: Final = 10.0
 
 
 def lag_seconds(row: LagRow, told_ms: int) -> float | None:
@@ -49,10 +53,12 @@ def lag_seconds(row: LagRow, told_ms: int) -> float | None:
     return max(0, told_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
 
 
-def eta_words(row: LagRow) -> str:
+def eta_words(row: LagRow, seconds: float | None) -> str:
     """Return when a group has caught up, as a range; nothing where nothing waits."""
     if not row.lag:
         return ""
+    if row.verdict_value is Verdict.OK and seconds is not None and seconds < KEEPS_UP_S:
+        return KEEPS_UP
     if row.eta_low_s is None:
         return NEVER
     if row.eta_high_s is None:

@@ -1,14 +1,19 @@
-"""What the search box finds: pages, brokers and topics of a cluster, the best first."""
+"""What the search box finds: pages, brokers, topics and groups of a cluster, the best first."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
-from urllib.parse import urlencode
 
 from django.db import Error
 
 from brokers.controlplane import selectors
+from console import group_names
+from console.group_names import has_page
+from console.monitoring.verdicts import WORDS
 from console.queries.frame import Frame, frame
+from console.queries.groups import visible as visible_groups
+from console.queries.links import link
 from console.queries.reading import Reading, State, moment, reason_of
 from console.queries.topics import MAX_FILTER, visible
 from gateway.access.grants import Resource, Rights
@@ -17,6 +22,7 @@ from gateway.access.operations import Kind, Operation
 # As many as can be looked over without scrolling.
 MAX_TOPICS: Final = 8
 MAX_BROKERS: Final = 5
+MAX_GROUPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,27 +30,29 @@ class Page:
     """A page that can be gone to, and what else it is called."""
 
     title: str
-    path: str
+    name: str  # of its address
     words: str
     operation: Operation | None = None
 
 
 PAGES: Final = (
-    Page(title="Overview", path="/", words="home health brokers cluster needs attention"),
-    Page(title="Topics", path="/topics", words="partitions configs"),
+    Page(title="Overview", name="overview", words="home health brokers cluster needs attention"),
+    Page(title="Brokers", name="brokers", words="hosts disk memory restart stop start logs"),
+    Page(title="Topics", name="topics", words="partitions configs"),
+    Page(title="Groups", name="groups", words="consumers lag offsets members reset"),
     Page(
         title="Changes",
-        path="/changes",
+        name="changes",
         words="audit history who",
         operation=Operation.VIEW_AUDIT,
     ),
     Page(
         title="Users",
-        path="/users",
+        name="users",
         words="roles rights access sessions",
         operation=Operation.MANAGE_USERS,
     ),
-    Page(title="Your account", path="/account", words="password sessions sign out rights"),
+    Page(title="Your account", name="account", words="password sessions sign out rights"),
 )
 
 
@@ -71,7 +79,7 @@ class Search:
 def search(
     cluster_id: str | None, wanted: str, rights: Rights, *, now: Callable[[], float]
 ) -> Reading[Search]:
-    """Look in the database, and nowhere else: what was found once may be gone."""
+    """Look in what is known now, and in nothing kept: what was found once may be gone."""
     # No name holds a NUL, and PostgreSQL refuses to be asked for one.
     wanted = wanted.replace("\0", "").strip()[:MAX_FILTER]
     read_at = moment(now())
@@ -91,6 +99,7 @@ def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
     if shown and wanted:
         found.append(Group(title="Brokers", hits=tuple(_brokers(wanted, shown, rights))))
         found.append(Group(title="Topics", hits=tuple(_topics(wanted, shown, rights))))
+        found.append(Group(title="Groups", hits=tuple(_groups(wanted, around, rights))))
     return Search(frame=around, wanted=wanted, groups=tuple(g for g in found if g.hits))
 
 
@@ -99,8 +108,9 @@ def _pages(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
     for page in PAGES:
         may = page.operation is None or rights.allows_somewhere(page.operation)
         # From the beginning of a word: "ord" is meant for orders, and not for a password.
-        if may and f" {looked_for}" in f" {page.title} {page.words}".lower():
-            yield Hit(text=page.title, link=_link(page.path, cluster_id))
+        is_meant = f" {looked_for}" in f" {page.title} {page.words}".lower()
+        if may and is_meant and has_page(page.name):
+            yield Hit(text=page.title, link=link(page.name, cluster_id))
 
 
 def _brokers(wanted: str, cluster_id: str, rights: Rights) -> list[Hit]:
@@ -109,7 +119,7 @@ def _brokers(wanted: str, cluster_id: str, rights: Rights) -> list[Hit]:
     hits = [
         Hit(
             text=f"Broker {broker.id}",
-            link=f"{_link('/', cluster_id)}#brokers",
+            link=link("broker", cluster_id, broker.id),
             detail=f"{broker.host}:{broker.port}",
         )
         for broker in selectors.brokers(cluster_id=cluster_id)
@@ -125,9 +135,31 @@ def _topics(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
         within=visible(rights, cluster_id),
         limit=MAX_TOPICS,
     )
-    return (Hit(text=name, link=_link("/topics", cluster_id, q=name)) for name in names)
+    return (Hit(text=name, link=link("topic", cluster_id, name)) for name in names)
 
 
-def _link(path: str, cluster_id: str, **more: str) -> str:
-    asked = {**more, **({"cluster": cluster_id} if cluster_id else {})}
-    return f"{path}?{urlencode(asked)}" if asked else path
+def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
+    """Look among the groups that the collector knows: the database has none."""
+    assert around.shown is not None, "there is a cluster"
+    assert around.live is not None, "a cluster that is shown has its tables"
+    cluster_id, snapshot = around.shown.cluster_id, around.live.snapshot
+    looked_for = wanted.casefold()
+    names = visible_groups(rights, cluster_id).among(snapshot.group_names())
+    folded = ((name.casefold(), name) for name in names)
+    found = nsmallest(
+        MAX_GROUPS,
+        (
+            # The name itself, then those that begin with it, then those that have it inside.
+            (short != looked_for, not short.startswith(looked_for), short, name)
+            for short, name in folded
+            if looked_for in short
+        ),
+    )
+    for *_, name in found:
+        row = snapshot.group(name)
+        if row is not None:
+            yield Hit(
+                text=group_names.shown(name),
+                link=group_names.link(cluster_id, name),
+                detail=WORDS[row.verdict_value],
+            )

@@ -176,7 +176,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
-        + "brokers.server brokers.controlplane console.monitoring cli.installer cli.maven",
+        + "brokers.server brokers.controlplane brokers.key_files console.monitoring gateway.access "
+        + "cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.

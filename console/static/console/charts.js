@@ -12,6 +12,8 @@ const RANGES = [
 ];
 // As console.queries.series.
 const MAX_POINTS = 2000;
+// An hour of all that there is; fewer would be means, and a narrow chart would move less often.
+const MIN_POINTS = 360;
 // A chart is asked for again when it can have a new point, and no more often than samples are taken.
 const SAMPLE_MS = 10_000;
 const SLOWEST_MS = 60_000;
@@ -104,7 +106,7 @@ class Chart {
       const asked = new URLSearchParams({
         ...{ kind, name, topic, cluster, metric: this.#metrics.join(",") },
         range: rangeS,
-        points: Math.min(MAX_POINTS, Math.max(60, Math.round(this.#box.clientWidth))),
+        points: Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.round(this.#box.clientWidth))),
       });
       const answer = await fetch(`/series?${asked}`, {
         credentials: "same-origin",
@@ -205,6 +207,8 @@ class Chart {
     const every = Math.ceil(samples[0].length / TABLE_ROWS);
     const rows = [];
     for (let place = samples[0].length - 1; place >= 0; place -= every) {
+      // A row of nothing but gaps says less than the time that is missing between two others.
+      if (samples.every((lane) => lane[place] === null)) continue;
       const cells = samples.map((lane) => element("td", { class: "num" }, written(lane[place], this.#unit)));
       const head = element("th", { scope: "row" }, moment(start_s + place * step_s));
       rows.push(element("tr", {}, head, ...cells));

@@ -7,11 +7,11 @@ import { INCREMENTS, onAxis, onTimeAxis, zone } from "./units.js";
 export const COLOURS = 6;
 // Room above the highest value, so that a line does not run along the edge.
 const HEADROOM = 1.12;
-const AXIS_WIDTH = 62;
+const AXIS_WIDTH = 56;
 const AXIS_HEIGHT = 24;
 // Pixels between two ticks.
 const SPACE_X = 70;
-const SPACE_Y = 34;
+const SPACE_Y = 28;
 // Of the area under a single line, as the last two digits of a colour.
 const AREA = "1f";
 
@@ -98,7 +98,7 @@ export function plotIn(box, { UPlot, count, unit, limit, data, moved }) {
   const options = {
     width: box.clientWidth,
     height: box.clientHeight,
-    padding: [8, 6, 0, 0],
+    padding: [8, 16, 0, 0],
     legend: { show: false },
     tzDate: (seconds) => UPlot.tzDate(new Date(1000 * seconds), zone),
     scales: { y: { range: (_plot, _low, high) => [0, HEADROOM * Math.max(high ?? 0, limit ?? 0) || 1] } },

@@ -9,7 +9,10 @@ const STEPS_MS = [
   [1, "ms"],
 ];
 const few = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const tenths = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+// From here on a tenth is noise.
+const WHOLE_FROM = 100;
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 function bytes(value) {
@@ -31,8 +34,8 @@ export function written(value, unit) {
   if (isBytes(unit)) return `${bytes(value)}${perSecond(unit)}`;
   if (unit === "ms") return duration(value);
   if (unit === "s") return duration(1000 * value);
-  if (unit === "%") return `${whole.format(value)} %`;
-  return unit ? `${whole.format(value)} ${unit}` : whole.format(value);
+  const number = (Math.abs(value) < WHOLE_FROM ? tenths : whole).format(value);
+  return unit ? `${number} ${unit}` : number;
 }
 
 // The axis stands beside the unit of the chart, so it repeats only what differs from tick to tick.

@@ -107,8 +107,9 @@ def test_every_verdict_has_a_rule_in_words() -> None:
 
 
 def test_the_time_to_catch_up_is_a_range_of_both_rates() -> None:
-    assert eta(600, Rates(20, 10), Rates(16, 10)) == Eta(60, 100)
-    assert eta(600, Rates(20, 10), Rates(10, 10)) == Eta(60, None)
+    assert eta(600, Rates(20, 10), Rates(16, 10)) == Eta(60 * 0.65 - 5, 100 * 1.35 + 5)
+    assert eta(600, Rates(20, 10), Rates(10, 10)) == Eta(60 * 0.65 - 5, None)
+    assert eta(6, Rates(20, 10), Rates(20, 10)) == Eta(0, 0.6 * 1.35 + 5)
     assert eta(600, Rates(5, 10), Rates(5, 10)) is None
     assert eta(0, Rates(0, 10), Rates(0, 10)) == Eta(0, 0)
 

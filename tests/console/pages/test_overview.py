@@ -5,6 +5,8 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.builders import live as rows
+from tests.builders.live import Told
 from tests.console import cluster_rows
 
 
@@ -113,6 +115,51 @@ def test_the_number_of_queries_does_not_grow_with_the_cluster(alice: Client) -> 
         cluster_rows.change(shown, number, "a change")
 
     assert queries() == few
+
+
+def test_a_page_of_old_numbers_says_so_and_is_never_empty(alice: Client, told: Told) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    told.put(rows.broker(1, bytes_in_per_s=2048.0))
+    told.go_silent(age_s=30.0)
+
+    page = alice.get("/").content.decode()
+
+    assert "Rates, sizes and lag are those of 30 s ago" in page
+    assert "2 KiB/s" in page
+    assert 'class="old"' in page
+
+
+def test_names_of_groups_stay_text(alice: Client, told: Told) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("<script>alert(1)</script>", verdict="stopped", lag=3))
+
+    page = alice.get("/").content.decode()
+
+    assert "&lt;script&gt;" in page
+    assert "<script>alert" not in page
+
+
+def test_it_has_its_charts_as_figures_and_renews_itself(alice: Client) -> None:
+    cluster_rows.cluster()
+
+    page = alice.get("/").content.decode()
+
+    assert page.count("<figure ") == 4
+    assert 'data-metric="bytes_in,bytes_out"' in page
+    assert "data-live" in page
+
+
+def test_groups_that_need_somebody_are_counted_in_the_rail(alice: Client, told: Told) -> None:
+    cluster_rows.cluster()
+    calm = alice.get("/").content.decode()
+    told.put(rows.group("dead", verdict="stopped", lag=3), rows.group("fine"))
+
+    page = alice.get("/topics").content.decode()
+
+    count = 'data-number="groups_in_need" data-unless-zero'
+    assert f"{count} hidden" in calm
+    assert f'{count} title="Groups that need attention">1</span>' in page
 
 
 def test_only_reading_is_allowed(alice: Client) -> None:

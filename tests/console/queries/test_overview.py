@@ -10,7 +10,9 @@ from console.queries.overview import MAX_NEEDS, overview
 from console.queries.reading import State
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Role
+from tests.builders import live as rows
 from tests.builders.conditions import condition
+from tests.builders.live import Told
 from tests.console import cluster_rows
 
 ALL = Rights([Grant(role=Role.VIEWER)])
@@ -28,11 +30,49 @@ def test_brokers_are_told_with_shape_and_word() -> None:
     data = overview(None, ALL).data
 
     assert data is not None
-    assert [(b.id, b.address, b.state, b.word, b.epoch, b.rack) for b in data.brokers] == [
-        (1, "127.0.0.1:9092", "ok", "Serving", 101, "a"),
-        (2, "127.0.0.1:9093", "bad", "Fenced", 102, None),
+    assert [(b.id, b.address, b.state, b.word, b.rack) for b in data.brokers] == [
+        (1, "127.0.0.1:9092", "ok", "Serving", "a"),
+        (2, "127.0.0.1:9093", "bad", "Fenced", None),
     ]
     assert data.bootstrap == ("127.0.0.1:9092", "127.0.0.1:9093")
+
+
+def test_numbers_of_brokers_are_what_the_collector_was_told(told: Told) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    cluster_rows.broker(shown, 2)
+    cluster_rows.broker(shown, 3)
+    told.put(
+        rows.broker(1, partitions=7, bytes_in_per_s=1024.0, loop_delay_p99_ms=0.25),
+        rows.broker(2, failure="connection refused", disk_free_bytes=9_000_000_000),
+    )
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    first, second, third = data.brokers
+    assert (first.partitions, first.bytes_in, first.loop, first.word) == (
+        *(7, 1024.0, "0.2 ms"),
+        "Serving",
+    )
+    assert (second.word, second.state, second.is_disk_low) == ("Silent", "warn", True)
+    assert (third.partitions, third.bytes_in, third.loop) == (None, None, "–")
+
+
+def test_four_charts_are_about_the_cluster_shown() -> None:
+    cluster_rows.cluster()
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    assert [(chart.kind, chart.metric) for chart in data.charts] == [
+        ("cluster", "bytes_in,bytes_out"),
+        ("cluster", "requests"),
+        ("cluster", "lag"),
+        ("cluster", "log_bytes"),
+    ]
+    assert {chart.cluster_id for chart in data.charts} == {cluster_rows.CLUSTER_ID}
+    assert len({chart.id for chart in data.charts}) == 4
 
 
 def test_a_healthy_cluster_needs_nothing() -> None:
@@ -130,6 +170,49 @@ def test_who_sees_some_topics_is_told_nothing_of_brokers_and_other_topics() -> N
     assert data is not None
     assert not data.is_whole
     assert (data.brokers, data.needs, data.events, data.bootstrap) == ((), (), (), ())
+
+
+def test_who_sees_some_groups_and_topics_is_told_what_those_need(told: Told) -> None:
+    orders = cluster_rows.cluster()
+    cluster_rows.broker(orders, 1)
+    cluster_rows.broker(orders, 2, is_fenced=True)
+    cluster_rows.topic(orders, "orders.eu", leader=2)
+    cluster_rows.topic(orders, "secret", leader=2, partitions=5)
+    told.put(
+        rows.broker(2, disk_free_bytes=0),
+        rows.group("mine", verdict="stopped", lag=4),
+        rows.group("theirs", verdict="data loss ahead", lag=9),
+    )
+    some = Rights(
+        [
+            Grant(role=Role.VIEWER, kind=Kind.TOPIC, pattern="orders.*"),
+            Grant(role=Role.VIEWER, kind=Kind.GROUP, pattern="mine"),
+        ]
+    )
+
+    data = overview(None, some).data
+
+    assert data is not None
+    assert [need.sentence for need in data.needs] == [
+        "1 partition has no leader",
+        "Group mine commits no more while records wait",
+    ]
+    assert "orders.eu" in data.needs[0].cause
+    assert (data.brokers, data.charts, data.events, data.frame.groups_in_need) == ((), (), (), 0)
+
+
+def test_who_sees_the_cluster_but_not_its_groups_sees_brokers_and_no_changes(told: Told) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    cluster_rows.change(shown, 8, "topic created: secret", kind="topic")
+    told.put(rows.group("theirs", verdict="stopped", lag=4))
+    some = Rights([Grant(role=Role.VIEWER, kind=Kind.CLUSTER)])
+
+    data = overview(None, some).data
+
+    assert data is not None
+    assert (len(data.brokers), len(data.charts)) == (1, 4)
+    assert (data.is_whole, data.events, data.needs) == (False, (), ())
 
 
 def test_brokers_that_come_and_go_are_no_news() -> None:

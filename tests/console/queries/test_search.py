@@ -5,10 +5,13 @@ import time
 import pytest
 
 from brokers.controlplane import models
+from console.group_names import has_page
 from console.queries.reading import Reading
-from console.queries.search import MAX_TOPICS, PAGES, Search, search
+from console.queries.search import MAX_GROUPS, MAX_TOPICS, PAGES, Search, search
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
+from tests.builders import live as rows
+from tests.builders.live import Told
 from tests.console import cluster_rows
 from tests.console.pages.test_overview import lose_the_control_plane
 
@@ -49,27 +52,54 @@ def test_brokers_are_found_by_number_and_address_and_pages_by_what_they_are_call
 def test_without_a_word_the_pages_are_offered() -> None:
     cluster_rows.topic(cluster_rows.cluster(), "orders")
 
-    assert found("  \0") == {"Pages": [page.title for page in PAGES]}
+    there = [page.title for page in PAGES if has_page(page.name)]
+    assert found("  \0") == {"Pages": there}
 
 
-def test_a_topic_that_was_found_leads_to_its_row_in_the_cluster_shown() -> None:
+def test_groups_are_found_with_their_verdicts_in_the_order_of_topics(told: Told) -> None:
+    cluster_rows.cluster()
+    for name in ("all-billing", "Billing-eu", "billing", "other"):
+        told.put(rows.group(name))
+    told.put(rows.group("billing-late", verdict="slow"))
+
+    data = asked("billing").data
+
+    assert data is not None
+    assert [(hit.text, hit.detail) for hit in data.groups[0].hits] == [
+        *(("billing", "OK"), ("Billing-eu", "OK"), ("billing-late", "Slow"), ("all-billing", "OK")),
+    ]
+    assert data.groups[0].hits[0].link == f"/group?name=billing&cluster={cluster_rows.CLUSTER_ID}"
+
+
+def test_of_many_groups_the_first_are_shown(told: Told) -> None:
+    cluster_rows.cluster()
+    for number in range(MAX_GROUPS + 5):
+        told.put(rows.group(f"billing-{number:03}"))
+
+    assert found("billing")["Groups"] == [f"billing-{number:03}" for number in range(MAX_GROUPS)]
+
+
+def test_a_topic_that_was_found_leads_to_its_page_in_the_cluster_shown() -> None:
     cluster_rows.topic(cluster_rows.cluster(), "orders")
     data = asked("orders").data
 
     assert data is not None
-    assert data.groups[0].hits[0].link == f"/topics?q=orders&cluster={cluster_rows.CLUSTER_ID}"
+    assert data.groups[0].hits[0].link == f"/topics/orders?cluster={cluster_rows.CLUSTER_ID}"
 
 
-def test_nobody_finds_what_one_may_not_see() -> None:
+def test_nobody_finds_what_one_may_not_see(told: Told) -> None:
     shown = cluster_rows.cluster()
     cluster_rows.broker(shown, 1)
     cluster_rows.topic(shown, "orders-eu")
     cluster_rows.topic(shown, "orders-us")
+    told.put(rows.group("orders-eu"))
     some = Rights([Grant(operation=Operation.VIEW, kind=Kind.TOPIC, pattern="orders-e*")])
 
     assert found("o", some)["Topics"] == ["orders-eu"]
     assert "Brokers" not in found("1", some)
     assert "Topics" not in found("orders", Rights())
+    assert "Groups" not in found("o", some)
+    assert "Groups" in found("o")
     assert "Users" not in found("", some)["Pages"]
 
 

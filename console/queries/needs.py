@@ -1,0 +1,300 @@
+"""What needs attention, worst first: a sentence each, with its cause and a link that mends it.
+
+Pure: from what the database, the agent of this host and the collector have told.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from brokers.cluster.image import Broker
+from brokers.controlplane.selectors import Leaderless
+from console import durations, group_names, quantities
+from console.monitoring.tables import BrokerRow, GroupRow
+from console.monitoring.verdicts import SEVERITY, Verdict
+from console.queries.lag import MARKS, eta_words, lag_seconds
+from console.queries.links import link
+from console.queries.live import Live
+
+# Groups that are named; the others are counted, since their own page lists them.
+NAMED_GROUPS: Final = 5
+# As the alert rules of docs/monitoring have them.
+LOW_DISK: Final = 0.15
+SLOW_LOOP_MS: Final = 50.0
+# With less, a broker may not be able to clean its logs any more.
+NO_DISK: Final = 0.05
+
+
+class Rank(IntEnum):
+    """The order of needs: what loses records or stops everybody stands first."""
+
+    SET_BACK = 1
+    # A broker stands before the partitions that it leads: it is their cause.
+    BROKER = 2
+    NO_LEADER = 3
+    AGENT = 4
+    LOSS_AHEAD = 5
+    DISK_FULL = 6
+    COLLECTOR = 7
+    SILENT = 8
+    STOPPED = 9
+    STALLED = 10
+    DISK_LOW = 11
+    LOOP = 12
+    REWOUND = 13
+    SLOW = 14
+    MORE_GROUPS = 15
+    CUT = 16
+
+
+GROUP_RANKS: Final = {
+    Verdict.LOSS_AHEAD: Rank.LOSS_AHEAD,
+    Verdict.STOPPED: Rank.STOPPED,
+    Verdict.STALLED: Rank.STALLED,
+    Verdict.REWOUND: Rank.REWOUND,
+    Verdict.SLOW: Rank.SLOW,
+}
+# What a verdict says of a group, behind its name.
+GROUP_WORDS: Final = {
+    Verdict.LOSS_AHEAD: "is about to lose records that it has not read",
+    Verdict.STOPPED: "commits no more while records wait",
+    Verdict.STALLED: "commits, but gets no further",
+    Verdict.REWOUND: "was set back and reads again",
+    Verdict.SLOW: "falls behind",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something to look at: the sentence says what, the cause says why, the link leads there."""
+
+    rank: Rank
+    state: str
+    word: str
+    sentence: str
+    cause: str
+    link: str
+    link_text: str
+
+
+def ranked(*found: Iterable[Need]) -> list[Need]:
+    """Return all needs, the worst first; those of one rank as they were found."""
+    return sorted((need for needs in found for need in needs), key=lambda need: need.rank)
+
+
+def of_agent(message: str | None, *, is_gone: bool, cluster_id: str) -> Iterator[Need]:
+    """Tell of the database that was set back, by what the agent says of it, and of the agent."""
+    if message is not None:
+        yield Need(
+            rank=Rank.SET_BACK,
+            state="bad",
+            word="Set back",
+            sentence="The cluster's database was set back in time",
+            cause=f"{message}. Brokers serve what they know and refuse every change; they go"
+            " on by themselves once the newer database is back.",
+            link=link("brokers", cluster_id),
+            link_text="See brokers",
+        )
+    if is_gone:
+        yield Need(
+            rank=Rank.AGENT,
+            state="warn",
+            word="Agent away",
+            sentence="The agent of this host has ended",
+            cause="Brokers go on with what they know, and topics and configs cannot be changed."
+            " ./samsa status says why it ended, and whether it is being started again.",
+            link=link("brokers", cluster_id),
+            link_text="See brokers",
+        )
+
+
+def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
+    """Tell of all partitions without a leader in one line."""
+    if not hurt.partitions:
+        return
+    have = "partition has" if hurt.partitions == 1 else "partitions have"
+    rest = hurt.topics - len(hurt.named)
+    more = f" and {rest:,} more topic{'s' if rest > 1 else ''}" if rest else ""
+    only = hurt.named[0] if hurt.topics == 1 and hurt.named else None
+    yield Need(
+        rank=Rank.NO_LEADER,
+        state="bad",
+        word="No leader",
+        sentence=f"{hurt.partitions:,} {have} no leader",
+        cause=f"In {', '.join(hurt.named)}{more}. Nobody can read or write there until a broker"
+        " that has them is back.",
+        link=link("topics", cluster_id) if only is None else link("topic", cluster_id, only),
+        link_text="See topics" if only is None else "See the topic",
+    )
+
+
+def of_brokers(
+    brokers: Iterable[Broker], rows: Iterable[BrokerRow], *, cluster_id: str
+) -> Iterator[Need]:
+    """Tell of brokers that do not serve, that do not answer, and that are slow to."""
+    serving = {broker.id for broker in brokers if not broker.is_fenced}
+    for broker in brokers:
+        if broker.is_fenced:
+            yield _of_broker(
+                broker.id,
+                rank=Rank.BROKER,
+                state="bad",
+                word="Fenced",
+                sentence=f"Broker {broker.id} is not serving",
+                cause=f"Its agent has no session with {broker.host}:{broker.port}, so it leads"
+                " nothing. It comes back by itself once it runs and has caught up.",
+                cluster_id=cluster_id,
+            )
+    for row in rows:
+        if row.id not in serving:
+            continue
+        if row.failure:
+            yield _of_broker(
+                row.id,
+                rank=Rank.SILENT,
+                state="warn",
+                word="Silent",
+                sentence=f"Broker {row.id} serves, and tells the collector nothing",
+                cause=f"Its numbers are old, and so are those of what it leads: {row.failure}",
+                cluster_id=cluster_id,
+            )
+        elif row.loop_delay_p99_ms is not None and row.loop_delay_p99_ms > SLOW_LOOP_MS:
+            yield _of_broker(
+                row.id,
+                rank=Rank.LOOP,
+                state="warn",
+                word="Busy",
+                sentence=f"Broker {row.id} is slow to turn to its requests",
+                cause=f"One in a hundred waits {row.loop_delay_p99_ms:,.0f} ms for its event loop,"
+                f" above {SLOW_LOOP_MS:,.0f} ms: its core has too much to do, or one client asks"
+                " for too much. Its page names the clients.",
+                cluster_id=cluster_id,
+            )
+
+
+def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
+    """Tell of disks that are nearly full."""
+    for row in rows:
+        share = free_share(row)
+        if share is None or row.disk_free_bytes is None:
+            continue
+        if share >= LOW_DISK:
+            continue
+        is_now = share < NO_DISK
+        free = quantities.size(row.disk_free_bytes)
+        yield _of_broker(
+            row.id,
+            rank=Rank.DISK_FULL if is_now else Rank.DISK_LOW,
+            state="bad" if is_now else "warn",
+            word="Disk",
+            sentence=f"The disk of broker {row.id} has {free} left, {share:.0%}",
+            cause="A broker whose disk is full takes no more records. Shorten"
+            " retention.ms of large topics, or give it a larger disk.",
+            cluster_id=cluster_id,
+        )
+
+
+def free_share(row: BrokerRow) -> float | None:
+    """Return the share of a broker's disk that is free; None where nobody tells it."""
+    if not row.disk_size_bytes or row.disk_free_bytes is None:
+        return None
+    return row.disk_free_bytes / row.disk_size_bytes
+
+
+def is_disk_low(row: BrokerRow) -> bool:
+    share = free_share(row)
+    return share is not None and share < LOW_DISK
+
+
+def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
+    """Tell that what this page says of brokers and groups is old, or not known."""
+    if live.is_away or live.is_stale:
+        yield Need(
+            rank=Rank.COLLECTOR,
+            state="stale",
+            word="Not known" if live.is_away else "Stale",
+            sentence="Rates, sizes and lag are not known"
+            if live.is_away
+            else f"Rates, sizes and lag are those of {durations.span(live.age_s or 0)} ago",
+            cause=f"The collector reads them from the brokers: {live.reason}."
+            " ./samsa status says how it is; it is started again by itself.",
+            link=link("brokers", cluster_id),
+            link_text="See brokers",
+        )
+    if live.snapshot.is_cut:
+        yield Need(
+            rank=Rank.CUT,
+            state="warn",
+            word="Cut",
+            sentence="The cluster has more than the collector takes in",
+            cause="Some partitions, groups or commits are missing from these pages. Their limits"
+            " are in docs/gaps.md.",
+            link=link("groups", cluster_id),
+            link_text="See groups",
+        )
+
+
+def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Iterator[Need]:
+    """Tell of the groups that are worst by name, and of the others by their number."""
+    hurt = [row for row in rows if row.verdict_value in GROUP_RANKS]
+    hurt.sort(key=lambda row: (-SEVERITY[row.verdict_value], -row.lag, row.name))
+    for row in hurt[:NAMED_GROUPS]:
+        yield _of_group(row, told_ms=told_ms, cluster_id=cluster_id)
+    more = len(hurt) - NAMED_GROUPS
+    if more > 0:
+        worst = MARKS[hurt[NAMED_GROUPS].verdict_value]
+        yield Need(
+            rank=Rank.MORE_GROUPS,
+            state=worst.state,
+            word="Groups",
+            sentence=f"{more:,} more group{'s need' if more > 1 else ' needs'} attention",
+            cause=f"The worst of them: {worst.word.lower()}. The list has them in this order.",
+            link=link("groups", cluster_id),
+            link_text="See groups",
+        )
+
+
+def _of_broker(
+    broker_id: int, *, rank: Rank, state: str, word: str, sentence: str, cause: str, cluster_id: str
+) -> Need:
+    return Need(
+        rank=rank,
+        state=state,
+        word=word,
+        sentence=sentence,
+        cause=cause,
+        link=link("broker", cluster_id, broker_id),
+        link_text="See the broker",
+    )
+
+
+def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
+    verdict = row.verdict_value
+    mark = MARKS[verdict]
+    waiting = f"{row.lag:,} record{'s wait' if row.lag != 1 else ' waits'}"
+    seconds = lag_seconds(row, told_ms)
+    oldest = "" if seconds is None else f", the oldest for {durations.span(seconds)}"
+    eta = eta_words(row)
+    return Need(
+        rank=GROUP_RANKS[verdict],
+        state=mark.state,
+        word=mark.word,
+        sentence=f"Group {group_names.shown(row.name)} {GROUP_WORDS[verdict]}",
+        cause=f"{waiting}{oldest}. {mark.meaning} {_members(row)}{_forecast(verdict, eta)}",
+        link=group_names.link(cluster_id, row.name),
+        link_text="See the group",
+    )
+
+
+def _members(row: GroupRow) -> str:
+    if not row.members:
+        return "Nobody is in it: start its consumers, or reset or delete the group."
+    return f"It has {row.members:,} member{'s' if row.members != 1 else ''}."
+
+
+def _forecast(verdict: Verdict, eta: str) -> str:
+    """Say when it has caught up, where it moves at all."""
+    if verdict in {Verdict.STOPPED, Verdict.STALLED} or not eta:
+        return ""
+    return f" It {eta} at this rate." if eta.startswith("does") else f" It catches up in {eta}."

@@ -1,0 +1,163 @@
+"""What needs attention, and in which order."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from brokers.cluster.image import Broker
+from brokers.controlplane import selectors
+from brokers.controlplane.selectors import Leaderless
+from console.monitoring.tables import BrokerRow
+from console.queries import live, needs
+from console.queries.needs import NAMED_GROUPS, Need, Rank
+from tests.builders import live as rows
+from tests.builders.live import CLUSTER_ID, NOW_MS, Told
+from tests.console import cluster_rows
+
+
+def brokers_of(*fenced: bool) -> list[Broker]:
+    shown = cluster_rows.cluster()
+    for number, is_fenced in enumerate(fenced, start=1):
+        cluster_rows.broker(shown, number, is_fenced=is_fenced)
+    return selectors.brokers(cluster_id=CLUSTER_ID)
+
+
+def of_groups(told: Told) -> list[Need]:
+    return needs.ranked(
+        needs.of_groups(told.snapshot().groups(), told_ms=NOW_MS, cluster_id=CLUSTER_ID)
+    )
+
+
+def of_disks(*found: BrokerRow) -> Iterator[Need]:
+    return needs.of_disks(found, cluster_id=CLUSTER_ID)
+
+
+def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
+    told.put(
+        rows.group("late", verdict="slow", lag=900),
+        rows.group("dying", verdict="data loss ahead", lag=5),
+    )
+    told.go_silent()
+    hurt = Leaderless(partitions=2, topics=1, named=("orders",))
+
+    found = needs.ranked(
+        of_groups(told),
+        needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID),
+        needs.of_brokers(brokers_of(True), [], cluster_id=CLUSTER_ID),
+        needs.of_topics(hurt, cluster_id=CLUSTER_ID),
+        needs.of_agent("METADATA_REGRESSED", is_gone=True, cluster_id=CLUSTER_ID),
+    )
+
+    assert [need.rank for need in found] == [
+        *(Rank.SET_BACK, Rank.BROKER, Rank.NO_LEADER, Rank.AGENT),
+        *(Rank.LOSS_AHEAD, Rank.COLLECTOR, Rank.SLOW),
+    ]
+    assert all(need.link.endswith(f"cluster={CLUSTER_ID}") for need in found)
+
+
+def test_a_group_is_named_with_its_lag_its_age_and_what_its_verdict_means(told: Told) -> None:
+    told.put(
+        rows.group(
+            "billing",
+            verdict="slow",
+            lag=1_204_551,
+            oldest_ms=NOW_MS - 250_000,
+            members=2,
+            eta_low_s=None,
+            eta_high_s=None,
+        )
+    )
+
+    (need,) = of_groups(told)
+
+    assert need.sentence == "Group billing falls behind"
+    assert need.cause == (
+        "1,204,551 records wait, the oldest for 4 min 10 s. The offset grows, but the lag never"
+        " falls. It has 2 members. It does not catch up at this rate."
+    )
+    assert need.link == f"/group?name=billing&cluster={CLUSTER_ID}"
+
+
+def test_a_group_without_members_is_told_what_to_do(told: Told) -> None:
+    told.put(rows.group("gone", verdict="stopped", lag=1, members=0))
+
+    (need,) = of_groups(told)
+
+    assert need.cause.startswith("1 record waits. ")
+    assert need.cause.endswith("start its consumers, or reset or delete the group.")
+
+
+def test_the_worst_groups_are_named_and_the_others_counted(told: Told) -> None:
+    for number in range(NAMED_GROUPS + 3):
+        told.put(rows.group(f"late-{number}", verdict="slow", lag=number))
+    told.put(
+        rows.group("dead", verdict="stopped", lag=1),
+        rows.group("fine"),
+        rows.group("new", verdict="unknown"),
+    )
+
+    found = of_groups(told)
+
+    assert [need.sentence.split()[1] for need in found[:-1]] == [
+        *("dead", "late-7", "late-6", "late-5", "late-4"),
+    ]
+    assert found[-1].sentence == "4 more groups need attention"
+    assert found[-1].link == f"/groups?cluster={CLUSTER_ID}"
+
+
+@pytest.mark.parametrize(
+    ("free", "rank"),
+    [(15, None), (14, Rank.DISK_LOW), (5, Rank.DISK_LOW), (4, Rank.DISK_FULL)],
+)
+def test_a_disk_is_told_before_it_is_full(free: int, rank: Rank | None) -> None:
+    row = rows.broker(1, disk_size_bytes=100 * 2**30, disk_free_bytes=free * 2**30)
+
+    found = list(of_disks(row))
+
+    assert [need.rank for need in found] == ([] if rank is None else [rank])
+    if rank is not None:
+        assert found[0].sentence == f"The disk of broker 1 has {free} GiB left, {free}%"
+
+
+def test_a_disk_of_which_nobody_tells_is_no_need() -> None:
+    assert list(of_disks(rows.broker(1, disk_size_bytes=None, disk_free_bytes=None))) == []
+
+
+def test_a_fenced_broker_is_told_once_and_a_silent_one_with_its_reason() -> None:
+    found = needs.of_brokers(
+        brokers_of(False, True, False),
+        [
+            rows.broker(1, failure="connection refused"),
+            rows.broker(2, failure="connection refused"),
+            rows.broker(3, loop_delay_p99_ms=80.0),
+        ],
+        cluster_id=CLUSTER_ID,
+    )
+
+    assert [(need.word, need.sentence) for need in needs.ranked(found)] == [
+        ("Fenced", "Broker 2 is not serving"),
+        ("Silent", "Broker 1 serves, and tells the collector nothing"),
+        ("Busy", "Broker 3 is slow to turn to its requests"),
+    ]
+
+
+def test_a_collector_that_has_told_nothing_is_another_thing_than_one_that_fell_silent(
+    told: Told,
+) -> None:
+    told.go_silent(age_s=42.0)
+    (stale,) = needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID)
+    told.begin_silent()
+    (away,) = needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID)
+
+    assert (stale.word, away.word) == ("Stale", "Not known")
+    assert stale.sentence == "Rates, sizes and lag are those of 42 s ago"
+    assert "No such file" in away.cause
+
+
+def test_one_topic_without_leader_is_linked_by_itself() -> None:
+    hurt = Leaderless(partitions=1, topics=1, named=("orders",))
+
+    (need,) = needs.of_topics(hurt, cluster_id=CLUSTER_ID)
+
+    assert need.sentence == "1 partition has no leader"
+    assert need.link_text == "See the topic"
