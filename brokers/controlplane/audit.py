@@ -62,6 +62,7 @@ class Filter:
     actor: str = ""  # a part of it
     name: str = ""  # a part of it
     kind: str = ""
+    subject: str = ""
     is_refused: bool | None = None
     since_ms: int | None = None
     until_ms: int | None = None
@@ -164,6 +165,8 @@ def _filtered(cluster_id: str, which: Filter) -> QuerySet[models.AuditEntry]:
         wanted &= Q(name__icontains=which.name)
     if which.kind:
         wanted &= Q(kind=which.kind)
+    if which.subject:
+        wanted &= Q(subject=which.subject)
     if which.is_refused is not None:
         is_no_refusal = Q(outcome__in=(ACCEPTED, BEGUN))
         wanted &= ~is_no_refusal if which.is_refused else Q(outcome=ACCEPTED)

@@ -23,6 +23,8 @@ KIND_CHARS = 24
 DIGEST_CHARS = 64  # SHA-256 in hexadecimal digits
 ADDRESS_CHARS = 45  # an IPv6 address with an IPv4 address in it
 MESSAGE_CHARS = 1000
+VERB_CHARS = 12
+CURSOR_CHARS = 64
 
 
 class Cluster(models.Model):
@@ -82,6 +84,9 @@ class Agent(models.Model):
     started_at_ms = models.BigIntegerField()
     # The highest that it knows.
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
+    # Equals the epoch where the agent that started last takes orders; one that does not know of
+    # orders leaves it behind.
+    orders_epoch = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [
@@ -114,6 +119,9 @@ class Broker(models.Model):
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
     # The version that last changed the row; 0: none since rows have it.
     version = models.BigIntegerField(default=0, db_default=0)
+    # Who stopped it, as its host's agent tells; empty where nobody did.
+    held_by = models.CharField(max_length=TOPIC_NAME_CHARS, default="", db_default="", blank=True)
+    held_at_ms = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [
@@ -294,3 +302,32 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.number}: {self.kind} {self.name}"
+
+
+class BrokerOrder(models.Model):
+    """What somebody asks of one broker's host; its agent takes it. The newest ones are kept."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="orders")
+    broker_id = models.IntegerField()
+    broker_epoch = models.BigIntegerField()
+    agent_id = models.CharField(max_length=UUID_CHARS)
+    verb = models.CharField(max_length=VERB_CHARS)  # orders.Verb
+    cursor = models.CharField(max_length=CURSOR_CHARS, blank=True)  # of a log
+    actor = models.CharField(max_length=TOPIC_NAME_CHARS)
+    asked_at_ms = models.BigIntegerField()
+    deadline_ms = models.BigIntegerField()
+    state = models.CharField(max_length=VERB_CHARS)  # orders.OrderState
+    taken_at_ms = models.BigIntegerField(default=0, db_default=0)
+    ended_at_ms = models.BigIntegerField(default=0, db_default=0)
+    message = models.CharField(max_length=MESSAGE_CHARS, default="", db_default="", blank=True)
+    # JSON: the lines of a log.
+    answer = models.TextField(default="", db_default="", blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["agent_id", "state"], name="orders_by_agent"),
+            models.Index(fields=["cluster", "broker_id"], name="orders_by_broker"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} broker {self.broker_id}"

@@ -15,12 +15,13 @@ from django.db.models.functions import Left
 from django.db.models.lookups import Exact
 
 from brokers.cluster import levels
+from brokers.cluster.changes import BrokerChanged
 from brokers.cluster.image import Broker, PartitionState, Position, ResourceType, Topic
 from brokers.controlplane import condition, models, presence, values
 from brokers.controlplane.condition import Condition
 from brokers.controlplane.services.brokers import AGENT
 from brokers.controlplane.services.levels import holders
-from brokers.controlplane.services.transactions import ChangeKind
+from brokers.controlplane.services.transactions import WORDS, ChangeKind
 
 # What one page may ask for at once.
 MAX_ROWS: Final = 1_000
@@ -122,6 +123,41 @@ def founder(*, cluster_id: str) -> tuple[str, str]:
 def brokers(*, cluster_id: str) -> list[Broker]:
     rows = models.Broker.objects.filter(cluster__cluster_id=cluster_id).order_by("broker_id")
     return [values.broker(row) for row in rows]
+
+
+def leader_counts(*, cluster_id: str) -> dict[int, int]:
+    """Return how many partitions each broker leads, by its id."""
+    rows = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id)
+    return dict(rows.values_list("leader").annotate(Count("pk")).order_by())
+
+
+def led_by(*, cluster_id: str, broker_id: int) -> dict[str, tuple[int, int]]:
+    """Return by topic how many partitions a broker leads, and of how many it has all copies."""
+    rows = models.Partition.objects.filter(
+        topic__cluster__cluster_id=cluster_id, leader=broker_id
+    ).values_list("topic__name", "replicas")
+    found: dict[str, tuple[int, int]] = {}
+    for name, replicas in rows.iterator():
+        led, alone = found.get(name, (0, 0))
+        found[name] = (led + 1, alone + (len(replicas) == 1))
+    return found
+
+
+def broker_events(*, cluster_id: str, broker_id: int, limit: int) -> list[RecentChange]:
+    """Return when a broker registered, was let in and was shut out, newest first."""
+    assert 0 <= limit <= MAX_ROWS, f"{limit} changes asked for, {MAX_ROWS} is the most"
+    newest = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version")
+    rows = models.Change.objects.filter(
+        cluster__cluster_id=cluster_id,
+        version__gt=(newest[0][0] if newest else 0) - LOOK_BACK,
+        summary__startswith=f"{WORDS[BrokerChanged]}: {broker_id} (",
+    ).order_by("-version")
+    return [
+        RecentChange(version=version, summary=summary, actor=actor, made_at_ms=made_at_ms)
+        for version, summary, actor, made_at_ms in rows.values_list(
+            "version", "summary", "actor", "made_at_ms"
+        )[:limit]
+    ]
 
 
 def topics(

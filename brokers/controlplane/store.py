@@ -6,7 +6,7 @@ as soon as it knows the position that was read last.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -20,7 +20,7 @@ from brokers.controlplane import services
 from brokers.controlplane.feed import Feed
 from brokers.controlplane.history import Entry, History, Unreadable
 from brokers.controlplane.issued_ids import IssuedIds
-from brokers.controlplane.lanes import Busy, Lanes
+from brokers.controlplane.lanes import Busy, Lane, Lanes
 from brokers.controlplane.logs import log
 from brokers.controlplane.reading import News, check_known, read_all, read_news
 
@@ -169,6 +169,19 @@ class OrmStore:
 
     async def write(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
         """Run a service on who is alive in this cluster, once; the arguments are its own."""
+        return await self._run(self.lanes.liveness, None, service, arguments)
+
+    async def enter(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
+        """Run a service that is in no hurry, once, beside proposals; the arguments are its own."""
+        return await self._run(self.lanes.proposals, PATIENCE_S, service, arguments)
+
+    async def _run(
+        self,
+        lane: Lane,
+        patience_s: float | None,
+        service: Callable[..., T],
+        arguments: Mapping[str, Any],
+    ) -> T:
         if self.regressed is not None:
             raise self.regressed
 
@@ -176,8 +189,12 @@ class OrmStore:
             self._check_known()
             return service(**asked)
 
-        done = await self.lanes.liveness.run(
-            checked, cluster_id=self.cluster_id, now_ms=self._clock.now_ms(), **arguments
+        done = await lane.run(
+            checked,
+            patience_s=patience_s,
+            cluster_id=self.cluster_id,
+            now_ms=self._clock.now_ms(),
+            **arguments,
         )
         self._answered()
         self._woken.set()

@@ -87,7 +87,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.controlplane.membership": (CONTROLPLANE + "brokers.controlplane", "asyncio"),
     # The two endless loops of the control plane; one agent holds the lock of its home.
     "brokers.controlplane.agent": (
-        CONTROLPLANE + "brokers.controlplane brokers.key_files",
+        # Orders for brokers go to the supervisor of its home.
+        CONTROLPLANE
+        + "brokers.controlplane brokers.key_files brokers.supervisor.errors "
+        + "brokers.supervisor.holds brokers.supervisor.home",
         "django asyncio fcntl signal socket",
     ),
     "brokers.controlplane.management": (
@@ -132,7 +135,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS
-        + "brokers.controlplane.audit brokers.cluster.image "
+        + "brokers.controlplane.audit brokers.controlplane.orders brokers.cluster.image "
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
         # What a config means, which names a topic may have, and what growth does to keys.

@@ -14,6 +14,13 @@ from brokers.controlplane.services.group_audit import (
     note_outcome,
     note_refused,
 )
+from brokers.controlplane.services.orders import (
+    ask_order,
+    end_order,
+    give_up_taken,
+    take_orders,
+    write_holds,
+)
 from brokers.controlplane.services.plans import apply_plan, open_seal, preview, seal
 from brokers.controlplane.services.proposals import propose
 from brokers.controlplane.services.transactions import KEPT_CHANGES
@@ -24,8 +31,11 @@ __all__ = [
     "GroupChangeKind",
     "RotationRefused",
     "apply_plan",
+    "ask_order",
+    "end_order",
     "ensure_cluster",
     "fence_broker",
+    "give_up_taken",
     "note_begun",
     "note_outcome",
     "note_refused",
@@ -36,5 +46,7 @@ __all__ = [
     "rotate_secret",
     "seal",
     "start_agent",
+    "take_orders",
     "unfence_broker",
+    "write_holds",
 ]

@@ -58,7 +58,8 @@ def start_agent(
             "metadata_level": levels.KNOWN_LEVEL,
         },
     )
-    cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1)
+    # That it takes orders holds for this epoch only: an older release may start next.
+    cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1, orders_epoch=F("epoch") + 1)
     agent.refresh_from_db()
     raise_level(cluster)
     levels.check_member(f"the agent of {host}", levels.KNOWN_LEVEL, cluster.metadata_level)

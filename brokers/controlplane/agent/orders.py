@@ -1,0 +1,171 @@
+"""Takes the orders that pages write for brokers of this host, and has the supervisor do them.
+
+Also tells the cluster which brokers somebody stopped, wherever that was said. What can be executed
+is a table of four verbs; an order is taken once, and its end is written whatever comes of it.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from brokers.clock import Clock
+from brokers.cluster.store import MetadataRegressed
+from brokers.controlplane import orders, services
+from brokers.controlplane.logs import log
+from brokers.controlplane.orders import Look, Order, Verb
+from brokers.controlplane.store import OrmStore
+from brokers.supervisor import holds
+from brokers.supervisor.errors import NotRunning
+from brokers.supervisor.home import Home
+
+# A person has pressed a button: a second is at once. A look is two indexed questions.
+LOOK_EVERY_S: Final = 1.0
+# Orders of one host that are under way at once; the others wait, and may expire.
+MAX_UNDER_WAY: Final = 8
+# Longer than the supervisor takes for the longest of them.
+ANSWER_WITHIN_S: Final = 60.0
+# What it answers at most: 48 KiB of a log, escaped.
+MAX_ANSWER_BYTES: Final = 512 * 2**10
+COMMANDS: Final[Mapping[Verb, str]] = {
+    Verb.START: "broker.start",
+    Verb.STOP: "broker.stop",
+    Verb.RESTART: "broker.restart",
+    Verb.LOG: "broker.log",
+}
+
+Request = Mapping[str, str | int]
+Answer = Mapping[str, Any]
+Ask = Callable[[Request], Awaitable[Answer]]
+Holds = Mapping[int, tuple[str, int]]
+
+
+def supervisor_of(folder: Path) -> Ask:
+    """Return the way to the supervisor of a home; NotRunning and OSError where it is away."""
+
+    async def ask(request: Request) -> Answer:
+        path = await asyncio.to_thread(Home(folder).control_socket)
+        reader, writer = await asyncio.open_unix_connection(path, limit=MAX_ANSWER_BYTES)
+        try:
+            writer.write(f"{json.dumps(dict(request))}\n".encode())
+            await writer.drain()
+            answer = json.loads(await reader.readline())
+            if not isinstance(answer, dict):
+                return {"error": f"the supervisor sent {type(answer).__name__}, which is no answer"}
+            return answer
+        finally:
+            writer.close()
+
+    return ask
+
+
+async def keep_orders(
+    store: OrmStore, *, agent_id: str, home: Path, clock: Clock, ask: Ask | None = None
+) -> None:
+    """Look for orders for as long as the agent lives."""
+    desk = OrderDesk(store, agent_id=agent_id, clock=clock, ask=ask or supervisor_of(home))
+    async with asyncio.TaskGroup() as tasks:
+        is_begun = False
+        while True:
+            try:
+                if not is_begun:
+                    await store.enter(services.give_up_taken, agent_id=agent_id)
+                    is_begun = True
+                await desk.look(tasks, await asyncio.to_thread(read_holds, home))
+            except (ConnectionError, MetadataRegressed):
+                # The store reports it; orders wait, and expire.
+                pass
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+class OrderDesk:
+    """One look after the other, and what is under way meanwhile. Belongs to one loop."""
+
+    def __init__(self, store: OrmStore, *, agent_id: str, clock: Clock, ask: Ask) -> None:
+        self._store = store
+        self._agent_id = agent_id
+        self._clock = clock
+        self._ask = ask
+        self._under_way: set[int] = set()
+
+    async def look(self, tasks: asyncio.TaskGroup, held: Holds | None) -> None:
+        """Take what waits, and write who stopped what where the rows say otherwise."""
+        seen: Look = await self._store.ask(
+            orders.look,
+            cluster_id=self._store.cluster_id,
+            agent_id=self._agent_id,
+            now_ms=self._clock.now_ms(),
+        )
+        own = seen.held if held is None else self._own(held)
+        if own != seen.held:
+            await self._store.enter(services.write_holds, agent_id=self._agent_id, held=own)
+        room = MAX_UNDER_WAY - len(self._under_way)
+        numbers = [order.number for order in seen.waiting[:room]]
+        if numbers:
+            taken: Sequence[Order] = await self._store.enter(
+                services.take_orders, agent_id=self._agent_id, numbers=numbers
+            )
+            for order in taken:
+                self._under_way.add(order.number)
+                tasks.create_task(self._execute(order))
+
+    def _own(self, held: Holds) -> Holds:
+        """Return the holds of brokers that this host has registered: no row has the others."""
+        brokers = self._store.image.brokers
+        return {
+            broker_id: hold
+            for broker_id, hold in held.items()
+            if (broker := brokers.get(broker_id)) and broker.agent_id == self._agent_id
+        }
+
+    async def _execute(self, order: Order) -> None:
+        try:
+            answer = await self._asked(order)
+            is_log = order.verb is Verb.LOG and "error" not in answer
+            log.info("order.ended", number=order.number, verb=order.verb, broker=order.broker_id)
+            await self._store.enter(
+                services.end_order,
+                number=order.number,
+                is_done="error" not in answer,
+                message=str(answer.get("error") or answer.get("sentence") or ""),
+                answer=json.dumps(answer, ensure_ascii=False) if is_log else "",
+            )
+        except (ConnectionError, MetadataRegressed) as error:
+            log.limited("order.end_not_written", number=order.number, error=str(error))
+        finally:
+            self._under_way.discard(order.number)
+
+    async def _asked(self, order: Order) -> Answer:
+        request: dict[str, str | int] = {
+            "command": COMMANDS[order.verb],
+            "broker": str(order.broker_id),
+            "by": order.actor.removeprefix("User:"),
+            "cursor": order.cursor,
+        }
+        log.info(
+            "order.taken",
+            number=order.number,
+            verb=order.verb,
+            broker=order.broker_id,
+            by=order.actor,
+        )
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return await self._ask(request)
+        except TimeoutError:
+            return {"error": f"the supervisor has not answered within {ANSWER_WITHIN_S:g} s"}
+        except NotRunning:
+            return {"error": "no supervisor runs in the home of this broker: start it there"}
+        except (OSError, ValueError) as error:
+            return {"error": f"the supervisor of the broker's home does not answer: {error}"}
+
+
+def read_holds(home: Path) -> Holds | None:
+    """Return who stopped which broker, by its id; None where the file cannot be read."""
+    try:
+        found = holds.read(home)
+    except (OSError, ValueError) as error:
+        log.limited("holds.unreadable", error=str(error))
+        return None
+    return {hold.broker_id: (hold.by, hold.at_ms) for hold in found.values() if hold.broker_id >= 0}
