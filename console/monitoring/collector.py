@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from console.monitoring.broker_detail import broker_detail
 from console.monitoring.deltas import Deltas, Row
 from console.monitoring.group_detail import EVERYTHING, MAX_DETAIL, Part, group_detail
 from console.monitoring.lags import (
@@ -134,6 +135,9 @@ class Collector:
             ring.block_s = at_s - at_s % BLOCK_S
         self.partition_ring.sample(self.observed.ends)
         self._measure_topics(now_ms)
+        for view in self.observed.brokers.values():
+            if not view.failure:
+                view.mark(now_ms)
         for name, values in self._values(now_ms):
             self.rings[name[0]].set(name[1:], values)
         for ring in self._rings():
@@ -239,14 +243,7 @@ class Collector:
 
     def broker_detail(self, broker_id: int) -> dict[str, Any] | None:
         """Return what a broker tells of its APIs and clients; None where there is no such one."""
-        view = self.observed.brokers.get(broker_id)
-        if view is None:
-            return None
-        return {
-            "bucket_bounds_ms": view.bucket_bounds_ms,
-            "apis": list(view.apis.values()),
-            "clients": list(view.clients.values()),
-        }
+        return broker_detail(self.observed, broker_id)
 
 
 BROKER_TOTALS: Final = (

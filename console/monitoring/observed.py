@@ -6,6 +6,7 @@ hundred thousand of them.
 """
 
 from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,8 @@ MAX_COMMITS: Final = 400_000
 MAX_MEMBERS: Final = 100_000
 # A broker tells of 200 clients and the rest, and has fewer APIs than this.
 MAX_DETAIL_ROWS: Final = 300
+# What a broker had counted is noted every ten seconds, for a minute.
+KEPT_MARKS: Final = 7
 
 Row = Sequence[Any]
 
@@ -102,6 +105,15 @@ class Group:
         self.members: dict[str, Row] = {}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a broker had counted at a moment; its rows are replaced and never changed."""
+
+    ms: int
+    apis: Mapping[str, Row]
+    clients: Mapping[str | None, Row]
+
+
 @dataclass(slots=True, kw_only=True)
 class BrokerView:
     """One broker as it told of itself last."""
@@ -116,6 +128,11 @@ class BrokerView:
     apis: dict[str, Row] = field(default_factory=dict)
     clients: dict[str | None, Row] = field(default_factory=dict)
     topic_bytes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=KEPT_MARKS))
+
+    def mark(self, now_ms: int) -> None:
+        """Note what it has counted, so that counts of the last minute can be told."""
+        self.marks.append(Mark(ms=now_ms, apis=dict(self.apis), clients=dict(self.clients)))
 
 
 class Observed:
@@ -186,6 +203,7 @@ class Observed:
         if view.run != told.get("run", ""):
             # Counters of another run began at zero.
             view.topic_bytes = {}
+            view.marks.clear()
             view.run = told.get("run", "")
         view.apis, view.clients = {}, {}
         self.is_cut = self.is_cut or bool(told.get("is_cut"))
