@@ -4,6 +4,8 @@ from django.urls import path
 
 from console.pages import (
     account,
+    broker_orders,
+    brokers,
     changes,
     group_forms,
     group_plans,
@@ -12,6 +14,7 @@ from console.pages import (
     topic_changes,
     users,
 )
+from console.pages.broker_orders import RESTART, START, STOP
 from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
@@ -36,6 +39,17 @@ urlpatterns = [
     path("groups", groups.groups, name="groups"),
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),
+    path("brokers", brokers.brokers, name="brokers"),
+    path("brokers/<int:number>", brokers.broker, name="broker"),
+    path("brokers/<int:number>/configs", brokers.edit, name="edit-broker"),
+    path("brokers/<int:number>/order", brokers.order, name="broker-order"),
+    path("brokers/<int:number>/start", broker_orders.ask, {"verb": START}, name="start-broker"),
+    path("brokers/<int:number>/stop", broker_orders.ask, {"verb": STOP}, name="stop-broker"),
+    path(
+        "brokers/<int:number>/restart", broker_orders.ask, {"verb": RESTART}, name="restart-broker"
+    ),
+    path("brokers/<int:number>/log", broker_orders.ask_log, name="broker-log"),
+    path("brokers/<int:number>/log/<int:order>", broker_orders.log_part, name="broker-log-part"),
     path("changes", changes.changes, name="changes"),
     path("changes/<int:number>", changes.change, name="change"),
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),

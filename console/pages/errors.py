@@ -22,6 +22,7 @@ WORDS: Final = {
         "The form may have been open for too long: go back, reload the page and send it again.",
     ),
     404: ("There is no such page", "Check the address, or start from the overview."),
+    409: ("This cannot be done as things are now", "Look again, then try it again."),
     500: (
         "Something failed here",
         "It is in the log of the web process. Try again; if it stays, tell whoever runs Samsa.",

@@ -1,0 +1,125 @@
+"""Start, stop and restart a broker, and read its log: by orders to the agent of its host."""
+
+import time
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from brokers.controlplane import services
+from brokers.controlplane.orders import Verb
+from brokers.protocol.errors import ErrorCode, KafkaError
+from console.origins import origin_of
+from console.pages.brokers import MAX_BROKER_ID, cluster_asked, is_missing, number_in
+from console.pages.errors import error_page
+from console.queries import broker_log, broker_orders
+from gateway.access.operations import Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+START, STOP, RESTART = Verb.START, Verb.STOP, Verb.RESTART
+CONFLICT: Final = 409
+MAX_ORDER: Final = 2**63 - 1  # as the database counts
+
+
+@requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
+    """Show what an order leads to; give it where that was shown and agreed to."""
+    if request.method == "POST":
+        return _give(request, number, verb)
+    cluster_id = request.GET.get("cluster", "")
+    reading = broker_orders.order_page(cluster_id, number, verb, rights_of(request))
+    context = {"page": "brokers", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 404 if reading.is_empty else 200
+    return render(request, "console/broker_ask.html", context, status=status)
+
+
+def _give(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
+    cluster_id = request.POST.get("cluster", "")
+    if is_missing(cluster_id, number):
+        return error_page(404)
+    try:
+        services.ask_order(
+            cluster_id=cluster_id,
+            broker_id=number,
+            broker_epoch=number_in(request.POST.get("epoch", "")),
+            verb=verb,
+            origin=origin_of(request),
+            now_ms=int(1000 * time.time()),
+        )
+    except KafkaError as error:
+        return _refused(error, f"Broker {number} gets no order to {verb}")
+    return redirect(_page_of(number, cluster=cluster_id))
+
+
+@requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
+@require_POST
+def ask_log(request: HttpRequest, number: int) -> HttpResponse:
+    """Order lines of a log, and answer with the part of the page that waits for them."""
+    given = request.POST
+    cluster_id, cursor = given.get("cluster", ""), given.get("cursor", "")
+    if is_missing(cluster_id, number):
+        return error_page(404)
+    # Without its script a page is told where the lines will be.
+    is_part = "HX-Request" in request.headers
+    try:
+        order = services.ask_order(
+            cluster_id=cluster_id,
+            broker_id=number,
+            broker_epoch=0,
+            verb=Verb.LOG,
+            origin=origin_of(request),
+            now_ms=int(1000 * time.time()),
+            cursor=cursor,
+        )
+    except KafkaError as error:
+        if not is_part:
+            return _refused(error, f"The log of broker {number} is not to be had")
+        part = broker_log.LogPart(number=number, order=0, round=0, failure=error.message)
+        return _show(request, part, cluster_id)
+    if not is_part:
+        return redirect(_page_of(number, cluster=cluster_id, tab="log", log=str(order)))
+    return _show(request, _part(request, cluster_id, number, order), cluster_id)
+
+
+@requires(Operation.MANAGE_BROKERS, resource=cluster_asked, is_activity=False)
+@require_safe
+def log_part(request: HttpRequest, number: int, order: int) -> HttpResponse:
+    """Show what an order for a log has brought so far."""
+    cluster_id = request.GET.get("cluster", "")
+    if number > MAX_BROKER_ID or order > MAX_ORDER:
+        return error_page(404)
+    return _show(request, _part(request, cluster_id, number, order), cluster_id)
+
+
+def _part(
+    request: HttpRequest, cluster_id: str, number: int, order: int
+) -> broker_log.LogPart | None:
+    given = request.POST if request.method == "POST" else request.GET
+    return broker_log.log_part(
+        cluster_id,
+        number,
+        order,
+        round_number=number_in(given.get("round", "0")),
+        follows=given.get("follow") == "1",
+    )
+
+
+def _show(request: HttpRequest, part: broker_log.LogPart | None, cluster_id: str) -> HttpResponse:
+    if part is None:
+        return error_page(404)
+    context = {"part": part, "cluster_id": cluster_id}
+    return render(request, "console/broker_log.html", context)
+
+
+def _refused(error: KafkaError, title: str) -> HttpResponse:
+    status = 404 if error.code is ErrorCode.BROKER_NOT_AVAILABLE else CONFLICT
+    return error_page(status, title=title, next_step=f"{error.message}.")
+
+
+def _page_of(number: int, **query: str) -> str:
+    return f"{reverse('console:broker', args=[number])}?{urlencode(query)}"

@@ -1,0 +1,107 @@
+"""The brokers of a cluster: all of them, and one with what it does, has and was told."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_POST, require_safe
+
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation
+from brokers.controlplane import selectors
+from console.pages.errors import error_page
+from console.pages.plans import previewed
+from console.queries import broker as one
+from console.queries import brokers as query
+from gateway.access.grants import Resource
+from gateway.access.operations import Kind, Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+# No key and no value of a broker's config that is accepted is longer.
+MAX_TEXT: Final = 32_768
+# More digits than an epoch or the number of an order ever has.
+MAX_DIGITS: Final = 18
+MAX_BROKER_ID: Final = 2**31 - 1  # as the protocol has it
+
+
+def number_in(text: str) -> int:
+    """Return a number that a form or an address holds; 0 where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else 0
+
+
+def is_missing(cluster_id: str, number: int) -> bool:
+    """Tell whether there is no such cluster, or could be no such broker."""
+    return number > MAX_BROKER_ID or selectors.cluster(cluster_id=cluster_id) is None
+
+
+def cluster_asked(request: HttpRequest, _arguments: Mapping[str, Any]) -> Resource:
+    """Return the cluster that a request names; without one it is none that anybody is allowed."""
+    asked = request.POST if request.method == "POST" else request.GET
+    return Resource(kind=Kind.CLUSTER, cluster=asked.get("cluster", "")[: one.MAX_CLUSTER_CHARS])
+
+
+@requires(Operation.VIEW)
+@require_safe
+def brokers(request: HttpRequest) -> HttpResponse:
+    asked = request.GET
+    reading = query.brokers(asked.get("cluster"), asked.get("sort", ""), rights_of(request))
+    context = {"page": "brokers", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 200
+    return render(request, "console/brokers.html", context, status=status)
+
+
+@requires(Operation.VIEW)
+@require_safe
+def broker(request: HttpRequest, number: int) -> HttpResponse:
+    given = request.GET
+    asked = one.Asked(
+        tab=given.get("tab", ""),
+        key=given.get("key", "")[:MAX_TEXT],
+        log=number_in(given.get("log", "")),
+        asks_broker=given.get("ask") == "1",
+    )
+    reading = one.broker(given.get("cluster"), number, asked, rights_of(request))
+    context = {"page": "brokers", "reading": reading, "data": reading.data}
+    status = 503 if reading.is_failed else 404 if reading.is_empty else 200
+    return render(request, "console/broker.html", context, status=status)
+
+
+@requires(Operation.VIEW, resource=cluster_asked, is_activity=False)
+@require_safe
+def order(request: HttpRequest, number: int) -> HttpResponse:
+    """Show how the newest order goes: a part of the broker's page, which asks for it."""
+    cluster_id = request.GET.get("cluster", "")
+    if is_missing(cluster_id, number):
+        return error_page(404)
+    context = {"order": one.order_view(cluster_id, number), "cluster_id": cluster_id}
+    return render(request, "console/broker_order.html", context)
+
+
+@requires(Operation.ALTER_CONFIGS, resource=cluster_asked)
+@require_POST
+def edit(request: HttpRequest, number: int) -> HttpResponseBase:
+    """Preview a change of one dynamic config, of this broker or of all."""
+    given = request.POST
+    if is_missing(given.get("cluster", ""), number):
+        return error_page(404)
+    key, value = given.get("key", "").strip(), given.get("value", "")
+    if not key or max(len(key), len(value)) > MAX_TEXT:
+        return error_page(
+            400,
+            title="No config is named" if not key else "The key or value is too long",
+            next_step=f"Choose a config, and give at most {MAX_TEXT} characters.",
+        )
+    is_unset = given.get("do") == "unset"
+    change = ConfigEdit(
+        key=key,
+        operation=ConfigOperation.DELETE if is_unset else ConfigOperation.SET,
+        value=None if is_unset else value,
+    )
+    action = AlterConfigs(
+        resource_type=ResourceType.BROKER,
+        name="" if given.get("scope") == "all" else str(number),
+        edits=(change,),
+    )
+    return previewed(request, cluster_id=given.get("cluster", ""), actions=[action])

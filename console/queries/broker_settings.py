@@ -1,0 +1,104 @@
+"""The configs of one broker: what holds, where it comes from, what it means.
+
+What was set while brokers run stands in the database. What a broker was told at its start only the
+broker knows: it is asked once, when somebody wants to know, and says so on the page.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from brokers.cluster import broker_configs
+from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType
+from brokers.cluster.image import ResourceType
+from brokers.controlplane import selectors
+from console.turns import TooBusy, Turns
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Config, ResourceKind
+
+HIDDEN: Final = "(hidden)"
+# A broker answers in milliseconds; a page does not wait for one that is away.
+ASK_SECONDS: Final = 3.0
+SOURCES: Final[Mapping[str, str]] = {
+    "DEFAULT_CONFIG": "default",
+    "STATIC_BROKER_CONFIG": "told at its start",
+    "DYNAMIC_BROKER_CONFIG": "this broker",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG": "all brokers",
+}
+# Each question is a client of its own, with threads.
+_turns: Final = Turns(places=2, queue=2, wait_s=ASK_SECONDS, what="brokers are being asked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    key: str
+    value: str
+    source: str
+    is_set: bool  # while brokers run, for this one or for all
+    default: str
+    meaning: str
+    is_dynamic: bool
+    is_wide: bool  # can be set for all brokers at once only
+    no_effect: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    rows: tuple[Setting, ...]
+    # The broker was asked: what it was told at its start is known.
+    is_whole: bool = False
+    failure: str = ""
+
+
+def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
+    """Return all settings; `ask` is the address of the broker where it shall be asked."""
+    own = selectors.configs(
+        cluster_id=cluster_id, resource_type=ResourceType.BROKER, name=str(broker_id)
+    )
+    wide = selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.BROKER, name="")
+    told: dict[str, Config] | None = None
+    failure = ""
+    if ask:
+        told, failure = _asked(ask, broker_id)
+    rows = [_setting(row, own, wide, told or {}) for row in broker_configs.ROWS.values()]
+    # What somebody set stands first.
+    rows.sort(key=lambda row: (not row.is_set, row.source == "default", row.key))
+    return Settings(rows=tuple(rows), is_whole=told is not None, failure=failure)
+
+
+def _asked(address: str, broker_id: int) -> tuple[dict[str, Config] | None, str]:
+    try:
+        with _turns.turn():
+            admin = Admin(Connection(bootstrap=address, timeout_s=ASK_SECONDS))
+            found = admin.configs(ResourceKind.BROKER, str(broker_id))
+    except (KafkaFailure, TooBusy) as failure:
+        return None, f"{failure}"
+    return {each.key: each for each in found}, ""
+
+
+def _setting(
+    row: ConfigRow, own: Mapping[str, str], wide: Mapping[str, str], told: Mapping[str, Config]
+) -> Setting:
+    key, known = row.key, told.get(row.key)
+    if key in own:
+        value, source = own[key], "this broker"
+    elif key in wide:
+        value, source = wide[key], "all brokers"
+    elif known is not None:
+        value, source = known.value or "", SOURCES.get(known.source, known.source)
+    else:
+        value, source = row.default or "", "default"
+    is_secret = row.type is ConfigType.PASSWORD or (known is not None and known.is_sensitive)
+    return Setting(
+        key=key,
+        value=HIDDEN if is_secret and value else value,
+        source=source,
+        is_set=key in own or key in wide,
+        default=row.default if row.default is not None else "none",
+        meaning=row.sentence,
+        is_dynamic=row.is_dynamic,
+        is_wide=key in broker_configs.CLUSTER_WIDE,
+        no_effect="" if row.effect == LIVE else row.effect,
+    )

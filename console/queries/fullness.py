@@ -1,0 +1,97 @@
+"""When a disk is full if it goes on filling as it does: a range, from its free space in the past.
+
+Pure, but for `fullness_of`, which asks the collector. The range holds what the last hours and the
+whole day say, since one alone takes a burst for a habit, or misses that something has begun.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from console.monitoring.selectors import CollectorFailed
+from console.queries import live
+
+DAY_S: Final = 86_400
+# What the lines are drawn through: the newest six hours, and the day.
+WINDOWS_S: Final = (6 * 3_600, DAY_S)
+# A line through less says more about chance than about the disk.
+LEAST_S: Final = 1_800
+LEAST_SAMPLES: Final = 6
+# One sample in five minutes.
+MAX_POINTS: Final = 288
+# What takes longer than this is not filling, for whoever looks at a page.
+LONGEST_DAYS: Final = 365.0
+# Full within so many days: somebody has to order a disk, or has to run.
+WARN_DAYS: Final = 14.0
+BAD_DAYS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullness:
+    """The words of a page, and the class of their mark; the days where it is filling."""
+
+    words: str
+    state: str = "ok"
+    low_days: float | None = None
+    high_days: float | None = None
+
+
+UNKNOWN: Final = Fullness(words="not known", state="stale")
+EARLY: Final = Fullness(words="too early to say", state="stale")
+NOT_FILLING: Final = Fullness(words="not filling")
+
+
+def fullness_of(broker_id: int, *, now_s: int | None = None) -> Fullness:
+    """Return when the disk of a broker is full."""
+    end_s = int(time.time()) if now_s is None else now_s
+    times = {"from": end_s - DAY_S, "to": end_s, "max_points": MAX_POINTS}
+    name = str(broker_id)
+    try:
+        told = live.ask("/series", kind="broker", name=name, metric="disk_free_bytes", **times)
+    except CollectorFailed:
+        return UNKNOWN
+    return estimate(told["samples"], step_s=told["step_s"])
+
+
+def estimate(samples: Sequence[float | None], *, step_s: float) -> Fullness:
+    """Return the same from samples of free bytes, the oldest first; None where there is none."""
+    points = [(at * step_s, free) for at, free in enumerate(samples) if free is not None]
+    if len(points) < LEAST_SAMPLES or points[-1][0] - points[0][0] < LEAST_S:
+        return EARLY
+    end_s, free = points[-1]
+    days = []
+    for window_s in WINDOWS_S:
+        part = [point for point in points if point[0] >= end_s - window_s]
+        shrinks = -slope(part) * DAY_S if len(part) >= LEAST_SAMPLES else 0.0
+        days.append(free / shrinks if shrinks > 0 else LONGEST_DAYS)
+    low, high = min(days), max(days)
+    if low >= LONGEST_DAYS:
+        return NOT_FILLING
+    state = "bad" if low < BAD_DAYS else "warn" if low < WARN_DAYS else "ok"
+    return Fullness(words=_words(low, high), state=state, low_days=low, high_days=high)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return how steep the line through points is, by least squares."""
+    count = len(points)
+    middle_x = sum(x for x, _ in points) / count
+    middle_y = sum(y for _, y in points) / count
+    spread = sum((x - middle_x) ** 2 for x, _ in points)
+    if not spread:
+        return 0.0
+    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
+
+
+def _words(low: float, high: float) -> str:
+    if high >= LONGEST_DAYS:
+        return f"in {_days(low)} or later"
+    first, last = _days(low), _days(high)
+    return f"in {first}" if first == last else f"in {first} to {last}"
+
+
+def _days(days: float) -> str:
+    if days < 1:
+        hours = max(1, round(days * 24))
+        return f"{hours} h"
+    return f"{days:.0f} d" if days >= 10 else f"{days:.1f} d"
