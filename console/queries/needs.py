@@ -275,7 +275,7 @@ def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
     waiting = f"{row.lag:,} record{'s wait' if row.lag != 1 else ' waits'}"
     seconds = lag_seconds(row, told_ms)
     oldest = "" if seconds is None else f", the oldest for {durations.span(seconds)}"
-    eta = eta_words(row)
+    eta = eta_words(row, seconds)
     return Need(
         rank=GROUP_RANKS[verdict],
         state=mark.state,

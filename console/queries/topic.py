@@ -349,7 +349,7 @@ def _consumer_row(
         mark=MARKS[pair.verdict_value],
         lag=pair.lag,
         behind="" if seconds is None else durations.span(seconds),
-        eta=eta_words(pair),
+        eta=eta_words(pair, seconds),
         state="" if group is None else group.state,
         members=None if group is None else group.members,
         partitions=pair.partitions,
