@@ -63,6 +63,12 @@ def silence_allowed_ms(evidence: Evidence) -> int:
     return max(WINDOW_MS, SILENCE_FACTOR * evidence.pause_ms)
 
 
+def is_silent(evidence: Evidence, moment_ms: int, now_ms: int) -> bool:
+    """Tell whether a moment is too long ago; nothing can be missed before records wait."""
+    since_ms = max(moment_ms, evidence.behind_since_ms)
+    return now_ms - since_ms > silence_allowed_ms(evidence)
+
+
 WINDOW_WORDS: Final = f"{WINDOW_MS // 60_000} min"
 RULES: Final = (
     Rule(
@@ -85,7 +91,7 @@ RULES: Final = (
     ),
     Rule(
         verdict=Verdict.STOPPED,
-        holds=lambda e, now: now - e.commit_ms > silence_allowed_ms(e),
+        holds=lambda e, now: is_silent(e, e.commit_ms, now),
         word="Stopped",
         meaning=f"Records wait, and no commit has come for {WINDOW_WORDS} or for twice the group's"
         " longest recent pause, whichever is longer.",
@@ -98,13 +104,13 @@ RULES: Final = (
     ),
     Rule(
         verdict=Verdict.STALLED,
-        holds=lambda e, now: now - e.progress_ms > silence_allowed_ms(e),
+        holds=lambda e, now: is_silent(e, e.progress_ms, now),
         word="Stalled",
         meaning="Commits come, but the offset does not grow while records wait.",
     ),
     Rule(
         verdict=Verdict.SLOW,
-        holds=lambda e, now: now - e.fall_ms > silence_allowed_ms(e),
+        holds=lambda e, now: is_silent(e, e.fall_ms, now),
         word="Slow",
         meaning="The offset grows, but the lag never falls.",
     ),
