@@ -13,7 +13,7 @@ from console.queries import live
 from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
-from console.queries.groups import told_at, visible
+from console.queries.groups import aged_at_ms, told_at, visible
 from console.queries.lag import KEEPS_UP, MARKS, NEVER, Mark, eta_words, lag_seconds
 from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Resource, Rights
@@ -139,7 +139,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     told = told_at(around.live, now_s)
     if row is None or told is None:
         return replace(nothing, told_at=told)
-    told_ms = int(told.timestamp() * 1000)
+    at_ms = aged_at_ms(around.live, now_s)
     seen = rights.names(Operation.VIEW, cluster=shown, kind=Kind.TOPIC)
     pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
     known = [pair for pair in pairs if pair.topic in seen]
@@ -147,19 +147,19 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     may = _may(rights, shown, row)
     lines = tuple(
         replace(
-            _line(pair, told_ms, detail),
+            _line(pair, at_ms, detail),
             link=asked.link(shown, topic=pair.topic, page=1),
             remove_link=_remove_link(asked.name, pair.topic, shown) if may.can_remove else "",
         )
         for pair in known[:MAX_TOPICS]
     )
-    seconds = lag_seconds(row, told_ms)
+    seconds = lag_seconds(row, at_ms)
     return replace(
         nothing,
         told_at=told,
         row=row,
         mark=MARKS[row.verdict_value],
-        sentence=_sentence(row, told_ms),
+        sentence=_sentence(row, at_ms),
         lag_time="" if seconds is None else durations.span(seconds),
         eta=eta_words(row, seconds),
         topics=lines,
@@ -240,8 +240,8 @@ def _remove_link(name: str, topic: str, cluster_id: str) -> str:
     return group_names.link(cluster_id, name, "delete-offsets", more={"topic": topic})
 
 
-def _line(pair: PairRow, told_ms: int, detail: Detail | None) -> TopicLine:
-    seconds = lag_seconds(pair, told_ms)
+def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
+    seconds = lag_seconds(pair, at_ms)
     return TopicLine(
         name=pair.topic,
         mark=MARKS[pair.verdict_value],
@@ -254,12 +254,12 @@ def _line(pair: PairRow, told_ms: int, detail: Detail | None) -> TopicLine:
     )
 
 
-def _sentence(row: GroupRow, told_ms: int) -> str:
+def _sentence(row: GroupRow, at_ms: int) -> str:
     """Say how far a group is behind, and whether it will catch up."""
     if not row.lag:
         return "How far it is behind is not known" if row.unknown else "Caught up: nothing waits"
     records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"
-    seconds = lag_seconds(row, told_ms)
+    seconds = lag_seconds(row, at_ms)
     behind = f"{records} behind"
     if seconds is not None:
         behind = f"{durations.span(seconds)} behind: {records} wait{'s' if row.lag == 1 else ''}"

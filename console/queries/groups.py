@@ -206,6 +206,15 @@ def told_at(live: Live, now_s: float) -> datetime | None:
     return None if age_s is None else moment(now_s - age_s)
 
 
+def aged_at_ms(live: Live, now_s: float) -> int:
+    """Return the moment for which ages are told: what is fresh goes on waiting, second by second.
+
+    Where nobody tells any more, ages are of when somebody did.
+    """
+    since_s = 0.0 if live.is_fresh else live.snapshot.age_s or 0.0
+    return int(1000 * (now_s - since_s))
+
+
 def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) -> Groups:
     around = frame(cluster_id, rights)
     if around.shown is None or around.live is None:
@@ -219,16 +228,15 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     offset = (page - 1) * PAGE_ROWS
     rows = left[offset : offset + PAGE_ROWS]
     samples = recent("group", [row.name for row in rows])
-    told = told_at(live, now_s)
-    told_ms = 0 if told is None else int(told.timestamp() * 1000)
+    at_ms = aged_at_ms(live, now_s)
     return Groups(
         frame=around,
         asked=asked,
         is_whole=names.is_all,
-        told_at=told,
+        told_at=told_at(live, now_s),
         columns=tuple(_column(key, asked, shown) for key in ORDERS),
         facets=tuple(_choices(facet, known, asked, shown) for facet in FACETS),
-        rows=tuple(_line(row, told_ms, shown, samples.get(row.name, ())) for row in rows),
+        rows=tuple(_line(row, at_ms, shown, samples.get(row.name, ())) for row in rows),
         total=len(left),
         known=len(known),
         first=offset + 1 if rows else 0,
@@ -297,8 +305,8 @@ def _worst_first(verdict: str) -> int:
     return -SEVERITY[Verdict(verdict)]
 
 
-def _line(row: GroupRow, told_ms: int, cluster_id: str, samples: Samples) -> GroupLine:
-    seconds = lag_seconds(row, told_ms)
+def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> GroupLine:
+    seconds = lag_seconds(row, at_ms)
     return GroupLine(
         name=group_names.shown(row.name),
         link=group_names.link(cluster_id, row.name),

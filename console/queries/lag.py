@@ -46,11 +46,11 @@ KEEPS_UP: Final = "keeps up"
 KEEPS_UP_S: Final = 10.0
 
 
-def lag_seconds(row: LagRow, told_ms: int) -> float | None:
+def lag_seconds(row: LagRow, at_ms: int) -> float | None:
     """Return the age of the oldest record that waits; None where nobody has told it."""
     if not row.lag:
         return None if row.unknown else 0.0
-    return max(0, told_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
+    return max(0, at_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
 
 
 def eta_words(row: LagRow, seconds: float | None) -> str:
