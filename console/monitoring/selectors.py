@@ -103,6 +103,11 @@ class Snapshot:
     def group_names(self) -> Iterable[str]:
         return self.tables.get("groups", {})
 
+    def groups_in_trouble(self) -> list[GroupRow]:
+        """Return the groups whose verdict needs somebody; values of the others are not made."""
+        rows = self.tables.get("groups", {}).values()
+        return [GroupRow(*row) for row in rows if row[VERDICT] not in CALM]
+
     def group(self, name: str) -> GroupRow | None:
         row = self.tables.get("groups", {}).get(name)
         return None if row is None else GroupRow(*row)

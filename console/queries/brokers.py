@@ -13,7 +13,7 @@ from brokers.controlplane.orders import Order, Place
 from console.monitoring.tables import BrokerRow as Told
 from console.queries.broker_states import BrokerState, state_of
 from console.queries.frame import Frame, frame
-from console.queries.fullness import UNKNOWN, Fullness, fullness_of
+from console.queries.fullness import UNKNOWN, Fullness, forecasts
 from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
@@ -156,7 +156,9 @@ def rows_of(cluster_id: str, around: Frame, *, only: int | None = None) -> list[
         for broker in selectors.brokers(cluster_id=cluster_id)
         if only is None or broker.id == only
     ]
-    asked = {broker.id for broker in found[:MAX_ASKED]} & told.keys()
+    asked = [broker.id for broker in found[:MAX_ASKED] if broker.id in told]
+    # While the tables are old, their collector would not answer either.
+    full = forecasts.of(asked) if around.live.is_fresh else {}
     return [
         row_of(
             broker,
@@ -164,7 +166,7 @@ def rows_of(cluster_id: str, around: Frame, *, only: int | None = None) -> list[
             newest.get(broker.id),
             told.get(broker.id),
             leaders=leaders.get(broker.id, 0),
-            fullness=fullness_of(broker.id) if broker.id in asked else UNKNOWN,
+            fullness=full.get(broker.id, UNKNOWN),
             now_ms=now_ms,
         )
         for broker in found

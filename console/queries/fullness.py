@@ -4,8 +4,9 @@ Pure, but for `fullness_of`, which asks the collector. The range holds what the 
 whole day say, since one alone takes a burst for a habit, or misses that something has begun.
 """
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,11 @@ LEAST_S: Final = 1_800
 LEAST_SAMPLES: Final = 6
 # One sample in five minutes.
 MAX_POINTS: Final = 288
+# A line through hours does not turn within a minute, and pages that renew themselves ask for it
+# every few seconds.
+KEPT_S: Final = 60.0
+# As many brokers as pages ask for at once, of a few clusters.
+MAX_KEPT: Final = 100
 # What takes longer than this is not filling, for whoever looks at a page.
 LONGEST_DAYS: Final = 365.0
 # Full within so many days: somebody has to order a disk, or has to run.
@@ -40,6 +46,39 @@ class Fullness:
 UNKNOWN: Final = Fullness(words="not known", state="stale")
 EARLY: Final = Fullness(words="too early to say", state="stale")
 NOT_FILLING: Final = Fullness(words="not filling")
+
+
+class Forecasts:
+    """What was said of the disks of brokers, for a minute. Safe in any thread."""
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._kept: dict[int, tuple[float, Fullness]] = {}
+
+    def of(self, broker_ids: Iterable[int]) -> dict[int, Fullness]:
+        """Return the forecast of each; a collector that does not answer is asked once."""
+        found = {}
+        is_silent = False
+        for broker_id in broker_ids:
+            asked_at, known = self._kept.get(broker_id, (-math.inf, UNKNOWN))
+            if known is UNKNOWN or self._monotonic() - asked_at > KEPT_S:
+                known = UNKNOWN if is_silent else fullness_of(broker_id)
+                is_silent = is_silent or known is UNKNOWN
+                self._keep(broker_id, known)
+            found[broker_id] = known
+        return found
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def _keep(self, broker_id: int, known: Fullness) -> None:
+        self._kept.pop(broker_id, None)
+        self._kept[broker_id] = (self._monotonic(), known)
+        while len(self._kept) > MAX_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+
+
+forecasts: Final = Forecasts()
 
 
 def fullness_of(broker_id: int, *, now_s: int | None = None) -> Fullness:

@@ -4,8 +4,10 @@ No page asks a broker. Tables are read from the mirror at once; details and seri
 collector, which has a deadline.
 """
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from typing import Any, Final, Protocol
@@ -40,6 +42,11 @@ class Live:
     snapshot: Snapshot
     state: LiveState
     reason: str = ""  # why the state is no better
+    told_at: datetime | None = None  # None where nothing was ever told
+
+    def without_tables(self) -> "Live":
+        """Return what is said of the tables without them, for whoever keeps it for long."""
+        return replace(self, snapshot=replace(self.snapshot, tables={}))
 
     @property
     def is_fresh(self) -> bool:
@@ -95,10 +102,11 @@ def of(cluster_id: str) -> Live:
             state=LiveState.AWAY,
             reason=f"the collector of this home follows another cluster, {found.cluster_id}",
         )
+    told_at = datetime.fromtimestamp(time.time() - (found.age_s or 0), tz=UTC)
     if found.is_stale:
         reason = found.failure or "no broker answers the collector"
-        return Live(snapshot=found, state=LiveState.STALE, reason=reason)
-    return Live(snapshot=found, state=LiveState.FRESH)
+        return Live(snapshot=found, state=LiveState.STALE, reason=reason, told_at=told_at)
+    return Live(snapshot=found, state=LiveState.FRESH, told_at=told_at)
 
 
 def ask(path: str, **query: str | int) -> Mapping[str, Any]:

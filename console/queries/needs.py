@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from brokers.cluster.image import Broker
 from brokers.controlplane.selectors import Leaderless
 from console import durations, group_names, quantities
-from console.monitoring.tables import BrokerRow, GroupRow
+from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
+from console.queries.brokers import BrokerRow
 from console.queries.lag import MARKS, eta_words, lag_seconds
 from console.queries.links import link
 from console.queries.live import Live
@@ -24,6 +24,8 @@ LOW_DISK: Final = 0.15
 SLOW_LOOP_MS: Final = 50.0
 # With less, a broker may not be able to clean its logs any more.
 NO_DISK: Final = 0.05
+FULL_SOON_DAYS: Final = 7.0
+FULL_NOW_DAYS: Final = 1.0
 
 
 class Rank(IntEnum):
@@ -48,6 +50,24 @@ class Rank(IntEnum):
     CUT = 16
 
 
+# By the word of a broker's state; a state that is not here needs nobody, or passes by itself.
+BROKER_NEEDS: Final = {
+    "Fenced": (
+        Rank.BROKER,
+        "is not serving",
+        "So it leads nothing; it comes back by itself once it runs and has caught up.",
+    ),
+    "Stopped": (
+        Rank.BROKER,
+        "is stopped",
+        "What only it has cannot be read or written until somebody starts it.",
+    ),
+    "Silent": (
+        Rank.SILENT,
+        "serves, and tells the collector nothing",
+        "Its numbers are old, and so are those of the partitions that it leads.",
+    ),
+}
 GROUP_RANKS: Final = {
     Verdict.LOSS_AHEAD: Rank.LOSS_AHEAD,
     Verdict.STOPPED: Rank.STOPPED,
@@ -129,44 +149,30 @@ def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
     )
 
 
-def of_brokers(
-    brokers: Iterable[Broker], rows: Iterable[BrokerRow], *, cluster_id: str
-) -> Iterator[Need]:
+def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
     """Tell of brokers that do not serve, that do not answer, and that are slow to."""
-    serving = {broker.id for broker in brokers if not broker.is_fenced}
-    for broker in brokers:
-        if broker.is_fenced:
-            yield _of_broker(
-                broker.id,
-                rank=Rank.BROKER,
-                state="bad",
-                word="Fenced",
-                sentence=f"Broker {broker.id} is not serving",
-                cause=f"Its agent has no session with {broker.host}:{broker.port}, so it leads"
-                " nothing. It comes back by itself once it runs and has caught up.",
-                cluster_id=cluster_id,
-            )
     for row in rows:
-        if row.id not in serving:
-            continue
-        if row.failure:
+        state = row.state
+        told = BROKER_NEEDS.get(state.word)
+        if told is not None:
+            rank, words, advice = told
             yield _of_broker(
                 row.id,
-                rank=Rank.SILENT,
-                state="warn",
-                word="Silent",
-                sentence=f"Broker {row.id} serves, and tells the collector nothing",
-                cause=f"Its numbers are old, and so are those of what it leads: {row.failure}",
+                rank=rank,
+                state=state.mark,
+                word=state.word,
+                sentence=f"Broker {row.id} {words}",
+                cause=f"{_begun(state.cause)}. {advice}",
                 cluster_id=cluster_id,
             )
-        elif row.loop_delay_p99_ms is not None and row.loop_delay_p99_ms > SLOW_LOOP_MS:
+        elif row.loop_delay_ms is not None and row.loop_delay_ms > SLOW_LOOP_MS:
             yield _of_broker(
                 row.id,
                 rank=Rank.LOOP,
                 state="warn",
                 word="Busy",
                 sentence=f"Broker {row.id} is slow to turn to its requests",
-                cause=f"One in a hundred waits {row.loop_delay_p99_ms:,.0f} ms for its event loop,"
+                cause=f"One in a hundred waits {row.loop_delay_ms:,.0f} ms for its event loop,"
                 f" above {SLOW_LOOP_MS:,.0f} ms: its core has too much to do, or one client asks"
                 " for too much. Its page names the clients.",
                 cluster_id=cluster_id,
@@ -174,37 +180,28 @@ def of_brokers(
 
 
 def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of disks that are nearly full."""
+    """Tell of disks that are nearly full, or will be soon."""
     for row in rows:
-        share = free_share(row)
-        if share is None or row.disk_free_bytes is None:
+        if row.disk is None:
             continue
-        if share >= LOW_DISK:
+        share = row.disk.free / row.disk.size
+        days = row.fullness.low_days
+        is_soon = days is not None and days <= FULL_SOON_DAYS
+        if share >= LOW_DISK and not is_soon:
             continue
-        is_now = share < NO_DISK
-        free = quantities.size(row.disk_free_bytes)
+        is_now = share < NO_DISK or (days is not None and days <= FULL_NOW_DAYS)
+        filling = f"As it fills now it is full {row.fullness.words}. " if is_soon else ""
         yield _of_broker(
             row.id,
             rank=Rank.DISK_FULL if is_now else Rank.DISK_LOW,
             state="bad" if is_now else "warn",
             word="Disk",
-            sentence=f"The disk of broker {row.id} has {free} left, {share:.0%}",
-            cause="A broker whose disk is full takes no more records. Shorten"
+            sentence=f"The disk of broker {row.id} has {quantities.size(row.disk.free)} left,"
+            f" {share:.0%}",
+            cause=f"{filling}A broker whose disk is full takes no more records. Shorten"
             " retention.ms of large topics, or give it a larger disk.",
             cluster_id=cluster_id,
         )
-
-
-def free_share(row: BrokerRow) -> float | None:
-    """Return the share of a broker's disk that is free; None where nobody tells it."""
-    if not row.disk_size_bytes or row.disk_free_bytes is None:
-        return None
-    return row.disk_free_bytes / row.disk_size_bytes
-
-
-def is_disk_low(row: BrokerRow) -> bool:
-    share = free_share(row)
-    return share is not None and share < LOW_DISK
 
 
 def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
@@ -214,9 +211,7 @@ def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
             rank=Rank.COLLECTOR,
             state="stale",
             word="Not known" if live.is_away else "Stale",
-            sentence="Rates, sizes and lag are not known"
-            if live.is_away
-            else f"Rates, sizes and lag are those of {durations.span(live.age_s or 0)} ago",
+            sentence=f"Rates, sizes and lag are {'not known' if live.is_away else 'old'}",
             cause=f"The collector reads them from the brokers: {live.reason}."
             " ./samsa status says how it is; it is started again by itself.",
             link=link("brokers", cluster_id),
@@ -253,6 +248,10 @@ def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Ite
             link=link("groups", cluster_id),
             link_text="See groups",
         )
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _of_broker(

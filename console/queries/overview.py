@@ -1,24 +1,21 @@
 """The overview: what needs attention, the brokers, and what has just happened."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from brokers.cluster.image import Broker
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import RecentChange
-from console.monitoring.tables import BrokerRow as Told
 from console.queries import needs
+from console.queries.brokers import BrokerRow, may_view, rows_of
 from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
-from console.queries.groups import told_at, visible
-from console.queries.links import link
+from console.queries.groups import visible
 from console.queries.needs import Need
 from console.queries.reading import Reading, last_good, moment
 from console.queries.topics import visible as visible_topics
-from gateway.access.grants import Resource, Rights
-from gateway.access.operations import Kind, Operation
+from gateway.access.grants import Rights
 
 # As many changes as fit beside the brokers.
 RECENT_CHANGES: Final = 12
@@ -28,24 +25,6 @@ MAX_NEEDS: Final = 12
 NAMED_TOPICS: Final = 4
 # A cluster has a few brokers; a list of bootstrap addresses needs no more than some of them.
 BOOTSTRAP_BROKERS: Final = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRow:
-    id: int
-    link: str
-    address: str
-    rack: str | None
-    state: str  # the class of the mark: ok, warn or bad
-    word: str
-    # What the collector was told last; None where nobody has told it.
-    partitions: int | None = None
-    bytes_in: float | None = None
-    bytes_out: float | None = None
-    memory: int | None = None
-    loop: str = "–"
-    disk_free: int | None = None
-    is_disk_low: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +42,6 @@ class Overview:
     is_whole: bool = True
     # The user may see the cluster itself, and so its brokers.
     has_brokers: bool = True
-    told_at: datetime | None = None
     bootstrap: tuple[str, ...] = ()
     brokers: tuple[BrokerRow, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -85,18 +63,16 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
     around = frame(cluster_id, rights)
     if around.shown is None or around.live is None:
         return Overview(frame=around)
-    shown, live = around.shown.cluster_id, around.live
-    has_brokers = rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=shown))
-    brokers = selectors.brokers(cluster_id=shown) if has_brokers else []
-    told = {row.id: row for row in live.snapshot.brokers()} if has_brokers else {}
-    found = _needs(around, brokers, told, rights, now_s)
+    shown = around.shown.cluster_id
+    has_brokers = may_view(rights, shown)
+    brokers = rows_of(shown, around) if has_brokers else []
+    found = _needs(around, brokers, rights, now_s)
     return Overview(
         frame=around,
         is_whole=around.sees_all,
         has_brokers=has_brokers,
-        told_at=told_at(live, now_s),
-        bootstrap=tuple(f"{b.host}:{b.port}" for b in brokers[:BOOTSTRAP_BROKERS]),
-        brokers=tuple(_row(broker, told.get(broker.id), shown) for broker in brokers),
+        bootstrap=tuple(broker.address for broker in brokers[:BOOTSTRAP_BROKERS]),
+        brokers=tuple(brokers),
         needs=tuple(found[:MAX_NEEDS]),
         more_needs=max(0, len(found) - MAX_NEEDS),
         # Changes name topics, groups and users of everybody.
@@ -105,9 +81,7 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
     )
 
 
-def _needs(
-    around: Frame, brokers: list[Broker], told: dict[int, Told], rights: Rights, now_s: float
-) -> list[Need]:
+def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float) -> list[Need]:
     """Return what needs attention of all that the user may see, the worst first."""
     assert around.shown is not None, "there is a cluster"
     assert around.live is not None, "a cluster that is shown has its tables"
@@ -118,7 +92,7 @@ def _needs(
         cluster_id=shown, named=NAMED_TOPICS, within=visible_topics(rights, shown)
     )
     names = visible(rights, shown)
-    groups = [row for row in live.snapshot.groups() if row.name in names]
+    groups = [row for row in live.snapshot.groups_in_trouble() if row.name in names]
     age_s = live.snapshot.age_s or 0.0
     return needs.ranked(
         needs.of_agent(
@@ -127,40 +101,10 @@ def _needs(
             cluster_id=shown,
         ),
         needs.of_topics(hurt, cluster_id=shown),
-        needs.of_brokers(brokers, told.values(), cluster_id=shown),
-        needs.of_disks(told.values(), cluster_id=shown),
+        needs.of_brokers(brokers, cluster_id=shown),
+        needs.of_disks(brokers, cluster_id=shown),
         needs.of_collector(live, cluster_id=shown),
         needs.of_groups(groups, told_ms=int(1000 * (now_s - age_s)), cluster_id=shown),
-    )
-
-
-def _row(broker: Broker, told: Told | None, cluster_id: str) -> BrokerRow:
-    is_silent = told is not None and bool(told.failure)
-    state, word = ("warn", "Silent") if is_silent else ("ok", "Serving")
-    if broker.is_fenced:
-        state, word = "bad", "Fenced"
-    row = BrokerRow(
-        id=broker.id,
-        link=link("broker", cluster_id, broker.id),
-        address=f"{broker.host}:{broker.port}",
-        rack=broker.rack,
-        state=state,
-        word=word,
-    )
-    return row if told is None else _with_numbers(row, told)
-
-
-def _with_numbers(row: BrokerRow, told: Told) -> BrokerRow:
-    loop_ms = told.loop_delay_p99_ms
-    return replace(
-        row,
-        partitions=told.partitions,
-        bytes_in=told.bytes_in_per_s,
-        bytes_out=told.bytes_out_per_s,
-        memory=told.memory_bytes,
-        loop="–" if loop_ms is None else f"{loop_ms:,.1f} ms",
-        disk_free=told.disk_free_bytes,
-        is_disk_low=needs.is_disk_low(told),
     )
 
 

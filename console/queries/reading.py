@@ -7,7 +7,7 @@ looks like an empty list would be worse than an error.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
@@ -71,7 +71,7 @@ class LastGood:
         except Error as error:
             return self._fallback(key, asked_at, reason=reason_of(error))
         self._kept.pop(key, None)
-        self._kept[key] = (data, asked_at)
+        self._kept[key] = (_without_tables(data), asked_at)
         while len(self._kept) > MAX_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
         state = State.EMPTY if is_empty(data) else State.LOADED
@@ -88,6 +88,19 @@ class LastGood:
             age_s=max(0, int(asked_at - read_at)),
             reason=reason,
         )
+
+
+def _without_tables(data: T) -> T:
+    """Return an answer without the collector's tables, which its page needs no more.
+
+    Each answer would keep all of them as they were in its second: gigabytes, on a large cluster.
+    """
+    page: Any = data
+    around = getattr(page, "frame", None)
+    if around is None or around.live is None:
+        return data
+    kept: T = replace(page, frame=replace(around, live=around.live.without_tables()))
+    return kept
 
 
 def reason_of(error: Error) -> str:

@@ -37,7 +37,8 @@ def broker(
         is_fenced=is_fenced,
         agent_id="agent",
         boot_id="boot",
-        registered_at_ms=NOW_MS,
+        # Long ago, so that it is not taken for one that starts.
+        registered_at_ms=NOW_MS - 3_600_000,
     )
 
 

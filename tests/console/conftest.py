@@ -14,6 +14,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
 from console.queries import live  # noqa: E402
+from console.queries.fullness import forecasts  # noqa: E402
 from console.queries.reading import last_good  # noqa: E402
 from console.queries.topic_table import tables  # noqa: E402
 from gateway.access.operations import Role  # noqa: E402
@@ -29,6 +30,7 @@ PASSWORD = users.PASSWORD
 def database(tmp_path: Path) -> Iterator[None]:
     """Every test has its own two databases, and a console that has read nothing yet."""
     last_good._kept.clear()  # noqa: SLF001 - what a new process begins with
+    forecasts.clear()
     tables._kept.clear()  # noqa: SLF001 - the same
     with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
         yield

@@ -2,7 +2,15 @@
 
 import pytest
 
-from console.queries.fullness import EARLY, NOT_FILLING, UNKNOWN, estimate, fullness_of
+from console.queries.fullness import (
+    EARLY,
+    KEPT_S,
+    NOT_FILLING,
+    UNKNOWN,
+    Forecasts,
+    estimate,
+    fullness_of,
+)
 from tests.builders.live import Told
 
 STEP_S = 300
@@ -61,3 +69,30 @@ def test_without_a_collector_it_is_not_known(told: Told) -> None:
     told.begin_silent()
 
     assert fullness_of(1) == UNKNOWN
+
+
+def test_a_forecast_is_kept_for_a_minute(told: Told) -> None:
+    told.answers["/series"] = {"step_s": STEP_S, "samples": falling(10 * GB)}
+    now = 0.0
+    kept = Forecasts(monotonic=lambda: now)
+
+    first = kept.of([1, 2])
+    kept.of([1, 2])
+    asked = len(told.asked)
+    now = KEPT_S + 1
+    kept.of([1])
+
+    assert first[1].state == "warn"
+    assert (asked, len(told.asked)) == (2, 3)
+
+
+def test_a_silent_collector_is_asked_once_for_all_brokers_and_again_the_next_time(
+    told: Told,
+) -> None:
+    told.go_silent()
+    kept = Forecasts()
+
+    assert set(kept.of(range(24)).values()) == {UNKNOWN}
+    assert len(told.asked) == 1
+    kept.of([1])
+    assert len(told.asked) == 2

@@ -1,25 +1,32 @@
 """What needs attention, and in which order."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from brokers.cluster.image import Broker
-from brokers.controlplane import selectors
 from brokers.controlplane.selectors import Leaderless
-from console.monitoring.tables import BrokerRow
 from console.queries import live, needs
+from console.queries.broker_states import BrokerState
+from console.queries.brokers import BrokerRow, Disk
+from console.queries.fullness import NOT_FILLING, Fullness
 from console.queries.needs import NAMED_GROUPS, Need, Rank
 from tests.builders import live as rows
 from tests.builders.live import CLUSTER_ID, NOW_MS, Told
-from tests.console import cluster_rows
 
 
-def brokers_of(*fenced: bool) -> list[Broker]:
-    shown = cluster_rows.cluster()
-    for number, is_fenced in enumerate(fenced, start=1):
-        cluster_rows.broker(shown, number, is_fenced=is_fenced)
-    return selectors.brokers(cluster_id=CLUSTER_ID)
+def broker(broker_id: int, word: str = "Serving", mark: str = "ok", **values: Any) -> BrokerRow:
+    row: dict[str, Any] = dict.fromkeys(
+        ("rack", "up_since", "state_since", "disk", "connections", "requests")
+    )
+    row |= dict.fromkeys(("bytes_in", "bytes_out", "loop_delay_ms", "memory_bytes", "log_bytes"))
+    row |= {"id": broker_id, "address": "127.0.0.1:9092", "host": "here", "epoch": 1, "leaders": 0}
+    row |= {"held_by": "", "takes_orders": True, "fullness": NOT_FILLING}
+    row |= {"state": BrokerState(mark=mark, word=word, cause=values.pop("cause", ""))}
+    return BrokerRow(**{**row, **values})
+
+
+def disk(free: int) -> Disk:
+    return Disk(size=100 * 2**30, free=free * 2**30, used=1 - free / 100, state="ok")
 
 
 def of_groups(told: Told) -> list[Need]:
@@ -28,8 +35,8 @@ def of_groups(told: Told) -> list[Need]:
     )
 
 
-def of_disks(*found: BrokerRow) -> Iterator[Need]:
-    return needs.of_disks(found, cluster_id=CLUSTER_ID)
+def of_disks(row: BrokerRow) -> list[Need]:
+    return list(needs.of_disks([row], cluster_id=CLUSTER_ID))
 
 
 def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
@@ -43,7 +50,7 @@ def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
     found = needs.ranked(
         of_groups(told),
         needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID),
-        needs.of_brokers(brokers_of(True), [], cluster_id=CLUSTER_ID),
+        needs.of_brokers([broker(1, "Fenced", "bad")], cluster_id=CLUSTER_ID),
         needs.of_topics(hurt, cluster_id=CLUSTER_ID),
         needs.of_agent("METADATA_REGRESSED", is_gone=True, cluster_id=CLUSTER_ID),
     )
@@ -110,34 +117,52 @@ def test_the_worst_groups_are_named_and_the_others_counted(told: Told) -> None:
     [(15, None), (14, Rank.DISK_LOW), (5, Rank.DISK_LOW), (4, Rank.DISK_FULL)],
 )
 def test_a_disk_is_told_before_it_is_full(free: int, rank: Rank | None) -> None:
-    row = rows.broker(1, disk_size_bytes=100 * 2**30, disk_free_bytes=free * 2**30)
-
-    found = list(of_disks(row))
+    found = of_disks(broker(1, disk=disk(free)))
 
     assert [need.rank for need in found] == ([] if rank is None else [rank])
     if rank is not None:
         assert found[0].sentence == f"The disk of broker 1 has {free} GiB left, {free}%"
 
 
+@pytest.mark.parametrize(
+    ("days", "rank"), [(0.5, Rank.DISK_FULL), (6.9, Rank.DISK_LOW), (7.1, None), (None, None)]
+)
+def test_a_disk_that_fills_is_told_a_week_before(days: float | None, rank: Rank | None) -> None:
+    forecast = Fullness(words="in a while", low_days=days)
+
+    found = of_disks(broker(1, disk=disk(60), fullness=forecast))
+
+    assert [need.rank for need in found] == ([] if rank is None else [rank])
+    assert all("it is full in a while" in need.cause for need in found)
+
+
 def test_a_disk_of_which_nobody_tells_is_no_need() -> None:
-    assert list(of_disks(rows.broker(1, disk_size_bytes=None, disk_free_bytes=None))) == []
+    assert of_disks(broker(1)) == []
 
 
-def test_a_fenced_broker_is_told_once_and_a_silent_one_with_its_reason() -> None:
+def test_brokers_are_told_by_their_states_with_the_cause() -> None:
     found = needs.of_brokers(
-        brokers_of(False, True, False),
         [
-            rows.broker(1, failure="connection refused"),
-            rows.broker(2, failure="connection refused"),
-            rows.broker(3, loop_delay_p99_ms=80.0),
+            broker(1, "Silent", "warn", cause="connection refused"),
+            broker(2, "Fenced", "bad", cause="its agent has no session with it"),
+            broker(3, loop_delay_ms=80.0),
+            broker(4, "Stopped", "stale", cause="by User:olga"),
+            broker(5, "Restarting", "warn"),
+            broker(6),
         ],
         cluster_id=CLUSTER_ID,
     )
 
-    assert [(need.word, need.sentence) for need in needs.ranked(found)] == [
-        ("Fenced", "Broker 2 is not serving"),
-        ("Silent", "Broker 1 serves, and tells the collector nothing"),
-        ("Busy", "Broker 3 is slow to turn to its requests"),
+    assert [
+        (need.word, need.sentence, need.cause.partition(".")[0]) for need in needs.ranked(found)
+    ] == [
+        ("Fenced", "Broker 2 is not serving", "Its agent has no session with it"),
+        ("Stopped", "Broker 4 is stopped", "By User:olga"),
+        ("Silent", "Broker 1 serves, and tells the collector nothing", "Connection refused"),
+        *(
+            (need.word, need.sentence, need.cause.partition(".")[0])
+            for need in needs.of_brokers([broker(3, loop_delay_ms=80.0)], cluster_id=CLUSTER_ID)
+        ),
     ]
 
 
@@ -150,7 +175,7 @@ def test_a_collector_that_has_told_nothing_is_another_thing_than_one_that_fell_s
     (away,) = needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID)
 
     assert (stale.word, away.word) == ("Stale", "Not known")
-    assert stale.sentence == "Rates, sizes and lag are those of 42 s ago"
+    assert stale.sentence == "Rates, sizes and lag are old"
     assert "No such file" in away.cause
 
 

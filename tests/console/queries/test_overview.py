@@ -30,7 +30,7 @@ def test_brokers_are_told_with_shape_and_word() -> None:
     data = overview(None, ALL).data
 
     assert data is not None
-    assert [(b.id, b.address, b.state, b.word, b.rack) for b in data.brokers] == [
+    assert [(b.id, b.address, b.state.mark, b.state.word, b.rack) for b in data.brokers] == [
         (1, "127.0.0.1:9092", "ok", "Serving", "a"),
         (2, "127.0.0.1:9093", "bad", "Fenced", None),
     ]
@@ -43,7 +43,7 @@ def test_numbers_of_brokers_are_what_the_collector_was_told(told: Told) -> None:
     cluster_rows.broker(shown, 2)
     cluster_rows.broker(shown, 3)
     told.put(
-        rows.broker(1, partitions=7, bytes_in_per_s=1024.0, loop_delay_p99_ms=0.25),
+        rows.broker(1, bytes_in_per_s=1024.0, loop_delay_p99_ms=0.25),
         rows.broker(2, failure="connection refused", disk_free_bytes=9_000_000_000),
     )
 
@@ -51,12 +51,10 @@ def test_numbers_of_brokers_are_what_the_collector_was_told(told: Told) -> None:
 
     assert data is not None
     first, second, third = data.brokers
-    assert (first.partitions, first.bytes_in, first.loop, first.word) == (
-        *(7, 1024.0, "0.2 ms"),
-        "Serving",
-    )
-    assert (second.word, second.state, second.is_disk_low) == ("Silent", "warn", True)
-    assert (third.partitions, third.bytes_in, third.loop) == (None, None, "–")
+    assert (first.bytes_in, first.loop_delay_ms, first.state.word) == (1024.0, 0.25, "Serving")
+    assert (second.state.word, second.state.mark) == ("Silent", "warn")
+    assert (third.bytes_in, third.loop_delay_ms, third.disk) == (None, None, None)
+    assert [need.word for need in data.needs] == ["Silent", "Disk"]
 
 
 def test_four_charts_are_about_the_cluster_shown() -> None:

@@ -1,11 +1,17 @@
 """Loaded, empty, failed, stale: what a page has to show, and how old it is."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 from django.db import Error, OperationalError
 
+from console.queries import live
+from console.queries.frame import Frame
+from console.queries.live import Live
 from console.queries.reading import MAX_KEPT, LastGood, Reading, State, reason_of
+from tests.builders import live as rows
+from tests.builders.live import CLUSTER_ID, Told
 
 
 def read(
@@ -74,3 +80,28 @@ def test_a_mistake_of_ours_is_not_taken_for_a_database_that_is_away() -> None:
 def test_a_reason_fits_on_a_line() -> None:
     assert reason_of(Error()) == "Error"
     assert len(reason_of(Error("x" * 1000))) == 200
+
+
+def test_what_is_kept_holds_no_tables_of_the_collector(told: Told) -> None:
+    told.put(rows.topic("payments"))
+
+    @dataclass(frozen=True)
+    class Page:
+        frame: Frame
+
+    page = Page(Frame(shown=None, others=(), live=live.of(CLUSTER_ID)))
+    kept = LastGood()
+
+    def shown(query: Callable[[], Page]) -> Live | None:
+        data = kept.read("page", query, is_empty=lambda _: False).data
+        assert data is not None
+        return data.frame.live
+
+    def away() -> Page:
+        raise OperationalError
+
+    fresh, stale = shown(lambda: page), shown(away)
+    assert fresh is not None
+    assert stale is not None
+    assert "payments" in fresh.snapshot.topics()
+    assert (stale.snapshot.topics(), stale.told_at) == ({}, fresh.told_at)
