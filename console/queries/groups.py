@@ -18,7 +18,7 @@ from console.queries.frame import Frame, frame
 from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
 from console.queries.live import Live
 from console.queries.reading import Reading, last_good, moment
-from console.queries.recent import Samples, recent
+from console.queries.recent import Samples, recent, trend
 from console.queries.sparks import spark
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
@@ -320,5 +320,5 @@ def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> Group
         type=row.type,
         topics=row.topics,
         rebalances=row.rebalances,
-        spark=spark(samples) if any(samples) else SafeString(),
+        spark=spark(samples, trend(samples)) if any(samples) else SafeString(),
     )

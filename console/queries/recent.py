@@ -14,6 +14,9 @@ MAX_NAMES_BYTES: Final = 12_000
 # Questions for one page; rows beyond them have longer names than a picture is worth.
 MAX_QUESTIONS: Final = 3
 
+# A change that a picture twenty pixels high shows as two of them.
+STEADY_SHARE: Final = 0.1
+
 Samples = Sequence[float | None]
 
 
@@ -27,6 +30,17 @@ def recent(kind: str, names: Sequence[str]) -> Mapping[str, Samples]:
         # The page has said how old its tables are; a picture that is missing adds nothing to it.
         return found
     return found
+
+
+def trend(samples: Samples) -> str:
+    """Return in a word what a picture of samples shows, for readers who do not see it."""
+    known = [sample for sample in samples if sample is not None]
+    if len(known) < 2:
+        return ""
+    change = known[-1] - known[0]
+    if abs(change) <= STEADY_SHARE * max(known):
+        return "steady"
+    return "rising" if change > 0 else "falling"
 
 
 def _questions(names: Sequence[str]) -> Iterator[list[str]]:
