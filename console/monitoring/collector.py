@@ -66,11 +66,11 @@ class Collector:
     def look(self, now_ms: int) -> None:
         """Weigh all groups, and publish what has changed."""
         observed = self.observed
-        weighed = self.lags.look(now_ms)
-        touched = {group.name for group in weighed} | observed.touched_groups
-        changed = [self._publish_group(name) for name in touched]
-        if any(changed):
-            self._find_worst()
+        topics: set[str] = set()
+        for name in self.lags.look(now_ms) | observed.touched_groups:
+            topics |= self._publish_group(name)
+        for topic in topics:
+            self._find_worst(topic)
         for name in observed.touched_topics:
             self._publish_topic(name)
         observed.touched_groups.clear()
@@ -84,22 +84,24 @@ class Collector:
         self.deltas.keep_only("brokers", {str(each): None for each in self.observed.brokers})
         self.deltas.close_step()
 
-    def _publish_group(self, name: str) -> bool:
-        """Publish a group with its pairs; return whether anything of them has changed."""
+    def _publish_group(self, name: str) -> set[str]:
+        """Publish a group with its pairs; return the topics in which it has others than before."""
         group = self.observed.groups.get(name)
         keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
-        for key in self._pair_keys.get(name, {}).keys() - keys.keys():
+        before = self._pair_keys.get(name, {})
+        changed = {topic for key, topic in before.items() if key not in keys}
+        for key in before.keys() - keys.keys():
             self.deltas.drop("pairs", key)
         if group is None:
             self._pair_keys.pop(name, None)
             self.deltas.drop("groups", name)
-            return True
-        has_gone = self._pair_keys.get(name, {}).keys() != keys.keys()
+            return changed
         self._pair_keys[name] = keys
-        has_changed = self.deltas.put("groups", name, group_row(group))
+        self.deltas.put("groups", name, group_row(group))
         for key, topic in keys.items():
-            has_changed |= self.deltas.put("pairs", key, pair_row(group, group.pairs[topic]))
-        return has_changed or has_gone
+            if self.deltas.put("pairs", key, pair_row(group, group.pairs[topic])):
+                changed.add(topic)
+        return changed
 
     def _publish_topic(self, name: str) -> None:
         topic = self.observed.topics.get(name)
@@ -111,18 +113,21 @@ class Collector:
         lag = (None, "", "") if worst is None else (worst[1], worst[3].value, worst[2])
         self.deltas.put("topics", name, (name, len(topic.slots), topic.size, *rates, *lag))
 
-    def _find_worst(self) -> None:
-        """Find the group that is worst in each topic, by verdict, then by lag."""
-        found: dict[str, tuple[int, int, str, Verdict]] = {}
-        for group in self.observed.groups.values():
-            for pair in group.pairs.values():
-                here = (SEVERITY[pair.verdict], pair.lag, group.name, pair.verdict)
-                known = found.get(pair.topic)
-                if known is None or here > known:
-                    found[pair.topic] = here
-        before, self._worst = self._worst, found
-        changed = {topic for topic, here in found.items() if before.get(topic) != here}
-        self.observed.touched_topics.update(changed, before.keys() - found.keys())
+    def _find_worst(self, topic: str) -> None:
+        """Find the group that is worst in a topic, by verdict, then by lag."""
+        pairs = self.observed.readers.get(topic, {}).values()
+        found = max(
+            ((SEVERITY[pair.verdict], pair.lag, pair.group, pair.verdict) for pair in pairs),
+            key=lambda here: here[:3],
+            default=None,
+        )
+        if self._worst.get(topic) == found:
+            return
+        if found is None:
+            del self._worst[topic]
+        else:
+            self._worst[topic] = found
+        self.observed.touched_topics.add(topic)
 
     # --- series --------------------------------------------------------------------------------
 

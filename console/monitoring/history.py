@@ -132,8 +132,10 @@ class History:
             self._weigh_commit(base, lag, now_ms)
         if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
             cells[base + REWOUND_FROM] = 0
-        if lag == 0:
+        if lag == 0 or cells[base + LAG] == 0:
+            # It was at its end until now: where nothing moves, nobody looks.
             cells[base + BEHIND_SINCE] = now_ms
+        if lag == 0:
             cells[base + WRITTEN_MS] = 0
         cells[base + SEEN_COMMITTED] = committed
         cells[base + SEEN_COMMIT_MS] = commit_ms

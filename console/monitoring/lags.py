@@ -4,7 +4,8 @@ Pure. A pair of group and topic is weighed where a commit or an end has moved si
 one that is behind also where nothing has, since silence is what most verdicts are about.
 """
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from console.monitoring.observed import Group, Observed, Pair
@@ -44,29 +45,46 @@ class Lags:
         self._default_retention: int | None = None
         # Pairs with records that wait of which nobody has told when they were written, in turn.
         self._undated: dict[tuple[str, str], Pair] = {}
+        # Pairs that are behind, each once, by when they are looked at though nothing moves.
+        self._queue: list[tuple[int, int, Pair]] = []
+        self._queued = 0  # how many ever: those of one moment are looked at in turn
 
     def set_retention(self, by_topic: Mapping[str, int], default_ms: int | None) -> None:
         """Take over `retention.ms` of the topics that set it, and of the others."""
         self._retention, self._default_retention = by_topic, default_ms
 
-    def look(self, now_ms: int) -> list[Group]:
-        """Weigh what has moved; return groups of which something was weighed."""
+    def look(self, now_ms: int) -> set[str]:
+        """Weigh what has moved, and what has stood still for long; return names of groups."""
         observed = self._observed
-        weighed = []
-        for group in observed.groups.values():
-            has_changed = False
-            for pair in group.pairs.values():
-                topic = observed.topics.get(pair.topic)
-                moved_at = max(pair.moved_at, 0 if topic is None else topic.moved_at)
-                is_behind = pair.lag or pair.unknown
-                is_due = is_behind and now_ms - pair.looked_ms >= STILL_MS
-                if pair.looked_at < moved_at or is_due or topic is None:
-                    self._weigh(pair, now_ms)
-                    has_changed = True
-            if has_changed:
-                weighed.append(group)
-        observed.tick += 1
-        return weighed
+        pairs, observed.moved_pairs = observed.moved_pairs, {}
+        for name in observed.moved_topics:
+            for pair in observed.readers.get(name, {}).values():
+                pairs[pair.group, name] = pair
+        observed.moved_topics.clear()
+        for pair in self._due(now_ms):
+            pairs[pair.group, pair.topic] = pair
+        for pair in pairs.values():
+            self._weigh(pair, now_ms)
+        return {group for group, _topic in pairs}
+
+    def _due(self, now_ms: int) -> Iterator[Pair]:
+        """Return pairs that are behind and were not looked at for long."""
+        while self._queue and self._queue[0][0] <= now_ms:
+            _due_ms, _number, pair = heapq.heappop(self._queue)
+            pair.is_queued = False
+            if not self._is_known(pair) or not (pair.lag or pair.unknown):
+                continue
+            if now_ms - pair.looked_ms >= STILL_MS:
+                yield pair
+            else:
+                self._queue_up(pair)
+
+    def _queue_up(self, pair: Pair) -> None:
+        """Have a pair looked at when it has stood still for long."""
+        if not pair.is_queued:
+            pair.is_queued = True
+            self._queued += 1
+            heapq.heappush(self._queue, (pair.looked_ms + STILL_MS, self._queued, pair))
 
     def _weigh(self, pair: Pair, now_ms: int) -> None:
         observed = self._observed
@@ -80,7 +98,9 @@ class Lags:
             self._undated.setdefault((pair.group, pair.topic), pair)
         else:
             self._undated.pop((pair.group, pair.topic), None)
-        pair.looked_at, pair.looked_ms = observed.tick, now_ms
+        pair.looked_ms = now_ms
+        if pair.lag or pair.unknown:
+            self._queue_up(pair)
         pair.eta = None
         if pair.recent is not None and pair.longer is not None:
             pair.eta = eta(pair.lag, pair.recent, pair.longer)
@@ -161,10 +181,10 @@ class Lags:
     def answer(self, asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
         """Take over when records were written; a pair counts from its oldest one."""
         for (pair, (_topic, partition, following)), written in zip(asked, times, strict=False):
-            if isinstance(written, int):
+            if isinstance(written, int) and self._is_known(pair):
                 pair.history.date(partition, following, written)
                 # The next look weighs it, since whether loss is ahead depends on it.
-                pair.moved_at = self._observed.tick
+                self._observed.moved_pairs[pair.group, pair.topic] = pair
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:

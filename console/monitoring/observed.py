@@ -31,7 +31,7 @@ Row = Sequence[Any]
 class Topic:
     """A topic: the places of its partitions in the columns, and sums over them."""
 
-    __slots__ = ("bytes_in", "bytes_out", "moved_at", "name", "records", "size", "slots")
+    __slots__ = ("bytes_in", "bytes_out", "name", "records", "size", "slots")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,7 +41,6 @@ class Topic:
         self.records = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        self.moved_at = 0  # the tick at which an end or a start moved last
 
 
 class Pair:
@@ -54,9 +53,8 @@ class Pair:
             "history",
             "lag",
             "longer",
-            "looked_at",
             "looked_ms",
-            "moved_at",
+            "is_queued",
             "recent",
         ),
         *(
@@ -75,9 +73,8 @@ class Pair:
         self.group = group
         self.topic = topic
         self.history = History()
-        self.moved_at = 0  # the tick at which a commit came last
-        self.looked_at = -1  # the tick of the last look, and its time
-        self.looked_ms = 0
+        self.looked_ms = 0  # when it was looked at last
+        self.is_queued = False  # it will be looked at though nothing of it moves
         self.sums: tuple[int, int] | None = None  # committed, end
         self.lag = 0
         self.unknown = 0
@@ -136,10 +133,9 @@ class BrokerView:
 
 
 class Observed:
-    """Belongs to one thread. `tick` numbers what was taken in, so that a look knows what moved."""
+    """Belongs to one thread."""
 
     def __init__(self) -> None:
-        self.tick = 1
         self.topics: dict[str, Topic] = {}
         self.groups: dict[str, Group] = {}
         self.brokers: dict[int, BrokerView] = {}
@@ -154,6 +150,11 @@ class Observed:
         # Names of which something has changed; whoever publishes them empties the sets.
         self.touched_topics: set[str] = set()
         self.touched_groups: set[str] = set()
+        # Where offsets have moved; whoever looks at them empties these.
+        self.moved_topics: set[str] = set()
+        self.moved_pairs: dict[tuple[str, str], Pair] = {}
+        # By topic, then by group.
+        self.readers: dict[str, dict[str, Pair]] = {}
         self._free: list[int] = []
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
@@ -245,7 +246,7 @@ class Observed:
         take_bounded(view.clients, told.get("clients", ()))
 
     def _take_partitions(self, broker_id: int, rows: Iterable[Row]) -> None:
-        starts, ends, sizes, tick = self.starts, self.ends, self.sizes, self.tick
+        starts, ends, sizes = self.starts, self.ends, self.sizes
         for name, index, start, end, _log_end, size, *_more in rows:
             topic = self.topics.get(name)
             if topic is None:
@@ -259,8 +260,9 @@ class Observed:
                 topic.slots[index] = slot
                 self.partitions += 1
                 ends[slot] = end
+                self.moved_topics.add(name)
             if ends[slot] != end or starts[slot] != start:
-                topic.moved_at = tick
+                self.moved_topics.add(name)
                 topic.records += max(0, end - ends[slot])
             topic.size += size - sizes[slot]
             starts[slot], ends[slot], sizes[slot] = start, end, size
@@ -274,12 +276,13 @@ class Observed:
         pair = group.pairs.get(row[1])
         if pair is None:
             pair = group.pairs[row[1]] = Pair(group.name, row[1])
+            self.readers.setdefault(pair.topic, {})[group.name] = pair
         before = len(pair.history)
         if self.commits >= MAX_COMMITS and row[2] not in set(pair.history.partitions()):
             self.is_cut = True
             return
         pair.history.commit(row[2], committed=row[3], commit_ms=row[5])
-        pair.moved_at = self.tick
+        self.moved_pairs[group.name, pair.topic] = pair
         self.commits += len(pair.history) - before
 
     def _take_member(self, broker_id: int, row: Row) -> None:
@@ -339,7 +342,7 @@ class Observed:
         del topic.slots[index]
         self.touched_topics.add(name)
         topic.size -= self.sizes[slot]
-        topic.moved_at = self.tick
+        self.moved_topics.add(name)
         self.starts[slot] = self.ends[slot] = self.sizes[slot] = 0
         self._free.append(slot)
         self.partitions -= 1
@@ -366,16 +369,25 @@ class Observed:
         pair = group.pairs[topic]
         before = len(pair.history)
         pair.history.forget(index)
-        pair.moved_at = self.tick
+        self.moved_pairs[name, topic] = pair
         self.commits -= before - len(pair.history)
         if not len(pair.history):
             del group.pairs[topic]
+            self._drop_reader(name, topic)
 
     def _drop_group(self, group: Group) -> None:
         self.commits -= sum(len(pair.history) for pair in group.pairs.values())
         self.members -= len(group.members)
+        for topic in group.pairs:
+            self._drop_reader(group.name, topic)
         del self.groups[group.name]
         self.touched_groups.add(group.name)
+
+    def _drop_reader(self, group: str, topic: str) -> None:
+        del self.readers[topic][group]
+        if not self.readers[topic]:
+            del self.readers[topic]
+        self.moved_pairs.pop((group, topic), None)
 
 
 def take_bounded(kept: dict[Any, Row], rows: Iterable[Row]) -> None:

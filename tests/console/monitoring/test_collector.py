@@ -314,6 +314,22 @@ def test_verdicts_follow_what_is_told_over_time() -> None:
     )
 
 
+def test_a_group_that_rested_is_behind_since_the_record_that_came() -> None:
+    cluster = Cluster()
+    cluster[1].partition("orders", 0, end=100)
+    cluster[1].commit("billing", "orders", 0, 100)
+    cluster.go_on()
+    cluster.go_on(7_200)
+    cluster[1].partition("orders", 0, end=101)
+    cluster.go_on()
+    assert cluster.group("billing").verdict == "ok"
+
+    cluster.go_on(100)
+    assert cluster.group("billing").verdict == "ok"
+    cluster.go_on(40)
+    assert cluster.group("billing").verdict == "stopped"
+
+
 def test_loss_is_ahead_where_retention_is_near() -> None:
     cluster = Cluster()
     cluster.collector.lags.set_retention({"orders": 600_000}, 86_400_000)
