@@ -22,13 +22,22 @@ from gateway.kafka.values import Record, Span
 # read by the dozen where eight were wanted.
 FIRST_WINDOW: Final = 8
 GROWTH: Final = 4
-# What one page reads at most, and how long: a person waits, and asks for the next page instead.
-MAX_READ_BYTES: Final = 256 * 1024 * 1024
-MAX_SECONDS: Final = 20.0
-# Lines that wait until they can be put into their order.
-MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
+# Lines that wait until they can be put into their order; so much for each stream that is open.
+MAX_KEPT_BYTES: Final = 16 * 1024 * 1024
 
 Write = Callable[[Record], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What is read at most for one answer, and how long."""
+
+    size: int
+    seconds: float
+
+
+# A person waits, and asks for the next page instead.
+PAGE: Final = Bounds(size=256 * 1024 * 1024, seconds=20.0)
 
 
 class Kept(NamedTuple):
@@ -55,6 +64,14 @@ class Lane:
         return self.kept[self.sent] if self.sent < len(self.kept) else None
 
 
+@dataclass(slots=True, kw_only=True)
+class Window:
+    """What was read of a stretch of offsets; where it is cut, the first records are missing."""
+
+    kept: deque[Kept] = field(default_factory=deque)
+    is_cut: bool = False
+
+
 class Page:
     """One page; `run` once, in a thread."""
 
@@ -63,6 +80,7 @@ class Page:
         order: Order,
         *,
         write: Write,
+        bounds: Bounds = PAGE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._order = order
@@ -71,6 +89,7 @@ class Page:
         self._source = order.source
         self._pipe = order.pipe
         self._write = write
+        self._bounds = bounds
         self._clock = clock
         self._sent = 0
         self._kept_bytes = 0
@@ -99,8 +118,8 @@ class Page:
             self._read_backwards()
         else:
             self._read_forwards()
-        self._pipe.put(self._tally.line())
-        self._pipe.put(self._done())
+        self._order.tell(self._tally.line())
+        self._order.tell(self._done())
 
     # -- the newest ------------------------------------------------------------------------------
 
@@ -119,33 +138,42 @@ class Page:
         start = max(lane.range.first, lane.position - lane.window)
         return Span(partition=lane.range.partition, start=start, end=lane.position)
 
-    def _read(self, windows: Mapping[int, Span]) -> dict[int, deque[Kept]]:
+    def _read(self, windows: Mapping[int, Span]) -> dict[int, Window]:
         """Read windows to their ends; of each the last records, as many as a page has."""
-        limit = self._question.limit
-        found: dict[int, deque[Kept]] = {index: deque(maxlen=limit) for index in windows}
+        found = {index: Window() for index in windows}
         with self._source.reading(list(windows.values()), stops_at_end=True) as reader:
             for batch in reader.batches():
                 self._pipe.check()
-                # A window may turn out to be full where those behind it were nearly empty: what
-                # falls out at the other end is not written as a line first.
                 by_partition: dict[int, list[Record]] = {}
                 for record in batch:
                     by_partition.setdefault(record.partition, []).append(record)
                 for index, records in by_partition.items():
                     self._count(index, records)
-                    found[index].extend(self._keep(record) for record in records[-limit:])
+                    self._take(found[index], records)
                 self._progress()
-                if self._tally.seconds() >= MAX_SECONDS:
+                if self._tally.seconds() >= self._bounds.seconds:
                     return {}
         return found
 
-    def _prepend(self, lane: Lane, window: Span, found: Mapping[int, deque[Kept]]) -> None:
-        if window.partition not in found:
+    def _take(self, window: Window, records: Sequence[Record]) -> None:
+        """Keep the last records: as many as a page has, and as fit into memory."""
+        limit = self._question.limit
+        # A window may turn out to be full where those behind it were nearly empty: what falls out
+        # at its other end is not written as a line first.
+        window.is_cut = window.is_cut or len(records) > limit
+        window.kept.extend(self._keep(record) for record in records[-limit:])
+        while len(window.kept) > 1 and (
+            len(window.kept) > limit or self._kept_bytes > MAX_KEPT_BYTES
+        ):
+            self._kept_bytes -= len(window.kept.popleft().line)
+            window.is_cut = True
+
+    def _prepend(self, lane: Lane, span: Span, found: Mapping[int, Window]) -> None:
+        if span.partition not in found:
             return  # It was not read to its end, where the newest of its records are.
-        kept = found[window.partition]
-        lane.kept += reversed(kept)
-        is_whole = len(kept) < self._question.limit
-        lane.position = window.start if is_whole else kept[0].offset
+        window = found[span.partition]
+        lane.kept += reversed(window.kept)
+        lane.position = window.kept[0].offset if window.is_cut else span.start
         lane.window *= GROWTH
         lane.is_read = lane.position <= lane.range.first
 
@@ -262,10 +290,10 @@ class Page:
 
     def _is_enough(self) -> bool:
         """Whether the page has taken so much that it ends where it is."""
-        if self._tally.size >= MAX_READ_BYTES:
-            self._stopped = f"{MAX_READ_BYTES // 1024**2} MB were read"
-        elif self._tally.seconds() >= MAX_SECONDS:
-            self._stopped = f"{MAX_SECONDS:g} s are over"
+        if self._tally.size >= self._bounds.size:
+            self._stopped = f"{self._bounds.size // 1024**2} MB were read"
+        elif self._tally.seconds() >= self._bounds.seconds:
+            self._stopped = f"{self._bounds.seconds:g} s are over"
         elif self._kept_bytes >= MAX_KEPT_BYTES:
             self._stopped = f"{MAX_KEPT_BYTES // 1024**2} MB wait for their order"
         return bool(self._stopped)
@@ -273,7 +301,7 @@ class Page:
     def _progress(self) -> None:
         line = self._tally.due()
         if line is not None:
-            self._pipe.put(line)
+            self._order.tell(line)
 
     def _cursor(self) -> dict[int, int]:
         """Return where the next page begins; partitions without a rest are left out."""

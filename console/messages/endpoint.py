@@ -6,6 +6,8 @@ the same.
 
     GET /messages/stream?cluster=&topic=&partitions=0,3&mode=newest|oldest|offset|time|tail
         &from=&limit=&filter=&key=auto&value=auto&cursor=      lines of JSON, application/x-ndjson
+    GET /messages/export?...&form=ndjson|csv                                   the same as a file
+    GET /messages/record?cluster=&topic=&partition=&offset=&part=key|value|header:0     its bytes
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.db import Error
 
@@ -33,16 +36,20 @@ from console.events.endpoint import (
     same_site_cookies,
 )
 from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
-from console.messages.jobs import Job, Jobs, Refusal
+from console.messages import files, streams
+from console.messages.jobs import Job, Means, Refusal, Visitor
 from console.messages.lines import done_line
 from console.messages.pipe import Pipe, Stopped
 from console.messages.question import BadQuestion, Query
 from console.preferences import preferences_of
 from gateway.access.grants import Resource, decide
 from gateway.access.operations import Kind, Operation
+from gateway.addresses import client_address
 
 log: Final = logging.getLogger(__name__)
 STREAM: Final = "/messages/stream"
+EXPORT: Final = "/messages/export"
+RECORD: Final = "/messages/record"
 # Streams of a web process, and so threads that read: each holds a client of some 20 MB at most.
 MAX_STREAMS: Final = 24
 # Of one person: two windows side by side, with a tail and a search in each.
@@ -58,11 +65,13 @@ class Route:
     """An address: what it needs on the topic, and what makes a job of its query."""
 
     needs: tuple[Operation, ...]
-    job: Callable[[Jobs, Query, tzinfo, Owner, str], Job]
+    job: Callable[[Means, Query, tzinfo, Visitor], Job]
 
 
 ROUTES: Final[Mapping[str, Route]] = {
-    STREAM: Route(needs=(Operation.READ_PAYLOADS,), job=Jobs.stream),
+    STREAM: Route(needs=(Operation.READ_PAYLOADS,), job=streams.stream),
+    EXPORT: Route(needs=(Operation.READ_PAYLOADS, Operation.EXPORT), job=files.export),
+    RECORD: Route(needs=(Operation.READ_PAYLOADS, Operation.EXPORT), job=files.part),
 }
 
 
@@ -73,14 +82,14 @@ class Endpoint:
         self,
         hub: Hub,
         asker: Asker,
-        jobs: Jobs,
+        means: Means,
         *,
         threads: Executor | None = None,
         cut_s: float = CUT_SECONDS,
     ) -> None:
         self._hub = hub
         self._asker = asker
-        self._jobs = jobs
+        self._means = means
         self._threads = threads or ThreadPoolExecutor(MAX_STREAMS, thread_name_prefix="messages")
         self._cut_s = cut_s
         self._arriving = 0
@@ -116,8 +125,12 @@ class Endpoint:
         query = Query(scope.get("query_string", b""))
         owner = await self._owner(cookies)
         request = ASGIRequest(scope, io.BytesIO())
-        address = (scope.get("client") or ("",))[0]
-        job = route.job(self._jobs, query, preferences_of(request).zone, owner, address)
+        peer = (scope.get("client") or ("",))[0]
+        forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
+        visitor = Visitor(
+            user_id=owner.user_id, address=client_address(peer, forwarded, settings.TRUSTED_PROXIES)
+        )
+        job = route.job(self._means, query, preferences_of(request).zone, visitor)
         for operation in route.needs:
             resource = Resource(kind=Kind.TOPIC, cluster=job.cluster, name=job.topic)
             decision = decide(owner.rights, operation, resource)

@@ -1,6 +1,6 @@
 """What every stream begins with: which partitions, from where to where, and a plan in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from console.messages.lines import encoded, error_line, gap_line
@@ -18,6 +18,12 @@ class Order:
     places: Places
     source: Source
     pipe: Pipe
+    # Who hears what is not a record; without it the browser does, between the records.
+    hears: Callable[[bytes], None] | None = None
+
+    def tell(self, line: bytes) -> None:
+        """Say something that is not a record."""
+        (self.hears or self.pipe.put)(line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +76,7 @@ def _range(question: Question, index: int, bounds: tuple[int, int], start: int) 
 
 
 def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text: str = "") -> None:
-    order.pipe.put(
+    order.tell(
         encoded(
             {
                 "type": "start",
@@ -90,7 +96,7 @@ def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
         )
     )
     for partition, reason in sorted(order.places.dark.items()):
-        order.pipe.put(
+        order.tell(
             error_line(
                 reason,
                 "start the broker, or look at the other partitions",
@@ -105,7 +111,7 @@ def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
     for one in ranges:
         wanted = asked.get(one.partition, question.start if question.mode is Mode.OFFSET else None)
         if question.mode is not Mode.NEWEST and wanted is not None and wanted < one.log_start:
-            order.pipe.put(
+            order.tell(
                 gap_line(
                     one.partition,
                     wanted,

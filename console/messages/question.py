@@ -82,6 +82,12 @@ class Part:
     header: int | None = None
     is_key: bool = False
 
+    @property
+    def name(self) -> str:
+        if self.header is not None:
+            return f"header:{self.header}"
+        return "key" if self.is_key else "value"
+
 
 class Query:
     """The fields of a query, each once."""
@@ -118,10 +124,18 @@ class Query:
             )
         return int(told)
 
+    def choice(self, name: str, kind: type[E], default: E) -> E:
+        told = self.text(name) or default.value
+        try:
+            return kind(told)
+        except ValueError:
+            known = ", ".join(str(one.value) for one in kind)
+            raise BadQuestion(f"{name!r} is {told[:60]!r}", f"give one of {known}") from None
+
 
 def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Question:
     """Read a question; times without a zone are in the one of the browser's pages."""
-    mode = _choice(query, "mode", Mode, Mode.NEWEST)
+    mode = query.choice("mode", Mode, Mode.NEWEST)
     return Question(
         cluster=_name(query, "cluster"),
         topic=_name(query, "topic"),
@@ -130,8 +144,8 @@ def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Questio
         start=_start(query, mode, zone),
         limit=query.number("limit", DEFAULT_LIMIT, 1, most),
         filter=query.text("filter"),
-        key=_choice(query, "key", Form, Form.AUTO),
-        value=_choice(query, "value", Form, Form.AUTO),
+        key=query.choice("key", Form, Form.AUTO),
+        value=query.choice("value", Form, Form.AUTO),
         cursor=_cursor(query.text("cursor")),
     )
 
@@ -155,15 +169,6 @@ def part_of(query: Query) -> Part:
 
 def written_cursor(cursor: Mapping[int, int]) -> str:
     return ",".join(f"{partition}:{offset}" for partition, offset in sorted(cursor.items()))
-
-
-def _choice(query: Query, name: str, kind: type[E], default: E) -> E:
-    told = query.text(name) or default.value
-    try:
-        return kind(told)
-    except ValueError:
-        known = ", ".join(str(one.value) for one in kind)
-        raise BadQuestion(f"{name!r} is {told[:60]!r}", f"give one of {known}") from None
 
 
 def _name(query: Query, field_name: str) -> str:

@@ -45,6 +45,10 @@ PATIENCE_SECONDS: Final = 60.0
 # answers, and how much longer each next one is.
 FIRST_STRETCH: Final = MAX_HITS
 GROWTH: Final = 10
+# Hits of one stretch that wait for its end, of each search under way; and what each takes besides
+# key and value.
+MAX_KEPT_BYTES: Final = 4 * 1024 * 1024
+HIT_BYTES: Final = 1024
 # How often it is looked whether a line of progress is due.
 LOOK_SECONDS: Final = 0.05
 BUSY: Final = 429
@@ -147,8 +151,8 @@ class Search:
         with self._pipe.stopping(self._end):
             self._search_all()
         self._pipe.check()
-        self._pipe.put(self._tally.line())
-        self._pipe.put(self._done())
+        self._order.tell(self._tally.line())
+        self._order.tell(self._done())
 
     def _ranges(self) -> list[Range]:
         ranges = ranges_of(self._order)
@@ -204,7 +208,7 @@ class Search:
         if line is not None:
             # Of a stream that is stopped the threads know by themselves.
             with suppress(Stopped):
-                self._pipe.put(line)
+                self._order.tell(line)
 
     def _search_line(self, lanes: "deque[Lane]") -> None:
         """Search partitions of one broker, one after the other, beside another such thread."""
@@ -219,7 +223,7 @@ class Search:
                 except InspectionFailed as failed:
                     self._check()
                     lane.is_failed = True
-                    self._pipe.put(self._failure(lane, failed))
+                    self._order.tell(self._failure(lane, failed))
 
     def _search_lane(self, lane: Lane) -> None:
         broker = self._places.leaders[lane.partition]
@@ -237,47 +241,57 @@ class Search:
 
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
         row = self._tally.rows[lane.partition]
-        for line in self._lines(lane, broker, lane.low, lane.high, hits=self._question.limit):
-            if line["kind"] == "hit":
-                self._send(line, lane)
-                lane.low = int(line["offset"]) + 1
-                self._check_limit()
-            else:
-                lane.low = max(lane.low, int(line["next_offset"]))
-            if line["kind"] == "done":
-                lane.low = self._end_of(lane, line, lane.high)
-            row.position, row.looked = lane.low, lane.low - row.first
+        hits = min(self._question.limit, MAX_HITS)
+        while not lane.is_over and not lane.stopped:
+            for line in self._lines(lane, broker, lane.low, lane.high, hits=hits):
+                if line["kind"] == "hit":
+                    self._send(line, lane)
+                    lane.low = int(line["offset"]) + 1
+                    self._check_limit()
+                elif line["kind"] == "done":
+                    lane.low = self._end_of(lane, line, lane.high)
+                else:
+                    lane.low = max(lane.low, int(line["next_offset"]))
+                row.position, row.looked = lane.low, lane.low - row.first
 
     def _search_backwards(self, lane: Lane, broker: Broker) -> None:
         stretch = FIRST_STRETCH
         while not lane.is_over:
             start = max(lane.low, lane.high - stretch)
-            hits = self._hits_of(lane, broker, start)
+            hits, is_cut = self._hits_of(lane, broker, start)
             if lane.stopped:
                 return
             for hit in reversed(hits):
                 self._send(hit, lane)
                 lane.high = int(hit["offset"])
                 self._check_limit()
-            lane.high = start
-            self._tally.rows[lane.partition].position = start
-            stretch *= GROWTH
+            if not is_cut:
+                lane.high = start
+                stretch *= GROWTH
+            row = self._tally.rows[lane.partition]
+            row.position, row.looked = lane.high, row.end - lane.high
 
-    def _hits_of(self, lane: Lane, broker: Broker, start: int) -> "deque[Line]":
-        """Return the last hits of a stretch, as many as are wanted at most."""
-        found: deque[Line] = deque(maxlen=self._question.limit)
+    def _hits_of(self, lane: Lane, broker: Broker, start: int) -> tuple[deque[Line], bool]:
+        """Return the last hits of a stretch, as many as are wanted or fit; whether some did not."""
+        found: deque[Line] = deque()
         row, position, end = self._tally.rows[lane.partition], start, lane.high
-        looked = row.looked
+        looked, kept, is_cut = row.looked, 0, False
         while position < end and not lane.stopped:
             for line in self._lines(lane, broker, position, end, hits=MAX_HITS):
                 if line["kind"] == "hit":
                     found.append(line)
+                    kept += _size(line)
+                    while len(found) > 1 and (
+                        len(found) > self._question.limit or kept > MAX_KEPT_BYTES
+                    ):
+                        kept -= _size(found.popleft())
+                        is_cut = True
                     continue
                 reached = int(line["next_offset"])
                 if line["kind"] == "done":
                     reached = position = self._end_of(lane, line, end)
                 row.looked = looked + min(reached, end) - start
-        return found
+        return found, is_cut
 
     def _lines(
         self, lane: Lane, broker: Broker, start: int, end: int, *, hits: int
@@ -360,7 +374,7 @@ class Search:
         for kind in ("damaged", "removed"):
             for first, next_offset in line[kind]:
                 lane.lost += next_offset - first
-                self._pipe.put(gap_line(lane.partition, first, next_offset, LOST[kind]))
+                self._order.tell(gap_line(lane.partition, first, next_offset, LOST[kind]))
         verdict, reached = line["verdict"], int(line["next_offset"])
         if verdict in STOPPED:
             lane.stopped = STOPPED[verdict]
@@ -428,6 +442,11 @@ def record_of(hit: Line, topic: str, partition: int) -> tuple[Record, Sizes]:
     )
     sizes = Sizes(key=hit["key_bytes"], value=hit["value_bytes"], headers=hit["header_count"])
     return record, sizes
+
+
+def _size(hit: Line) -> int:
+    """Return about how much memory a hit takes."""
+    return len(hit["key"] or "") + len(hit["value"] or "") + HIT_BYTES
 
 
 def _bytes(text: str | None) -> bytes | None:

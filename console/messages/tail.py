@@ -71,7 +71,7 @@ class Tail:
         try:
             while self._next:
                 self._follow()
-            self._pipe.put(self._done("failed", "no partition of the topic can be read"))
+            self._order.tell(self._done("failed", "no partition of the topic can be read"))
         except Stopped as stopped:
             self._pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
 
@@ -93,7 +93,7 @@ class Tail:
     def _take(self, record: Record) -> None:
         index, offset = record.partition, record.offset
         if offset > self._next[index]:
-            self._pipe.put(gap_line(index, self._next[index], offset, NO_RECORD))
+            self._order.tell(gap_line(index, self._next[index], offset, NO_RECORD))
         row = self._tally.rows[index]
         row.records += 1
         row.size += size_of(record)
@@ -110,15 +110,15 @@ class Tail:
         for index, (first, end) in self._source.bounds(sorted(self._next)).items():
             at = self._next[index]
             if at < first:
-                self._pipe.put(gap_line(index, at, first, DELETED))
+                self._order.tell(gap_line(index, at, first, DELETED))
             elif at > end:
-                self._pipe.put(gap_line(index, end, at, CUT))
+                self._order.tell(gap_line(index, end, at, CUT))
             self._next[index] = min(max(at, first), end)
 
     def _progress(self) -> None:
         line = self._tally.due()
         if line is not None:
-            self._pipe.put(line)
+            self._order.tell(line)
 
     def _done(self, verdict: str, sentence: str) -> bytes:
         following = {"mode": "tail", "cursor": written_cursor(self._next)}

@@ -107,6 +107,11 @@ def user(number: int) -> UserSummary | None:
     return found[0] if found else None
 
 
+def user_name(number: int) -> str:
+    """Return a user's name; "nobody" for one that is gone."""
+    return User.objects.filter(pk=number).values_list("username", flat=True).first() or "nobody"
+
+
 def open_sessions(user_id: int) -> list[OpenSession]:
     """Return a user's sessions that have not ended, the most active first."""
     rows = models.Session.objects.filter(user_id=user_id, expire_date__gt=timezone.now())

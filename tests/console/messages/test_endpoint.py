@@ -8,7 +8,7 @@ import pytest
 
 from console.events.hub import Hub, Owner
 from console.messages.endpoint import MAX_PER_USER, STREAM, Endpoint
-from console.messages.jobs import Jobs
+from console.messages.jobs import Means
 from console.messages.places import NoSuchTopic, Places
 from console.messages.question import BadQuestion, Question
 from gateway.access.grants import Grant, Rights
@@ -29,8 +29,8 @@ def endpoint(
     asker: FakeAsker | None = None,
 ) -> Endpoint:
     held = source or FakeSource({0: [record(n) for n in range(5)]})
-    jobs = Jobs(places_of=lambda _: places(*held.partitions), source_of=lambda _: held)
-    return Endpoint(hub or Hub(), asker or FakeAsker(owner), jobs)
+    means = Means(places_of=lambda _: places(*held.partitions), source_of=lambda _: held)
+    return Endpoint(hub or Hub(), asker or FakeAsker(owner), means)
 
 
 def asked(browser: Browser, served: Endpoint | None = None) -> Browser:
@@ -149,7 +149,7 @@ def test_a_topic_that_is_not_there_is_told() -> None:
     def missing(_question: Question) -> Places:
         raise NoSuchTopic("there is no topic 'orders' in this cluster")
 
-    served = Endpoint(Hub(), FakeAsker(), Jobs(places_of=missing))
+    served = Endpoint(Hub(), FakeAsker(), Means(places_of=missing))
 
     browser = asked(stream(), served)
 
@@ -161,7 +161,7 @@ def test_a_partition_that_is_not_there_is_told() -> None:
     def missing(_question: Question) -> Places:
         raise BadQuestion("orders has no partition 9", "name partitions of 0 to 2")
 
-    served = Endpoint(Hub(), FakeAsker(), Jobs(places_of=missing))
+    served = Endpoint(Hub(), FakeAsker(), Means(places_of=missing))
 
     assert asked(stream(), served).status == 400
 

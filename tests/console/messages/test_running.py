@@ -16,7 +16,7 @@ from django.test.utils import override_settings
 from console.events.hub import Hub
 from console.events.watch import Watch
 from console.messages.endpoint import STREAM, Endpoint
-from console.messages.jobs import Jobs
+from console.messages.jobs import Means
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
@@ -75,7 +75,7 @@ def cookie(home: SharedHome, topic: str, alice: Client) -> Iterator[str]:
 def lines(cookie: str, topic: str, **fields: Any) -> list[dict[str, Any]]:
     async def told() -> list[dict[str, Any]]:
         hub = Hub()
-        served = Endpoint(hub, Watch(hub), Jobs())
+        served = Endpoint(hub, Watch(hub), Means())
         query = urlencode({"cluster": cluster_rows.CLUSTER_ID, "topic": topic, **fields})
         browser = Browser(query, path=STREAM, cookie=cookie)
         async with streaming(served, browser) as task:
@@ -106,6 +106,7 @@ def test_every_seeded_needle_is_found_in_both_directions(cookie: str, topic: str
     for mode in ("oldest", "newest"):
         told = lines(cookie, topic, mode=mode, filter='value.note contains "needle"')
 
+        assert [line for line in told if line["type"] == "error"] == []
         times = [int(line["timestamp_ms"]) for line in told if line["type"] == "record"]
         assert set(times) == expected
         assert told[-1]["sentence"] == f"complete: {len(expected)} hits in {RECORDS} records"

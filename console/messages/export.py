@@ -1,0 +1,132 @@
+"""Records as a file: lines of JSON, or CSV that no spreadsheet takes for formulas. Pure.
+
+A file is written while it is read, so its status says nothing of how it ends: its last line does.
+Keys and values are in the forms in which a list shows them, and whole.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from console.messages.forms import Shown, show
+from console.messages.lines import Forms, Sizes, encoded
+from gateway.kafka.values import Record
+
+# What no record is longer than: nothing is cut.
+WHOLE: Final = 2**31
+COLUMNS: Final = (
+    *("partition", "offset", "timestamp", "key_kind", "key", "value_kind", "value", "headers"),
+    "is_cut",
+)
+# How a spreadsheet knows a formula; in front of it a quote makes a text of it.
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FileForm(Enum):
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+class FileKind(NamedTuple):
+    content_type: bytes
+    first: bytes
+    write: Callable[[Mapping[str, Any]], bytes]
+    last: Callable[[Mapping[str, Any]], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Writes records of one file."""
+
+    forms: Forms
+    form: FileForm
+    zone: tzinfo
+
+    def line(self, record: Record, sizes: Sizes | None = None) -> bytes:
+        key, value = self.forms.shown(record)
+        is_cut = sizes is not None and (
+            sizes.key > len(record.key or b"")
+            or sizes.value > len(record.value or b"")
+            or sizes.headers > len(record.headers)
+        )
+        return FILES[self.form].write(
+            {
+                "partition": record.partition,
+                "offset": str(record.offset),
+                "timestamp": _moment(record.timestamp_ms, self.zone),
+                "key_kind": key.kind,
+                "key": _text(key),
+                "value_kind": value.kind,
+                "value": _text(value),
+                "headers": [[name, _text(show(content))] for name, content in record.headers],
+                "is_cut": is_cut,
+            }
+        )
+
+
+def forms_of(forms: Forms) -> Forms:
+    return Forms(key=forms.key, value=forms.value, most=WHOLE)
+
+
+def _text(shown: Shown) -> str | None:
+    return None if shown.kind == "null" else shown.text
+
+
+def _moment(timestamp_ms: int | None, zone: tzinfo) -> str | None:
+    if timestamp_ms is None:
+        return None
+    try:
+        moment = (EPOCH + timedelta(milliseconds=timestamp_ms)).astimezone(zone)
+    except (OverflowError, ValueError):
+        # A producer may set any number, also one that is no date.
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds")
+
+
+def _csv_line(row: Mapping[str, Any]) -> bytes:
+    cells = (_cell(row[name]) for name in COLUMNS)
+    out = io.StringIO()
+    csv.writer(out).writerow(cells)
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return value
+
+
+def _csv_note(line: Mapping[str, Any]) -> bytes:
+    out = io.StringIO()
+    words = {"error": "message", "gap": "reason", "done": "sentence"}[line["type"]]
+    place = f" offsets {line['from']} to {line['to']}" if line["type"] == "gap" else ""
+    csv.writer(out).writerow([f"# {line['type']}{place}: {line[words]}"])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _header() -> bytes:
+    out = io.StringIO()
+    csv.writer(out).writerow(COLUMNS)
+    return out.getvalue().encode()
+
+
+FILES: Final[Mapping[FileForm, FileKind]] = {
+    FileForm.NDJSON: FileKind(
+        b"application/x-ndjson",
+        b"",
+        lambda row: encoded({"type": "record", **row}),
+        encoded,
+    ),
+    FileForm.CSV: FileKind(b"text/csv; charset=utf-8", _header(), _csv_line, _csv_note),
+}
+# What a file says besides its records, at its end; of more, the last ones.
+MAX_NOTES: Final = 1_000
+TOLD: Final = frozenset({"error", "gap", "done"})
