@@ -18,7 +18,12 @@ def bytes_rate(value: float | None) -> str:
 
 def rate(value: float | None) -> str:
     """Return how many a second, in three digits: 18.2 k/s."""
-    return UNKNOWN if value is None else f"{_scaled(value, 1000, DECIMAL)}/s"
+    return UNKNOWN if value is None else f"{short(value)}/s"
+
+
+def short(value: float | None) -> str:
+    """Return a number in three digits: 18.2 k."""
+    return UNKNOWN if value is None else _scaled(value, 1000, DECIMAL)
 
 
 def count(value: float | None) -> str:

@@ -160,41 +160,6 @@ def broker_events(*, cluster_id: str, broker_id: int, limit: int) -> list[Recent
     ]
 
 
-def topics(
-    *,
-    cluster_id: str,
-    contains: str = "",
-    within: NameSet | None = None,
-    offset: int = 0,
-    limit: int = MAX_ROWS,
-) -> list[TopicSummary]:
-    """Return topics by name, from `offset` on; `contains` and `within` narrow them down."""
-    assert 0 <= limit <= MAX_ROWS, f"{limit} topics asked for, {MAX_ROWS} is the most"
-    rows = list(_topic_rows(cluster_id, contains, within)[offset : offset + limit])
-    keys = [row.pk for row in rows]
-    counts = _partition_counts(keys)
-    configs = _configs(cluster_id, [row.name for row in rows])
-    leaderless = _leaderless(cluster_id, keys)
-    first = {
-        key: len(replicas)
-        for key, replicas in models.Partition.objects.filter(
-            topic_id__in=keys, index=0
-        ).values_list("topic_id", "replicas")
-    }
-    return [
-        TopicSummary(
-            name=row.name,
-            id=bytes(row.topic_id),
-            partitions=counts.get(row.pk, 0),
-            replication_factor=first.get(row.pk, 0),
-            configs=configs.get(row.name, {}),
-            created_at_ms=row.created_at_ms,
-            leaderless=leaderless.get(row.pk, 0),
-        )
-        for row in rows
-    ]
-
-
 def position(*, cluster_id: str) -> Position | None:
     """Return how far a cluster's metadata has come: while it is the same, nothing has changed."""
     found = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version", "change_id")
@@ -202,7 +167,7 @@ def position(*, cluster_id: str) -> Position | None:
 
 
 def every_topic(*, cluster_id: str) -> dict[str, TopicSummary]:
-    """Return all topics of a cluster by name, in five queries: for a list that is kept for long."""
+    """Return all topics of a cluster by name, in five queries: for whoever keeps them."""
     rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id)
     serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
     parts = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id)
@@ -247,10 +212,6 @@ def topic_names(
     )
     rows = _topic_rows(cluster_id, contains, within).annotate(rank=rank).order_by("rank", "name")
     return list(rows.values_list("name", flat=True)[:limit])
-
-
-def topic_count(*, cluster_id: str, contains: str = "", within: NameSet | None = None) -> int:
-    return _topic_rows(cluster_id, contains, within).count()
 
 
 def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) -> Leaderless:
@@ -335,23 +296,3 @@ def _topic_rows(cluster_id: str, contains: str, within: NameSet | None) -> Query
             allowed |= Q(Exact(Left("name", len(prefix)), prefix))
         rows = rows.filter(allowed)
     return rows.order_by("name")
-
-
-def _partition_counts(topics_by_key: list[int]) -> dict[int, int]:
-    rows = models.Partition.objects.filter(topic_id__in=topics_by_key)
-    return dict(rows.values_list("topic_id").annotate(Count("pk")).order_by())
-
-
-def _leaderless(cluster_id: str, topics_by_key: list[int]) -> dict[int, int]:
-    serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
-    rows = models.Partition.objects.filter(topic_id__in=topics_by_key).exclude(
-        leader__in=serving.values("broker_id")
-    )
-    return dict(rows.values_list("topic_id").annotate(Count("pk")).order_by())
-
-
-def _configs(cluster_id: str, names: list[str]) -> dict[str, Mapping[str, str]]:
-    rows = models.ResourceConfig.objects.filter(
-        cluster__cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name__in=names
-    )
-    return dict(rows.values_list("name", "configs"))

@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 WIDTH: Final = 96
 HEIGHT: Final = 20
-# Half of the line, so that it is not cut at the edges.
-MARGIN: Final = 1.5
+# More than half of the line, so that it is not cut at the edges.
+MARGIN: Final = 2
 # More would lie on the same pixels.
 MAX_POINTS: Final = 96
 
@@ -74,4 +74,5 @@ def _points(run: Iterable[tuple[float, float]]) -> str:
 
 
 def _written(number: float) -> str:
-    return f"{number:.1f}"
+    """Return whole pixels: of a page with a hundred pictures, tenths would be a fifth."""
+    return f"{number:.0f}"

@@ -143,7 +143,7 @@ def _writers(found: Found, writing: str) -> str:
     if not told.records_per_s:
         return "Nobody has written to it in the last ten seconds."
     return (
-        f"Producers write {quantities.rate(told.records_per_s)} records"
+        f"Producers write {quantities.short(told.records_per_s)} records/s"
         f" ({quantities.bytes_rate(told.bytes_in_per_s)}) to it. {writing}"
     )
 

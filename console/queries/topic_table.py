@@ -4,29 +4,26 @@ The database's part is read once per metadata version and shared by all who ask;
 comes from the mirror. Either may be missing, and then says nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
 from brokers.cluster.image import Position, ResourceType
-from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary, TopicSummary
-from console.monitoring.tables import TopicRow
-from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
 from console.queries.frame import Frame, frame
-from console.queries.lag import MARKS
 from console.queries.live import Live
 from console.queries.reading import Reading, State, last_good
+from console.queries.topic_facets import Topic, topic_of
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
 # Tables of the largest supported cluster take some 10 MB each; the oldest goes first.
 MAX_TABLES: Final = 4
-CLEANUP_POLICY: Final = "cleanup.policy"
-LAGGING: Final = frozenset(v for v, mark in MARKS.items() if mark.state in {"warn", "bad"})
+# So many times the topics that there are may be kept, before those that are gone are forgotten.
+MAX_ROOM: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,58 +34,6 @@ class Stored:
     topics: Mapping[str, TopicSummary] = field(default_factory=dict)
     # What topics that set no policy of their own do with old segments.
     cleanup_policy: str = "delete"
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    name: str
-    stored: TopicSummary | None  # None: the database does not answer, or does not know it yet
-    told: TopicRow | None  # None: no broker tells of it
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Return how the group that is worst keeps up; None where no group reads the topic."""
-        if self.told is None or self.told.lag is None:
-            return None
-        return Verdict(self.told.verdict)
-
-    @property
-    def is_leaderless(self) -> bool:
-        return self.stored is not None and self.stored.leaderless > 0
-
-    @property
-    def is_lagging(self) -> bool:
-        return self.verdict in LAGGING
-
-    @property
-    def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
-
-    @property
-    def is_idle(self) -> bool:
-        """Tell whether nothing was written or read over the last ten seconds."""
-        told = self.told
-        return told is not None and told.records_per_s == 0 and not told.bytes_out_per_s
-
-    @property
-    def badness(self) -> int:
-        """Return a number to sort by: partitions without leader first, then the verdict."""
-        verdict = self.verdict
-        return (100 if self.is_leaderless else 0) + (0 if verdict is None else SEVERITY[verdict])
-
-    @property
-    def health(self) -> tuple[str, str]:
-        """Return the mark and the word."""
-        if self.stored is not None and self.stored.leaderless:
-            return "bad", f"{self.stored.leaderless} without leader"
-        verdict = self.verdict
-        if verdict in LAGGING:
-            assert verdict is not None, "nothing is among the verdicts"
-            return MARKS[verdict].state, MARKS[verdict].word
-        if self.stored is None:
-            return "stale", "Not known"
-        # Without the brokers nobody knows how groups keep up.
-        return "ok", "Led" if self.told is None else "OK"
 
 
 class Tables:
@@ -112,7 +57,24 @@ class Tables:
         return found
 
 
+class Joins:
+    """The topics that were made last, by cluster and name: from one page to the next few differ."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[str, Topic]] = {}
+
+    def of(self, cluster_id: str, most: int) -> dict[str, Topic]:
+        """Return those of one cluster, to be looked up and added to; none where too many are."""
+        kept = self._kept.get(cluster_id)
+        if kept is None or len(kept) > most:
+            kept = self._kept[cluster_id] = {}
+            while len(self._kept) > MAX_TABLES:
+                self._kept.pop(next(iter(self._kept)), None)
+        return kept
+
+
 tables: Final = Tables()
+joins: Final = Joins()
 
 
 def stored_topics(cluster_id: str | None, rights: Rights) -> Reading[Stored]:
@@ -159,19 +121,25 @@ def without_database(
     return replace(failed, state=State.STALE, data=Stored(frame=around))
 
 
-def joined(stored: Stored, around: Live, names: Names) -> Iterator[Topic]:
-    """Return every topic that one of both knows and the user may see, in no order."""
-    told = around.snapshot.topics()
-    for name in names.among(stored.topics):
-        yield Topic(name, stored.topics[name], told.get(name))
-    # A topic that is being created or deleted is known to one of both for a moment.
-    for name in names.among(told.keys() - stored.topics.keys()):
-        yield Topic(name, None, told[name])
+def joined(stored: Stored, around: Live, names: Names, *, is_old: bool) -> list[Topic]:
+    """Return every topic that the user may see, in no order.
 
-
-def is_compacted(topic: Topic, cleanup_policy: str) -> bool:
-    configs = {} if topic.stored is None else topic.stored.configs
-    return "compact" in configs.get(CLEANUP_POLICY, cleanup_policy)
+    Brokers may tell for some seconds of a topic that was deleted: what they alone know counts only
+    where the database's part is old.
+    """
+    told = around.snapshot.tables.get("topics", {})
+    kept = joins.of(around.snapshot.cluster_id, MAX_ROOM * (len(stored.topics) + len(told)))
+    found = names.among(stored.topics)
+    if is_old:
+        found += names.among(told.keys() - stored.topics.keys())
+    topics = []
+    for name in found:
+        row, summary = told.get(name), stored.topics.get(name)
+        topic = kept.get(name)
+        if topic is None or not topic.is_of(summary, row, stored.cleanup_policy):
+            topic = kept[name] = topic_of(name, summary, row, stored.cleanup_policy)
+        topics.append(topic)
+    return topics
 
 
 def visible_names(rights: Rights, cluster_id: str) -> Names:

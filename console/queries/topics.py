@@ -1,27 +1,26 @@
 """The list of topics: found by name and facet, sorted by any column, a page of it at a time."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
 
 from brokers.controlplane.selectors import NameSet
-from console import group_names
+from console import group_names, quantities
 from console.queries.frame import Frame
 from console.queries.groups import told_at
 from console.queries.lag import MARKS, Mark
 from console.queries.reading import Reading, State
 from console.queries.recent import Samples, recent
 from console.queries.sparks import spark
+from console.queries.topic_facets import BITS, FACETS, Facet, Topic, fits
 from console.queries.topic_table import (
     Stored,
-    Topic,
-    is_compacted,
     joined,
     stored_topics,
     visible_names,
@@ -36,74 +35,6 @@ MAX_FILTER: Final = 249
 # Beyond the last page of any cluster; more digits are not read.
 MAX_PAGE_DIGITS: Final = 6
 BY_NAME: Final = "name"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facet:
-    """A part of all topics that can be asked for. Of one family, one facet is chosen at most."""
-
-    key: str
-    word: str
-    meaning: str
-    holds: Callable[[Topic, str], bool]
-    family: str = ""
-
-
-FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
-    {
-        facet.key: facet
-        for facet in (
-            Facet(
-                key="leaderless",
-                word="Without leader",
-                meaning="A partition has no leader: nobody can read or write it.",
-                holds=lambda topic, _: topic.is_leaderless,
-                family="health",
-            ),
-            Facet(
-                key="lagging",
-                word="Lagging",
-                meaning="A group that reads it is slow, rewound, stalled, stopped, or about to lose"
-                " records.",
-                holds=lambda topic, _: topic.is_lagging,
-                family="health",
-            ),
-            Facet(
-                key="ok",
-                word="OK",
-                meaning="Every partition has a leader, and every group keeps up.",
-                holds=lambda topic, _: not topic.is_leaderless and not topic.is_lagging,
-                family="health",
-            ),
-            Facet(
-                key="idle",
-                word="Idle",
-                meaning="Nothing was written or read in the last ten seconds.",
-                holds=lambda topic, _: topic.is_idle,
-            ),
-            Facet(
-                key="compacted",
-                word="Compacted",
-                meaning="The last record of each key is kept.",
-                holds=is_compacted,
-            ),
-            Facet(
-                key="overridden",
-                word="Configs set",
-                meaning="Some config is set for the topic itself.",
-                holds=lambda topic, _: topic.stored is not None and bool(topic.stored.configs),
-            ),
-            # Not among the others unless it is asked for.
-            Facet(
-                key="internal",
-                word="Internal",
-                meaning="Kept by brokers for themselves, as committed offsets are.",
-                holds=lambda topic, _: topic.is_internal,
-            ),
-        )
-    }
-)
-INTERNAL: Final = "internal"
 
 
 def _told(field: str) -> Callable[[Topic], float | None]:
@@ -134,12 +65,12 @@ COLUMNS: Final = (
     Column(key=BY_NAME, title="Name", value=lambda topic: topic.name, is_number=False),
     Column(key="health", title="Health", value=lambda topic: topic.badness, is_number=False),
     Column(key="partitions", title="Partitions", value=_partitions),
-    Column(key="replication", title="Replication", value=_replication),
+    Column(key="replication", title="Replicas", value=_replication),
     Column(key="size", title="Size", value=_told("size_bytes")),
     Column(key="records", title="Records", value=_told("records_per_s"), unit="/s"),
     Column(key="in", title="In", value=_told("bytes_in_per_s"), unit="/s"),
     Column(key="out", title="Out", value=_told("bytes_out_per_s"), unit="/s"),
-    Column(key="lag", title="Worst lag", value=_told("lag"), unit="records", is_number=False),
+    Column(key="lag", title="Worst lag", value=_told("lag"), is_number=False),
 )
 SORTS: Final = {column.key: column for column in COLUMNS}
 
@@ -211,17 +142,20 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
+    """A topic in the list; numbers are texts already, since a page writes a thousand of them."""
+
     name: str
     state: str
     word: str
-    partitions: int | None
-    replication: int | None
-    size: int | None
-    records: float | None
-    bytes_in: float | None
-    bytes_out: float | None
+    meaning: str  # of the word; empty where it says it all
+    partitions: str
+    replication: str
+    size: str
+    records: str
+    bytes_in: str
+    bytes_out: str
     spark: SafeString
-    lag: int | None = None
+    lag: str = ""
     mark: Mark | None = None  # of the worst lag; None where no group reads the topic
     group: str = ""
     group_link: str = ""
@@ -279,7 +213,7 @@ def topics(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Topi
         stored = without_database(cluster_id, rights, stored)
     data, state = None, stored.state
     if stored.data is not None:
-        data = _listed(stored.data, asked, rights, time.time())
+        data = _listed(stored.data, asked, rights, is_old=stored.is_stale)
         data = replace(data, is_without_database=is_alone)
         if not stored.is_stale:
             state = State.LOADED if data.rows else State.EMPTY
@@ -292,20 +226,21 @@ def topics(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Topi
     )
 
 
-def _listed(stored: Stored, asked: Asked, rights: Rights, now_s: float) -> Topics:
+def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> Topics:
     around = stored.frame
     if around.shown is None or around.live is None:
         return Topics(frame=around, asked=asked)
     shown = around.shown.cluster_id
     names = visible_names(rights, shown)
     groups = rights.names(Operation.VIEW, cluster=shown, kind=Kind.GROUP)
-    every = list(joined(stored, around.live, names))
-    policy = stored.cleanup_policy
+    every = joined(stored, around.live, names, is_old=is_old)
     looked_for = asked.contains.lower()
     named = [topic for topic in every if looked_for in topic.name.lower()] if looked_for else every
-    found = _chosen(named, asked.facets, policy)
+    wanted = sum(BITS[key] for key in asked.facets)
+    found = [topic for topic in named if fits(topic.kinds, wanted)]
     found.sort(key=lambda topic: topic.name)
     found = _in_order(found, asked)
+    counts = Counter(topic.kinds for topic in named)
     pages = max(1, -(-len(found) // PAGE_ROWS))
     page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
@@ -315,11 +250,11 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, now_s: float) -> Topic
         frame=around,
         asked=asked,
         is_whole=names.is_all,
-        told_at=told_at(around.live, now_s),
+        told_at=told_at(around.live, time.time()),
         heads=tuple(_head(column, asked, shown) for column in COLUMNS),
-        chips=tuple(_chip(facet, asked, named, policy, shown) for facet in FACETS.values()),
+        chips=tuple(_chip(facet, asked, counts, shown) for facet in FACETS.values()),
         rows=tuple(
-            _with_lag(_row(topic, policy, samples.get(topic.name, ())), topic, shown, groups)
+            _with_lag(_row(topic, samples.get(topic.name, ())), topic, shown, groups)
             for topic in rows
         ),
         total=len(found),
@@ -330,16 +265,6 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, now_s: float) -> Topic
         next_page=replace(asked, page=page + 1).address(shown) if page < pages else "",
         all_page=Asked().address(shown),
     )
-
-
-def _chosen(topics: Iterable[Topic], facets: Iterable[str], policy: str) -> list[Topic]:
-    holds = [FACETS[key].holds for key in facets]
-    with_internal = INTERNAL in facets
-    return [
-        topic
-        for topic in topics
-        if (with_internal or not topic.is_internal) and all(hold(topic, policy) for hold in holds)
-    ]
 
 
 def _in_order(topics: list[Topic], asked: Asked) -> list[Topic]:
@@ -364,46 +289,53 @@ def _head(column: Column, asked: Asked, cluster_id: str) -> Head:
     )
 
 
-def _chip(facet: Facet, asked: Asked, named: list[Topic], policy: str, cluster_id: str) -> Chip:
+def _chip(facet: Facet, asked: Asked, counts: Mapping[int, int], cluster_id: str) -> Chip:
     """Return a facet with how many topics it leaves beside the others that are chosen."""
     toggled = asked.toggled(facet)
-    others = toggled.facets | {facet.key}
+    wanted = sum(BITS[key] for key in toggled.facets | {facet.key})
     return Chip(
         word=facet.word,
         meaning=facet.meaning,
-        count=len(_chosen(named, others, policy)),
+        count=sum(count for kinds, count in counts.items() if fits(kinds, wanted)),
         link=toggled.address(cluster_id),
         is_chosen=facet.key in asked.facets,
     )
 
 
-def _row(topic: Topic, policy: str, samples: Samples) -> Row:
+def _row(topic: Topic, samples: Samples) -> Row:
     state, word = topic.health
+    is_lag = topic.is_lagging and not topic.is_leaderless
     told = topic.told
     configs = {} if topic.stored is None else topic.stored.configs
     return Row(
         name=topic.name,
         state=state,
         word=word,
-        partitions=_partitions(topic),
-        replication=_replication(topic),
-        size=None if told is None else told.size_bytes,
-        records=None if told is None else told.records_per_s,
-        bytes_in=None if told is None else told.bytes_in_per_s,
-        bytes_out=None if told is None else told.bytes_out_per_s,
-        # A line along the bottom says nothing.
-        spark=spark(samples) if any(samples) else SafeString(),
-        is_compacted=is_compacted(topic, policy),
+        meaning=MARKS[topic.verdict].meaning if topic.verdict and is_lag else "",
+        partitions=quantities.count(_partitions(topic)),
+        replication=quantities.count(_replication(topic)),
+        size=quantities.size(None if told is None else told.size_bytes),
+        records=quantities.short(None if told is None else told.records_per_s),
+        bytes_in=quantities.size(None if told is None else told.bytes_in_per_s),
+        bytes_out=quantities.size(None if told is None else told.bytes_out_per_s),
+        spark=_spark(samples),
+        is_compacted=topic.is_compacted,
         is_internal=topic.is_internal,
         overrides=tuple(Override(key=k, value=v) for k, v in sorted(configs.items())),
     )
+
+
+def _spark(samples: Samples) -> SafeString:
+    """Draw the bytes that came in; a line along the bottom would say nothing."""
+    most = max((sample for sample in samples if sample is not None), default=0)
+    return spark(samples, f"up to {quantities.bytes_rate(most)}") if most else SafeString()
 
 
 def _with_lag(row: Row, topic: Topic, cluster_id: str, groups: Names) -> Row:
     told, verdict = topic.told, topic.verdict
     if told is None or verdict is None:
         return row
-    row = replace(row, lag=told.lag, mark=MARKS[verdict])
+    row = replace(row, lag=quantities.short(told.lag), mark=MARKS[verdict])
     if told.worst_group not in groups:
         return row
     return replace(

@@ -36,5 +36,10 @@ def rate(value: Number) -> str:
 
 
 @register.filter
+def short(value: Number) -> str:
+    return quantities.short(value) if isinstance(value, int | float) else NOT_KNOWN
+
+
+@register.filter
 def count(value: Number) -> str:
     return quantities.count(value) if isinstance(value, int | float) else NOT_KNOWN

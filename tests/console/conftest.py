@@ -16,7 +16,7 @@ from django.test.utils import override_settings  # noqa: E402
 from console.queries import live  # noqa: E402
 from console.queries.fullness import forecasts  # noqa: E402
 from console.queries.reading import last_good  # noqa: E402
-from console.queries.topic_table import tables  # noqa: E402
+from console.queries.topic_table import joins, tables  # noqa: E402
 from gateway.access.operations import Role  # noqa: E402
 from tests.builders import users  # noqa: E402
 from tests.builders.live import Told  # noqa: E402
@@ -32,6 +32,7 @@ def database(tmp_path: Path) -> Iterator[None]:
     last_good._kept.clear()  # noqa: SLF001 - what a new process begins with
     forecasts.clear()
     tables._kept.clear()  # noqa: SLF001 - the same
+    joins._kept.clear()  # noqa: SLF001 - the same
     with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
         yield
 

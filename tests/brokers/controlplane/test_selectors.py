@@ -7,7 +7,7 @@ from brokers.cluster.proposals import CreatePartitions, CreateTopic
 from tests.brokers.controlplane.host import NOW_MS, new_cluster
 from tests.brokers.controlplane.test_services import asking, propose, register, serving
 
-from brokers.controlplane import models, selectors, services  # isort: skip
+from brokers.controlplane import selectors, services  # isort: skip
 from django.db import connections  # isort: skip
 from django.test.utils import CaptureQueriesContext  # isort: skip
 
@@ -30,7 +30,7 @@ def test_a_cluster_is_summed_up(database: str) -> None:
     assert selectors.cluster(cluster_id=cluster_id) == summary
 
 
-def test_topics_come_by_name_with_what_was_set(database: str) -> None:
+def test_topics_come_with_what_was_set(database: str) -> None:
     cluster_id = new_cluster()
     broker = serving(cluster_id)
     configured = CreateTopic(name="b", partitions=2, configs=(("retention.ms", "5"),))
@@ -41,13 +41,13 @@ def test_topics_come_by_name_with_what_was_set(database: str) -> None:
         asking(CreatePartitions(name="a", count=4), broker),
     )
 
-    topics = selectors.topics(cluster_id=cluster_id)
+    topics = selectors.every_topic(cluster_id=cluster_id)
 
-    assert [(t.name, t.partitions, t.replication_factor) for t in topics] == [
-        ("a", 4, 1),
-        ("b", 2, 1),
-    ]
-    assert [dict(t.configs) for t in topics] == [{}, {"retention.ms": "5"}]
+    assert {t.name: (t.partitions, t.replication_factor) for t in topics.values()} == {
+        "a": (4, 1),
+        "b": (2, 1),
+    }
+    assert (dict(topics["a"].configs), dict(topics["b"].configs)) == ({}, {"retention.ms": "5"})
     assert selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name="b") == {
         "retention.ms": "5"
     }
@@ -65,34 +65,10 @@ def test_all_topics_come_in_a_fixed_number_of_queries(database: str) -> None:
     with CaptureQueriesContext(connections["cluster"]) as asked:
         many = selectors.every_topic(cluster_id=cluster_id)
 
-    assert few == {topic.name: topic for topic in selectors.topics(cluster_id=cluster_id)[:1]}
+    assert many["b"] == few["b"]
     assert (len(many), len(asked)) == (31, 5)
     assert selectors.position(cluster_id=cluster_id) != before
     assert selectors.position(cluster_id="unknown") is None
-
-
-def test_topics_of_brokers_that_are_gone_have_no_leader(database: str) -> None:
-    cluster_id = new_cluster()
-    broker = serving(cluster_id)
-    propose(cluster_id, asking(CreateTopic(name="a", partitions=2), broker))
-    models.Broker.objects.update(is_fenced=True)
-
-    assert selectors.every_topic(cluster_id=cluster_id)["a"].leaderless == 2
-
-
-def test_a_page_of_topics_is_a_fixed_number_of_queries(database: str) -> None:
-    cluster_id = new_cluster()
-    broker = serving(cluster_id)
-    propose(cluster_id, *(asking(CreateTopic(name=f"t{n}"), broker) for n in range(30)))
-
-    def queries(limit: int) -> int:
-        with CaptureQueriesContext(connections["cluster"]) as captured:
-            topics = selectors.topics(cluster_id=cluster_id, contains="T", limit=limit, offset=1)
-        assert len(topics) == limit
-        return len(captured)
-
-    assert queries(2) == queries(20)
-    assert selectors.topic_count(cluster_id=cluster_id, contains="t2") == 11
 
 
 def test_partitions_of_a_fenced_broker_count_as_leaderless(database: str) -> None:
@@ -106,7 +82,7 @@ def test_partitions_of_a_fenced_broker_count_as_leaderless(database: str) -> Non
         now_ms=NOW_MS,
     )
 
-    (topic,) = selectors.topics(cluster_id=cluster_id)
+    (topic,) = selectors.every_topic(cluster_id=cluster_id).values()
 
     assert topic.leaderless == 3
     assert [b.is_fenced for b in selectors.brokers(cluster_id=cluster_id)] == [True]
@@ -140,7 +116,7 @@ def test_the_newest_changes_come_first(database: str) -> None:
 
 def test_more_than_a_page_is_a_bug(database: str) -> None:
     with pytest.raises(AssertionError):
-        selectors.topics(cluster_id="any", limit=selectors.MAX_ROWS + 1)
+        selectors.topic_names(cluster_id="any", contains="", limit=selectors.MAX_ROWS + 1)
 
 
 def test_what_has_no_leader_is_counted_in_the_whole_cluster(database: str) -> None:

@@ -285,7 +285,7 @@ def test_partitions_are_added_once_it_was_seen_what_follows(
 
     for text in (form, page):
         assert "billing (3 members)" in text
-        assert "Producers write 12/s records (2 KiB/s) to it." in text
+        assert "Producers write 12 records/s (2 KiB/s) to it." in text
     assert ">50%<" in form
     assert "About 50% of the keys go to another partition" in page
     assert "Partitions can only be added: this cannot be taken back." in page

@@ -43,10 +43,10 @@ def test_a_topic_is_shown_as_it_is_set_and_as_brokers_tell_of_it(told: Told) -> 
 
     [row] = shown().rows
 
-    assert (row.name, row.partitions, row.replication) == ("payments", 3, 1)
+    assert (row.name, row.partitions, row.replication) == ("payments", "3", "1")
     assert [(o.key, o.value) for o in row.overrides] == [("a", "1"), ("b", "2")]
     assert (row.state, row.word) == ("ok", "OK")
-    assert (row.size, row.records, row.bytes_in, row.mark) == (99, 2.5, 10.0, None)
+    assert (row.size, row.records, row.bytes_in, row.mark) == ("99 B", "2.5", "10 B", None)
 
 
 def test_partitions_without_a_leader_are_counted_and_are_worse_than_lag(told: Told) -> None:
@@ -59,7 +59,7 @@ def test_partitions_without_a_leader_are_counted_and_are_worse_than_lag(told: To
 
     assert (row.state, row.word) == ("bad", "3 without leader")
     assert row.mark is not None
-    assert (row.mark.state, row.mark.word, row.group, row.lag) == ("bad", "Stopped", "billing", 5)
+    assert (row.mark.state, row.mark.word, row.group, row.lag) == ("bad", "Stopped", "billing", "5")
 
 
 def test_a_group_that_the_user_may_not_see_is_not_named(told: Told) -> None:
@@ -70,7 +70,7 @@ def test_a_group_that_the_user_may_not_see_is_not_named(told: Told) -> None:
 
     [row] = shown(rights=rights).rows
 
-    assert (row.lag, row.group) == (5, "")
+    assert (row.lag, row.group) == ("5", "")
 
 
 def test_without_the_collector_only_its_columns_are_unknown(told: Told) -> None:
@@ -82,7 +82,7 @@ def test_without_the_collector_only_its_columns_are_unknown(told: Told) -> None:
     data = shown()
 
     [row] = data.rows
-    assert (row.partitions, row.word, row.size, row.records) == (2, "Led", None, None)
+    assert (row.partitions, row.word, row.size, row.records) == ("2", "Led", "–", "–")
     assert data.frame.live is not None
     assert data.frame.live.is_away
 
@@ -101,7 +101,7 @@ def test_when_the_database_goes_away_numbers_of_the_brokers_stay_new(
 
     assert reading.state is State.STALE
     assert reading.data is not None
-    assert [(row.partitions, row.records) for row in reading.data.rows] == [(2, 7.0)]
+    assert [(row.partitions, row.records) for row in reading.data.rows] == [("2", "7")]
 
 
 def test_a_database_that_was_never_there_leaves_what_the_brokers_tell(
@@ -116,7 +116,7 @@ def test_a_database_that_was_never_there_leaves_what_the_brokers_tell(
     assert reading.data is not None
     assert reading.data.is_without_database
     assert [(r.name, r.partitions, r.word) for r in reading.data.rows] == [
-        ("payments", 4, "Not known")
+        ("payments", "4", "Not known")
     ]
 
 
@@ -297,12 +297,19 @@ def test_what_was_read_for_one_user_is_not_shown_to_another_as_stale(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster_rows.topic(cluster_rows.cluster(), "secret")
-    told.put(live.topic("secret"))
+    told.put(live.topic("secret"), live.topic("secret.new"))
     shown()
     lose_the_database(monkeypatch)
 
-    assert [row.name for row in shown().rows] == ["secret"]
-    assert shown(rights=limited("orders.*")).rows == ()
+    assert names() == ["secret", "secret.new"]
+    assert names(rights=limited("orders.*")) == []
+
+
+def test_a_topic_that_was_deleted_is_gone_though_brokers_still_tell_of_it(told: Told) -> None:
+    cluster_rows.topic(cluster_rows.cluster(), "payments")
+    told.put(live.topic("payments"), live.topic("deleted"))
+
+    assert names() == ["payments"]
 
 
 def test_a_change_of_the_metadata_is_seen_at_once() -> None:

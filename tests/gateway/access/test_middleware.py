@@ -79,6 +79,7 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     # Forms about one group, which say themselves what their user may not do.
     by_object |= {"/group/reset", "/group/offsets/delete", "/group/delete"}
     seen = {"/", "/topics", "/topics/orders", "/groups", "/groups/orders", "/group"}
+    seen |= {"/brokers", "/brokers/1", "/brokers/1/order"}
     assert reached == {*seen, *by_object, *own}
 
 
