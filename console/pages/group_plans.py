@@ -193,7 +193,7 @@ def _outcome_page(request: HttpRequest, plan: GroupPlan, result: Result) -> Http
 
 
 def _form_address(plan: GroupPlan) -> str:
-    more = {"topic": plan.topic} if plan.topic else {}
+    more = {**plan.asked, **({"topic": plan.topic} if plan.topic else {})}
     return group_names.link(plan.cluster_id, plan.group, FORMS[plan.kind], more=more)
 
 

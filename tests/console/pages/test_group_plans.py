@@ -1,8 +1,10 @@
 """Changes of groups as a browser goes through them, against a running broker."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from html import unescape
 from io import BytesIO
 from typing import Any
 
@@ -389,3 +391,19 @@ def visitor(stage: Stage, topic: str) -> Client:
     browser = Client()
     browser.force_login(user)
     return browser
+
+
+def test_whoever_changes_a_plan_finds_the_form_as_it_was(stage: Stage, alice: Client) -> None:
+    stage.commit(4)
+    asked = {"offset": "7", "shift": "9", "scope": "some", "topic": [stage.topic]}
+    page = stage.preview(alice, "offset", **asked).content.decode()
+
+    found = re.search(r'href="([^"]+)">Change it</a>', page)
+    assert found is not None
+    form = alice.get(unescape(found[1])).content.decode()
+
+    assert 'value="offset" checked' in form
+    assert 'name="offset" min="0" value="7"' in form
+    assert 'name="shift" value=""' in form
+    assert 'value="some" checked' in form
+    assert f">{stage.topic}</textarea>" in form
