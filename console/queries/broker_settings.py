@@ -47,6 +47,7 @@ class Setting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     rows: tuple[Setting, ...]
+    others: tuple[Setting, ...] = ()  # at their default, and told at a start only
     # The broker was asked: what it was told at its start is known.
     is_whole: bool = False
     failure: str = ""
@@ -65,7 +66,13 @@ def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
     rows = [_setting(row, own, wide, told or {}) for row in broker_configs.ROWS.values()]
     # What somebody set stands first.
     rows.sort(key=lambda row: (not row.is_set, row.source == "default", row.key))
-    return Settings(rows=tuple(rows), is_whole=told is not None, failure=failure)
+    others = [row for row in rows if row.source == "default" and not row.is_dynamic]
+    return Settings(
+        rows=tuple(row for row in rows if row not in others),
+        others=tuple(others),
+        is_whole=told is not None,
+        failure=failure,
+    )
 
 
 def _asked(address: str, broker_id: int) -> tuple[dict[str, Config] | None, str]:

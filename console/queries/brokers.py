@@ -78,7 +78,6 @@ def _number(key: str, title: str) -> Column:
 
 COLUMNS: Final = (
     Column(key="id", title="Broker", is_number=False, value=lambda row: row.id),
-    Column(key="host", title="Host", is_number=False, value=lambda row: row.host),
     Column(key="state", title="State", is_number=False, value=lambda row: row.state.rank),
     _number("leaders", "Leads"),
     _number("bytes_in", "In"),
@@ -94,8 +93,6 @@ COLUMNS: Final = (
         is_number=False,
         value=lambda row: None if row.disk is None else row.disk.used,
     ),
-    Column(key="full", title="Full", is_number=False, value=lambda row: row.fullness.low_days),
-    Column(key="up", title="Up since", is_number=False, value=lambda row: row.up_since),
 )
 KEYS: Final = {column.key: column for column in COLUMNS}
 DEFAULT_SORT: Final = "id"
@@ -185,6 +182,8 @@ def row_of(
 ) -> BrokerRow:
     state = state_of(broker, place, order, told, now_ms=now_ms)
     is_up = not broker.is_fenced and place is not None
+    # Of one that is away, what it told last is only true of its disk.
+    live = None if told is None or not is_up or told.failure else told
     return BrokerRow(
         id=broker.id,
         address=f"{broker.host}:{broker.port}",
@@ -199,12 +198,12 @@ def row_of(
         takes_orders=place is not None and place.takes_orders,
         disk=disk_of(told),
         fullness=fullness,
-        bytes_in=None if told is None else told.bytes_in_per_s,
-        bytes_out=None if told is None else told.bytes_out_per_s,
-        requests=None if told is None else told.requests_per_s,
-        connections=None if told is None else told.connections,
-        loop_delay_ms=None if told is None else told.loop_delay_p99_ms,
-        memory_bytes=None if told is None else told.memory_bytes,
+        bytes_in=None if live is None else live.bytes_in_per_s,
+        bytes_out=None if live is None else live.bytes_out_per_s,
+        requests=None if live is None else live.requests_per_s,
+        connections=None if live is None else live.connections,
+        loop_delay_ms=None if live is None else live.loop_delay_p99_ms,
+        memory_bytes=None if live is None else live.memory_bytes,
         log_bytes=None if told is None else told.log_bytes,
     )
 
