@@ -12,7 +12,7 @@ from typing import Final
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
-from brokers.controlplane.services import GroupChangeKind
+from brokers.controlplane.services import GroupChangeKind, OrderKind
 from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
@@ -36,6 +36,7 @@ PERIODS: Final = {
 KINDS: Final = (
     *("create topic", "delete topic", "add partitions", "alter configs"),
     *(kind.value for kind in GroupChangeKind),
+    *(kind.value for kind in OrderKind),
 )
 # Objects with one side only: the other one is not a value that is missing.
 MADE_OR_GONE: Final = frozenset({"create topic", "delete topic"})

@@ -15,6 +15,7 @@ from brokers.controlplane.services.group_audit import (
     note_refused,
 )
 from brokers.controlplane.services.orders import (
+    OrderKind,
     ask_order,
     end_order,
     give_up_taken,
@@ -29,6 +30,7 @@ __all__ = [
     "KEPT_CHANGES",
     "GroupChange",
     "GroupChangeKind",
+    "OrderKind",
     "RotationRefused",
     "apply_plan",
     "ask_order",

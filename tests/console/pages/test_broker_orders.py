@@ -209,3 +209,13 @@ def test_a_log_that_nobody_sends_says_so(olga: Client, told: Told) -> None:
 
     assert "did not take it in time" in part
     assert "hx-trigger" not in part
+
+
+def test_orders_stand_among_the_changes(alice: Client, told: Told) -> None:
+    make_cluster(told)
+    alice.post("/brokers/1/restart", form())
+
+    page = alice.get("/changes", {"cluster": CLUSTER_ID, "kind": "restart broker"}).content.decode()
+
+    assert "broker 1" in page
+    assert "<option selected>restart broker</option>" in page
