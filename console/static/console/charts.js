@@ -44,11 +44,12 @@ class Chart {
   #answer = null;
   #askedAt = 0;
   #isAsking = false;
+  #isWanted = false;
   #resting = 0;
   #sizes;
   #values;
   #details;
-  #at = element("span", { class: "at faint" });
+  #at = element("li", { class: "at faint" });
   #note = element("p", { class: "note", role: "status" });
   #box = element("div", { class: "plot", "aria-hidden": "true" });
   #rows = element("tbody");
@@ -97,6 +98,7 @@ class Chart {
   }
 
   async ask() {
+    this.#isWanted = this.#isAsking;
     if (this.#isAsking) return;
     this.#isAsking = true;
     this.#askedAt = Date.now();
@@ -122,8 +124,8 @@ class Chart {
     } finally {
       this.#isAsking = false;
     }
-    // Somebody chose another range meanwhile.
-    if (rangeS !== this.#rangeS) this.ask();
+    // Somebody chose another range meanwhile, or the tables fell silent.
+    if (this.#isWanted && this.isThere) this.ask();
   }
 
   // The theme has changed: the colours of a plot are fixed when it is made.

@@ -145,7 +145,7 @@ def test_brokers_are_told_by_their_states_with_the_cause() -> None:
         [
             broker(1, "Silent", "warn", cause="connection refused"),
             broker(2, "Fenced", "bad", cause="its agent has no session with it"),
-            broker(3, loop_delay_ms=80.0),
+            broker(3, loop_delay_ms=180.0),
             broker(4, "Stopped", "stale", cause="by User:olga"),
             broker(5, "Restarting", "warn"),
             broker(6),
@@ -161,7 +161,7 @@ def test_brokers_are_told_by_their_states_with_the_cause() -> None:
         ("Silent", "Broker 1 serves, and tells the collector nothing", "Connection refused"),
         *(
             (need.word, need.sentence, need.cause.partition(".")[0])
-            for need in needs.of_brokers([broker(3, loop_delay_ms=80.0)], cluster_id=CLUSTER_ID)
+            for need in needs.of_brokers([broker(3, loop_delay_ms=180.0)], cluster_id=CLUSTER_ID)
         ),
     ]
 
