@@ -13,7 +13,7 @@ from tests.browser.home import (
     make_newcomer,
     secrets_of,
 )
-from tests.browser.visitor import visiting
+from tests.browser.visitor import Visitor, visiting
 from tests.browser.walk import STEPS, Newcomer
 from tests.extras import requires
 from tests.suite.services import SharedHome, shared_console
@@ -22,12 +22,12 @@ from tests.suite.services import SharedHome, shared_console
 pytestmark = [requires("chromium"), pytest.mark.slow]
 
 
-def walk(newcomer: Newcomer, home: SharedHome, pictures: Path) -> None:
+def walk(walker: Newcomer, home: SharedHome, pictures: Path) -> None:
     """Take every step; show where a step failed, and what the page showed then."""
-    visitor, shown = newcomer.visitor, ""
+    visitor, shown = walker.visitor, ""
     for step in STEPS:
         try:
-            step(newcomer)
+            step(walker)
         # Of whatever kind: it is raised again, with what the page showed.
         except Exception as error:
             picture = pictures / f"{step.__name__}.png"
@@ -35,27 +35,31 @@ def walk(newcomer: Newcomer, home: SharedHome, pictures: Path) -> None:
             shown = visitor.page.locator("body").inner_text()
             raise AssertionError(
                 f"{step.__name__} failed at {visitor.page.url}: {error}\n"
-                f"a picture is in {picture}; the page said:\n{shown[:3000]}"
+                f"a picture is in {picture}; the page said:\n{shown[:6000]}"
             ) from error
         shown += visitor.page.content()
     assert visitor.complaints == []
     sessions = {str(cookie["value"]) for cookie in visitor.page.context.cookies()}
     told = logs_of(home)
     assert "user.signed_in" in told
-    secrets = secrets_of(home) | {newcomer.password}
+    secrets = secrets_of(home) | {walker.password}
     assert [secret for secret in secrets if secret in shown] == []
     assert [secret for secret in secrets | sessions if secret in told] == []
+
+
+def newcomer(name: str, password: str, visitor: Visitor, home: SharedHome) -> Newcomer:
+    return Newcomer(name=name, password=password, visitor=visitor, bootstrap=home.bootstrap)
 
 
 def test_a_newcomer_finds_the_way_with_the_mouse(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
     with visiting(browser, address_of(home)) as visitor:
         password = first_password(home)
-        walk(Newcomer(name="admin", password=password, visitor=visitor), home, tmp_path)
+        walk(newcomer("admin", password, visitor, home), home, tmp_path)
 
 
 def test_a_newcomer_finds_the_way_by_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
     make_newcomer(home, "kim")
     with visiting(browser, address_of(home), by_keyboard=True) as visitor:
-        walk(Newcomer(name="kim", password=GIVEN_PASSWORD, visitor=visitor), home, tmp_path)
+        walk(newcomer("kim", GIVEN_PASSWORD, visitor, home), home, tmp_path)

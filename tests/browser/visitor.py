@@ -11,11 +11,13 @@ from typing import Any, Final, Literal
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Response, expect
 
+# What `expect` waits at most; its own five seconds are for machines that do nothing else.
+PATIENCE_MS: Final = 20_000
+expect.set_options(timeout=PATIENCE_MS)
+
 Role = Literal["button", "link", "checkbox", "radio", "tab", "option", "searchbox", "combobox"]
 Name = str | re.Pattern[str]
 
-# A page is there within 300 ms; CI has other tests beside it.
-PATIENCE_MS: Final = 20_000
 # What the collector tells arrives seconds later, and a broker takes some to start.
 LONG_PATIENCE_MS: Final = 60_000
 # More stops of the Tab key than the longest page that is walked has.
@@ -26,8 +28,11 @@ HEIGHT: Final = 860
 TELL_VIOLATIONS: Final = """addEventListener("securitypolicyviolation", (event) =>
   tellViolation(`${event.violatedDirective} forbids ${event.blockedURI} at ${location}`))"""
 HAS_FOCUS: Final = "element => document.activeElement === element"
-# A broken picture or an answer of 4xx that a test asked for is no error of a script.
-ASKED_FOR: Final = "Failed to load resource"
+# A group of radio buttons is one stop of the Tab key.
+HAS_SIBLING_FOCUS: Final = "element => document.activeElement?.name === element.name"
+# No errors of a script: an answer of 4xx that a test asked for, and a request that htmx gave up
+# for a newer one, as the search box does at every key.
+NO_ERRORS: Final = ("Failed to load resource", "htmx:afterRequest", "htmx:sendAbort")
 
 
 class Visitor:
@@ -65,6 +70,19 @@ class Visitor:
     def sees(self, text: Name, *, within_ms: int = PATIENCE_MS) -> None:
         expect(self.page.get_by_text(text).first).to_be_visible(timeout=within_ms)
 
+    def shows(self, place: str, text: str) -> None:
+        """Wait until an element says just this, which the page finds out by itself."""
+        expect(self.page.locator(place)).to_have_text(text, timeout=LONG_PATIENCE_MS)
+
+    def search(self, name: str) -> None:
+        """Open what is called so by the search box, which hears keys wherever one is."""
+        keyboard = self.page.keyboard
+        keyboard.press("Control+k")
+        keyboard.type(name)
+        expect(self.page.locator("#found a").first).to_contain_text(name)
+        keyboard.press("Enter")
+        self.sees(name)
+
     def is_at(self, path: Name) -> None:
         pattern = path if isinstance(path, re.Pattern) else re.compile(re.escape(path))
         self.page.wait_for_url(pattern)
@@ -79,7 +97,7 @@ class Visitor:
         target.select_option(label=option)
 
     def _note(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and ASKED_FOR not in message.text:
+        if message.type == "error" and not message.text.startswith(NO_ERRORS):
             self.complaints.append(f"console: {message.text}")
 
 
@@ -87,9 +105,12 @@ class KeyboardVisitor(Visitor):
     """One tab, used by the keyboard alone: nothing is reached but by pressing Tab."""
 
     def _press(self, target: Locator) -> None:
+        kind = target.evaluate("element => element.type ?? ''")
+        if kind == "radio":
+            self._choose_radio(target)
+            return
         self._go_to(target)
-        role = target.evaluate("element => element.type ?? ''")
-        self.page.keyboard.press("Space" if role in {"checkbox", "radio"} else "Enter")
+        self.page.keyboard.press("Space" if kind == "checkbox" else "Enter")
 
     def _write(self, target: Locator, text: str) -> None:
         self._go_to(target)
@@ -101,6 +122,16 @@ class KeyboardVisitor(Visitor):
         # A list that drops down goes to the option whose beginning is typed.
         self.page.keyboard.type(option)
         expect(target.locator("option:checked")).to_have_text(option)
+
+    def _choose_radio(self, target: Locator) -> None:
+        """Press Tab until one of its kind has the focus, then an arrow until it is chosen."""
+        expect(target).to_be_visible()
+        for _ in range(MAX_TABS):
+            if target.is_checked():
+                return
+            key = "ArrowDown" if target.evaluate(HAS_SIBLING_FOCUS) else "Tab"
+            self.page.keyboard.press(key)
+        raise AssertionError(f"{MAX_TABS} keys did not choose {target}")
 
     def _go_to(self, target: Locator) -> None:
         """Press Tab until the target has the focus."""

@@ -5,10 +5,14 @@ The steps know a visitor and not how that one moves, so that the same walk is ta
 and by the keyboard alone.
 """
 
+import re
 from dataclasses import dataclass
 
+from playwright.sync_api import expect
+
+from tests.browser.group import consume, produce
 from tests.browser.home import NEW_PASSWORD
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import LONG_PATIENCE_MS, Visitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +20,16 @@ class Newcomer:
     name: str
     password: str
     visitor: Visitor
+    # The address of the brokers, for programs beside the browser.
+    bootstrap: str
+
+    @property
+    def topic(self) -> str:
+        return f"{self.name}s-orders"
+
+    @property
+    def group(self) -> str:
+        return f"{self.name}s-billing"
 
 
 def log_in(newcomer: Newcomer) -> None:
@@ -37,10 +51,109 @@ def change_the_password(newcomer: Newcomer) -> None:
     visitor.sees("Your password is changed.")
 
 
+def create_a_topic(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.press("link", "Topics")
+    visitor.press("link", "Create topic")
+    visitor.write("Name", newcomer.topic)
+    visitor.write("Partitions", "2")
+    visitor.press("button", "Preview")
+    visitor.sees("nothing is changed yet")
+    visitor.press("button", "Apply this plan")
+    visitor.sees("The plan was applied")
+
+
+def find_the_topic_by_the_search_box(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.search(newcomer.topic)
+    visitor.is_at(f"/topics/{newcomer.topic}")
+    visitor.sees("2 × 1 replica")
+
+
+def watch_lag_grow_and_shrink(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    produce(newcomer.bootstrap, newcomer.topic, 10)
+    consume(newcomer.bootstrap, newcomer.topic, newcomer.group, 10)
+    visitor.press("link", "Groups")
+    # The collector tells the list, which renews itself.
+    visitor.sees(newcomer.group)
+    visitor.press("link", newcomer.group)
+    visitor.shows("#group-lag", "0")
+    # From here on nobody touches the page: it renews itself.
+    produce(newcomer.bootstrap, newcomer.topic, 25)
+    visitor.shows("#group-lag", "25")
+    consume(newcomer.bootstrap, newcomer.topic, newcomer.group, 25)
+    visitor.shows("#group-lag", "0")
+
+
+def reset_its_offsets(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.press("link", "Reset offsets")
+    visitor.press("radio", re.compile("^Earliest"))
+    visitor.press("button", "Preview")
+    visitor.sees("nothing is changed yet")
+    visitor.sees("2 of 2, 1 topic")
+    visitor.press("button", "Apply this plan")
+    visitor.sees(f"Offsets of group {newcomer.group} were reset")
+    visitor.shows("#group-lag", "35")
+
+
+def add_partitions(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.search(newcomer.topic)
+    visitor.press("link", "Add partitions")
+    visitor.sees("Which keys move")
+    visitor.write("Partitions in all", "4")
+    visitor.press("button", "Preview")
+    visitor.sees("About 50% of the keys")
+    visitor.press("button", "Apply this plan")
+    visitor.sees("The plan was applied")
+
+
+def restart_a_broker(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.press("link", "Brokers")
+    visitor.press("link", re.compile("^2$"))
+    visitor.press("link", "Restart")
+    visitor.sees("What follows")
+    visitor.press("button", "Restart broker 2")
+    visitor.sees("Done", within_ms=LONG_PATIENCE_MS)
+    visitor.sees("Serving", within_ms=LONG_PATIENCE_MS)
+
+
+def delete_the_topic(newcomer: Newcomer) -> None:
+    visitor = newcomer.visitor
+    visitor.search(newcomer.topic)
+    visitor.sees("4 × 1 replica")
+    visitor.press("link", "Delete")
+    visitor.write(re.compile("^Type"), newcomer.topic)
+    visitor.press("button", "Preview")
+    visitor.sees("What follows")
+    visitor.press("button", "Apply this plan")
+    visitor.sees("The plan was applied")
+
+
 def read_the_audit(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
     visitor.press("link", "Changes")
     visitor.is_at("/changes")
+    visitor.write("A part of the object's name", newcomer.topic)
+    visitor.press("button", "Filter")
+    changes = visitor.page.get_by_role("region", name="Changes")
+    for kind in ("create topic", "add partitions", "delete topic"):
+        expect(changes.get_by_text(kind).first).to_be_visible()
+    expect(changes.get_by_text(f"User:{newcomer.name}").first).to_be_visible()
 
 
-STEPS = (log_in, change_the_password, read_the_audit)
+STEPS = (
+    log_in,
+    change_the_password,
+    create_a_topic,
+    find_the_topic_by_the_search_box,
+    watch_lag_grow_and_shrink,
+    reset_its_offsets,
+    add_partitions,
+    restart_a_broker,
+    delete_the_topic,
+    read_the_audit,
+)

@@ -35,5 +35,6 @@ def test_pages_keep_nobody_out_and_break_no_rule(
                 found.setdefault(f"dark: {said}", []).append(path)
 
     assert len(pages) >= 8
-    assert [f"{said} on {', '.join(places)}" for said, places in found.items()] == []
+    lines = [f"{said} on {', '.join(places)}" for said, places in found.items()]
+    assert not lines, "\n".join(lines)
     assert visitor.complaints == []
