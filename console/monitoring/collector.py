@@ -5,7 +5,7 @@ seconds, `sample` every ten; what has changed is published as one step of the de
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from console.monitoring.broker_detail import broker_detail
@@ -14,13 +14,12 @@ from console.monitoring.group_detail import EVERYTHING, MAX_DETAIL, Part, group_
 from console.monitoring.lags import (
     Lags,
     group_eta,
-    group_lag_ms,
     group_verdict,
     lag_ms,
 )
 from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
 from console.monitoring.recent import SHOWN, Recent
-from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, Name, PartitionRing, Ring
+from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
 from console.monitoring.verdicts import SEVERITY, Eta, Verdict
 
@@ -88,10 +87,10 @@ class Collector:
         """Publish a group with its pairs; return the topics in which it has others than before."""
         group = self.observed.groups.get(name)
         keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
-        before = self._pair_keys.get(name, {})
-        changed = {topic for key, topic in before.items() if key not in keys}
+        before, changed = self._pair_keys.get(name, {}), set()
         for key in before.keys() - keys.keys():
             self.deltas.drop("pairs", key)
+            changed.add(before[key])
         if group is None:
             self._pair_keys.pop(name, None)
             self.deltas.drop("groups", name)
@@ -115,12 +114,11 @@ class Collector:
 
     def _find_worst(self, topic: str) -> None:
         """Find the group that is worst in a topic, by verdict, then by lag."""
-        pairs = self.observed.readers.get(topic, {}).values()
-        found = max(
-            ((SEVERITY[pair.verdict], pair.lag, pair.group, pair.verdict) for pair in pairs),
-            key=lambda here: here[:3],
-            default=None,
-        )
+        found: tuple[int, int, str, Verdict] | None = None
+        for pair in self.observed.readers.get(topic, {}).values():
+            here = (SEVERITY[pair.verdict], pair.lag, pair.group, pair.verdict)
+            if found is None or here > found:
+                found = here
         if self._worst.get(topic) == found:
             return
         if found is None:
@@ -143,8 +141,9 @@ class Collector:
         for view in self.observed.brokers.values():
             if not view.failure:
                 view.mark(now_ms)
-        for name, values in self._values(now_ms):
-            self.rings[name[0]].set(name[1:], values)
+        self._set_topics()
+        lag = self._set_groups(now_ms)
+        self._set_brokers(lag)
         for ring in self._rings():
             ring.sample(at_s)
         for kind, recent in self.recent.items():
@@ -185,28 +184,41 @@ class Collector:
             del self._rates[name]
         self._counters, self._sampled_ms = counters, now_ms
 
-    def _values(self, now_ms: int) -> Iterator[tuple[Name, Sequence[float]]]:
-        """Return the kind and name of every series, with the values of this moment."""
-        observed = self.observed
+    # Each of the three gives every series of its kinds the values of this moment.
+
+    def _set_topics(self) -> None:
         nothing = (math.nan,) * 3
-        for topic in observed.topics.values():
-            records, bytes_in, bytes_out = self._rates.get(topic.name, nothing)
-            yield ("topic", topic.name), (records, topic.size, bytes_in, bytes_out)
-        lag = 0
-        for group in observed.groups.values():
-            whole = sum(pair.lag for pair in group.pairs.values())
+        ring = self.rings["topic"]
+        for name, topic in self.observed.topics.items():
+            records, bytes_in, bytes_out = self._rates.get(name, nothing)
+            ring.set((name,), (records, topic.size, bytes_in, bytes_out))
+
+    def _set_groups(self, now_ms: int) -> int:
+        """Return the lag of all groups together."""
+        groups, pairs, lag = self.rings["group"], self.rings["pair"], 0
+        for name, group in self.observed.groups.items():
+            whole, oldest = 0, math.nan
+            for topic, pair in group.pairs.items():
+                age = number(lag_ms(pair, now_ms))
+                pairs.set((name, topic), (pair.lag, age))
+                whole += pair.lag
+                # The worst that is known: a comparison with NaN is false.
+                if age >= oldest or math.isnan(oldest):
+                    oldest = age
+            groups.set((name,), (whole, oldest))
             lag += whole
-            yield ("group", group.name), (whole, number(group_lag_ms(group, now_ms)))
-            for pair in group.pairs.values():
-                values = (pair.lag, number(lag_ms(pair, now_ms)))
-                yield ("pair", group.name, pair.topic), values
-        serving = [view for view in observed.brokers.values() if not view.failure]
+        return lag
+
+    def _set_brokers(self, lag: int) -> None:
+        views = self.observed.brokers.values()
+        serving = [view for view in views if not view.failure]
         for view in serving:
-            yield ("broker", str(view.id)), [total(view, key) for key in BROKER_TOTALS]
+            values = [total(view, key) for key in BROKER_TOTALS]
+            self.rings["broker"].set((str(view.id),), values)
         # A sum without one of its parts would look like a drop: it is missing instead.
-        if serving and len(serving) == len(observed.brokers):
+        if serving and len(serving) == len(views):
             sums = [sum(total(view, key) for view in serving) for key in CLUSTER_TOTALS]
-            yield ("cluster", ""), [*sums, lag]
+            self.rings["cluster"].set(("",), [*sums, lag])
 
     # --- details -------------------------------------------------------------------------------
 

@@ -110,9 +110,11 @@ class History:
             end_sum += end
             if waiting > 0:
                 lag += waiting
-                undated += cells[base + WRITTEN_AT] != following or not cells[base + WRITTEN_MS]
-                if written_ms := cells[base + WRITTEN_MS]:
-                    oldest_ms = min(oldest_ms or written_ms, written_ms)
+                written_ms = cells[base + WRITTEN_MS]
+                if not written_ms or cells[base + WRITTEN_AT] != following:
+                    undated += 1
+                if written_ms and (not oldest_ms or written_ms < oldest_ms):
+                    oldest_ms = written_ms
             elif not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
                 # At its end as before, which is how most partitions are found.
                 cells[base + BEHIND_SINCE] = now_ms

@@ -44,7 +44,7 @@ class Lags:
         self._retention: Mapping[str, int] = {}
         self._default_retention: int | None = None
         # Pairs with records that wait of which nobody has told when they were written, in turn.
-        self._undated: dict[tuple[str, str], Pair] = {}
+        self._undated: dict[Pair, None] = {}
         # Pairs that are behind, each once, by when they are looked at though nothing moves.
         self._queue: list[tuple[int, int, Pair]] = []
         self._queued = 0  # how many ever: those of one moment are looked at in turn
@@ -56,16 +56,15 @@ class Lags:
     def look(self, now_ms: int) -> set[str]:
         """Weigh what has moved, and what has stood still for long; return names of groups."""
         observed = self._observed
-        pairs, observed.moved_pairs = observed.moved_pairs, {}
+        pairs, observed.moved_pairs = observed.moved_pairs, set()
         for name in observed.moved_topics:
-            for pair in observed.readers.get(name, {}).values():
-                pairs[pair.group, name] = pair
+            if readers := observed.readers.get(name):
+                pairs.update(readers.values())
         observed.moved_topics.clear()
-        for pair in self._due(now_ms):
-            pairs[pair.group, pair.topic] = pair
-        for pair in pairs.values():
+        pairs.update(self._due(now_ms))
+        for pair in pairs:
             self._weigh(pair, now_ms)
-        return {group for group, _topic in pairs}
+        return {pair.group for pair in pairs}
 
     def _due(self, now_ms: int) -> Iterator[Pair]:
         """Return pairs that are behind and were not looked at for long."""
@@ -95,9 +94,9 @@ class Lags:
         pair.lag, pair.unknown = sums.lag, sums.unknown
         pair.written_ms = sums.oldest_ms
         if sums.undated:
-            self._undated.setdefault((pair.group, pair.topic), pair)
+            self._undated.setdefault(pair)
         else:
-            self._undated.pop((pair.group, pair.topic), None)
+            self._undated.pop(pair, None)
         pair.looked_ms = now_ms
         if pair.lag or pair.unknown:
             self._queue_up(pair)
@@ -150,13 +149,13 @@ class Lags:
         Only those that nobody has told yet: a group that stands still is asked about once.
         """
         asked: dict[int, list[tuple[Pair, Place]]] = {}
-        for key, pair in list(self._undated.items()):
+        for pair in list(self._undated):
             if any(len(places) >= MAX_ASKED for places in asked.values()):
                 break
             # To the end: who finds no room this time comes first the next time.
-            del self._undated[key]
+            del self._undated[pair]
             if self._is_known(pair):
-                self._undated[key] = pair
+                self._undated[pair] = None
                 self._add_places(pair, asked)
         return {broker: places[:MAX_ASKED] for broker, places in asked.items()}
 
@@ -184,7 +183,7 @@ class Lags:
             if isinstance(written, int) and self._is_known(pair):
                 pair.history.date(partition, following, written)
                 # The next look weighs it, since whether loss is ahead depends on it.
-                self._observed.moved_pairs[pair.group, pair.topic] = pair
+                self._observed.moved_pairs.add(pair)
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:
@@ -192,12 +191,6 @@ def lag_ms(pair: Pair, now_ms: int) -> int | None:
     if not pair.lag:
         return None if pair.unknown else 0
     return max(0, now_ms - pair.written_ms) if pair.written_ms else None
-
-
-def group_lag_ms(group: Group, now_ms: int) -> int | None:
-    """Return the worst age over all topics of a group."""
-    known = [age for pair in group.pairs.values() if (age := lag_ms(pair, now_ms)) is not None]
-    return max(known, default=None)
 
 
 def group_verdict(group: Group) -> Verdict:

@@ -152,7 +152,7 @@ class Observed:
         self.touched_groups: set[str] = set()
         # Where offsets have moved; whoever looks at them empties these.
         self.moved_topics: set[str] = set()
-        self.moved_pairs: dict[tuple[str, str], Pair] = {}
+        self.moved_pairs: set[Pair] = set()
         # By topic, then by group.
         self.readers: dict[str, dict[str, Pair]] = {}
         self._free: list[int] = []
@@ -282,7 +282,7 @@ class Observed:
             self.is_cut = True
             return
         pair.history.commit(row[2], committed=row[3], commit_ms=row[5])
-        self.moved_pairs[group.name, pair.topic] = pair
+        self.moved_pairs.add(pair)
         self.commits += len(pair.history) - before
 
     def _take_member(self, broker_id: int, row: Row) -> None:
@@ -369,7 +369,7 @@ class Observed:
         pair = group.pairs[topic]
         before = len(pair.history)
         pair.history.forget(index)
-        self.moved_pairs[name, topic] = pair
+        self.moved_pairs.add(pair)
         self.commits -= before - len(pair.history)
         if not len(pair.history):
             del group.pairs[topic]
@@ -384,10 +384,10 @@ class Observed:
         self.touched_groups.add(group.name)
 
     def _drop_reader(self, group: str, topic: str) -> None:
-        del self.readers[topic][group]
-        if not self.readers[topic]:
+        readers = self.readers[topic]
+        self.moved_pairs.discard(readers.pop(group))
+        if not readers:
             del self.readers[topic]
-        self.moved_pairs.pop((group, topic), None)
 
 
 def take_bounded(kept: dict[Any, Row], rows: Iterable[Row]) -> None:
