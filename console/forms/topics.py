@@ -1,15 +1,16 @@
 """Forms about topics. Names and values are checked by the same rules as the brokers'."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django import forms
 
 from brokers.cluster import topic_configs
-from brokers.cluster.config_values import LIVE, ConfigType
+from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType
 from brokers.cluster.decisions import MAX_PARTITIONS_PER_TOPIC
 from brokers.cluster.proposals import ConfigEdit, ConfigOperation, CreateTopic
+from brokers.cluster.topic_configs import INTERNAL_SEGMENT_BYTES
 from brokers.cluster.topic_names import MAX_NAME_LENGTH, check_topic_name
 from brokers.protocol.errors import KafkaError
 
@@ -172,11 +173,9 @@ def with_room(lines: Sequence[ConfigLine], *, more: int = 0) -> list[ConfigLine]
 
 def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list[EditLine]:
     """Return every config that has an effect, or is set, as it is now; those that are set first."""
-    rows = [
-        row
-        for row in topic_configs.ROWS.values()
-        if row.key in configs or (row.effect == LIVE and not row.is_hidden)
-    ]
+    rows = [row for row in offered() if row.effect == LIVE or row.key in configs]
+    if INTERNAL_SEGMENT_BYTES in configs:
+        rows.append(topic_configs.ROWS[INTERNAL_SEGMENT_BYTES])
     rows.sort(key=lambda row: (row.key not in configs, row.key))
     return [
         EditLine(
@@ -191,6 +190,11 @@ def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list
         )
         for row in rows
     ]
+
+
+def offered() -> list[ConfigRow]:
+    """Return the configs of topics but for the one that is for tests."""
+    return [row for key, row in topic_configs.ROWS.items() if key != INTERNAL_SEGMENT_BYTES]
 
 
 def edited(lines: Sequence[EditLine], given: Mapping[str, str]) -> list[EditLine]:
@@ -224,14 +228,10 @@ def _edited(line: EditLine, given: Mapping[str, str]) -> EditLine:
     is_empty = not value and line.can_be_empty and f"empty-{line.key}" in given
     is_set = bool(value) or is_empty
     has_changed = (value if is_set else None) != was
-    return EditLine(
-        key=line.key,
+    return replace(
+        line,
         value=value,
         was=was,
-        inherited=line.inherited,
-        meaning=line.meaning,
-        is_boolean=line.is_boolean,
-        can_be_empty=line.can_be_empty,
         is_empty=is_empty,
         error=_wrong(line.key, value) if is_set and has_changed else "",
     )

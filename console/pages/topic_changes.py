@@ -74,7 +74,7 @@ def new_topic(request: HttpRequest) -> HttpResponse:
         "form": form,
         "is_checked": is_sent,
         "lines": forms.with_room(form.lines, more=forms.MORE_ROWS if pressed == "more" else 0),
-        "rows": [row for row in topic_configs.ROWS.values() if not row.is_hidden],
+        "rows": forms.offered(),
         "suggestion": topic_advice.suggestion(
             brokers=0 if shown is None else shown.serving_brokers, bytes_per_s=form.bytes_per_s()
         ),

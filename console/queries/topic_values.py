@@ -64,7 +64,7 @@ def values_of(configs: Mapping[str, str], wide: Mapping[str, str]) -> tuple[Valu
     rows = [
         row
         for key, row in topic_configs.ROWS.items()
-        if key in configs or key in topic_configs.PUBLIC_KEYS
+        if key in configs or key != topic_configs.INTERNAL_SEGMENT_BYTES
     ]
     rows.sort(key=lambda row: (row.key not in configs, row.effect != LIVE, row.key))
     return tuple(_value(row, configs, wide, inherited) for row in rows)

@@ -373,6 +373,55 @@ def test_a_plan_that_was_overtaken_is_previewed_again(
     assert models.Partition.objects.count() == 6
 
 
+@pytest.mark.parametrize(
+    ("address", "fields", "moved"),
+    [
+        (NEW, {"name": "fresh"}, "topic fresh exists now"),
+        ("/topics/orders/edit", {"value-segment.ms": "9"}, "the configuration of topic orders"),
+        ("/topics/orders/partitions", {"count": "9"}, "topic orders was at version 1"),
+        ("/topics/orders/delete", {"name": "orders"}, "topic orders was at version 1"),
+    ],
+)
+def test_a_plan_of_each_kind_is_refused_once_what_it_rests_on_has_moved(
+    cluster: models.Cluster, alice: Client, address: str, fields: dict[str, object], moved: str
+) -> None:
+    cluster_rows.topic(cluster, "orders", partitions=2)
+    found = re.search(r'name="plan" value="([^"]+)"', sent(alice, address, **fields))
+    assert found is not None
+    for other, given in (
+        (NEW, {"name": "fresh"}),
+        ("/topics/orders/edit", {"value-retention.ms": "7"}),
+        ("/topics/orders/partitions", {"count": "3"}),
+    ):
+        applied(alice, sent(alice, other, **given))
+
+    answer = alice.post("/plans/apply", {"plan": found[1]})
+
+    words = unescape(answer.content.decode())
+    assert answer.status_code == 409
+    assert moved in words
+    assert "Preview again" in words
+    assert models.Topic.objects.filter(name="orders").exists()
+    assert configs_of("orders") == {"retention.ms": "7"}
+
+
+def test_a_topic_that_was_deleted_meanwhile_is_said_to_be_gone(
+    cluster: models.Cluster, alice: Client
+) -> None:
+    cluster_rows.topic(cluster, "orders", partitions=2)
+    found = re.search(
+        r'name="plan" value="([^"]+)"', sent(alice, "/topics/orders/partitions", count="4")
+    )
+    assert found is not None
+    applied(alice, sent(alice, "/topics/orders/delete", name="orders"))
+
+    refused = sent(alice, "/plans/apply", plan=found[1])
+    again = sent(alice, "/plans/preview", plan=found[1])
+
+    assert "topic orders (version 1) is gone" in refused
+    assert "there is no topic 'orders'" in again
+
+
 @pytest.mark.usefixtures("cluster")
 def test_only_a_plan_that_was_shown_is_previewed_again(alice: Client) -> None:
     assert alice.post("/plans/preview", {"plan": "x"}).status_code == 400

@@ -33,11 +33,12 @@ def test_what_a_topic_sets_comes_first_and_what_has_no_effect_last() -> None:
     assert value("preallocate", {}).no_effect
 
 
-def test_a_hidden_config_is_shown_where_it_is_set() -> None:
-    keys = [each.key for each in values_of({}, {})]
+def test_a_config_for_tests_is_shown_where_it_is_set() -> None:
+    key = "internal.segment.bytes"
 
-    assert "samsa.durability" not in keys
-    assert value("samsa.durability", {"samsa.durability": "synced"}).is_set
+    assert key not in [each.key for each in values_of({}, {})]
+    assert value(key, {key: "61"}).is_set
+    assert value("samsa.durability", {}).value == "auto"
 
 
 @pytest.mark.parametrize(
