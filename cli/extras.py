@@ -96,6 +96,11 @@ def ensure_chromium() -> None:
         ensure_packages("chromium")
 
 
+def ensure_node() -> None:
+    if shutil.which("node") is None:
+        ensure_packages(NODE["node"])
+
+
 def ensure_packages(*names: str) -> None:
     if os.geteuid() != 0:
         raise InstallError("only root may install Debian packages")
@@ -168,6 +173,12 @@ EXTRAS = {
             is_here=lambda: shutil.which("kcat") is not None,
             ensure=ensure_kcat,
             missing="no kcat: as root, apt install kcat",
+        ),
+        Extra(
+            name="node",
+            is_here=lambda: shutil.which("node") is not None,
+            ensure=ensure_node,
+            missing="no Node: as root, apt install --no-install-recommends nodejs",
         ),
         Extra(
             name="kafkajs",

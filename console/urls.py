@@ -22,6 +22,7 @@ from console.pages.preferences import preferences
 from console.pages.search import search
 from console.pages.series import series
 from console.pages.topic import topic
+from console.pages.topic_messages import topic_messages
 from console.pages.topics import topics
 from gateway.access.requirements import public
 
@@ -36,6 +37,7 @@ urlpatterns = [
     path("topics/<str:name>/edit", topic_changes.edit_topic, name="edit-topic"),
     path("topics/<str:name>/partitions", topic_changes.add_partitions, name="add-partitions"),
     path("topics/<str:name>/delete", topic_changes.delete_topic, name="delete-topic"),
+    path("topics/<str:name>/messages", topic_messages, name="topic-messages"),
     path("groups", groups.groups, name="groups"),
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),

@@ -79,7 +79,7 @@ def test_every_module_is_used_or_awaits_a_named_caller() -> None:
 
 
 def test_the_test_tree_mirrors_the_code() -> None:
-    """`tests/a/test_b_c.py` tests the module or package `a/b.py`; `_c` names an aspect."""
+    """`tests/a/test_b_c.py` tests the module or package `a/b.py` or `a/b.js`; `_c` is an aspect."""
     strays = [
         str(source.path)
         for source in sources()
@@ -96,7 +96,7 @@ def modules_named_by(test: Path) -> list[Path]:
     folder = Path(*test.parts[1:-1])
     words = test.stem.removeprefix("test_").split("_")
     names = ["_".join(words[:length]) for length in range(1, len(words) + 1)]
-    candidates = [folder / f"{name}.py" for name in names] + [folder / name for name in names]
+    candidates = [folder / f"{name}{end}" for end in (".py", ".js", "") for name in names]
     return [candidate for candidate in candidates if folder.parts and (ROOT / candidate).exists()]
 
 

@@ -1,0 +1,201 @@
+"""The page of a topic's messages: the question that its form holds, and who may do what with it.
+
+Reads no record. The question goes to the stream as it was asked, which checks it; here only its
+length is bounded, since the page repeats it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.utils import timezone
+
+from brokers.cluster.image import ResourceType
+from brokers.controlplane import selectors
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
+from gateway.access.operations import Kind, Operation
+
+NEWEST: Final = "newest"
+OFFSET: Final = "offset"
+TIME: Final = "time"
+TAIL: Final = "tail"
+AUTO: Final = "auto"
+MODES: Final = (
+    (NEWEST, "Newest first"),
+    ("oldest", "Oldest first"),
+    (OFFSET, "From an offset"),
+    (TIME, "From a time"),
+    (TAIL, "Live tail"),
+)
+LIMITS: Final = ("50", "100", "200", "500", "1000")
+# Of a file; the last is the most that the export writes.
+EXPORTS: Final = (("1000", "1,000"), ("10000", "10,000"), ("100000", "100,000"))
+FORMS: Final = (
+    (AUTO, "Found out"),
+    *((name, name) for name in ("json", "text", "hex", "base64", "msgpack")),
+    *((name, name) for name in ("int8", "int16", "int32", "int64", "float32", "float64")),
+)
+# Of a field of the form: longer than any filter or list of partitions that the stream takes.
+MAX_FIELD: Final = 8_192
+# One is enough for a client to find the others.
+BOOTSTRAP_BROKERS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the form holds, as it was typed."""
+
+    mode: str = NEWEST
+    partitions: str = ""
+    offset: str = ""
+    time: str = ""
+    limit: str = LIMITS[0]
+    filter: str = ""
+    key: str = AUTO
+    value: str = AUTO
+
+    @property
+    def has_options(self) -> bool:
+        """Tell whether something is set that the form folds away."""
+        return bool(self.partitions) or self.key != AUTO or self.value != AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTopic:
+    """What a page about records needs to know of a topic."""
+
+    partitions: int
+    configs: Mapping[str, str]  # what was set; defaults are not in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMessages:
+    """`topic` is None where there is none of the name, or the user may not see it."""
+
+    frame: Frame
+    name: str
+    topic: KnownTopic | None = None
+    asked: Asked = Asked()
+    # What the stream and an export are asked: names of fields with their values.
+    fields: tuple[tuple[str, str], ...] = ()
+    bootstrap: str = ""
+    read: Decision = ALLOWED  # of its records
+    may_produce: bool = False
+    may_export: bool = False
+
+    @property
+    def query(self) -> str:
+        return urlencode(self.fields)
+
+    @property
+    def exported(self) -> tuple[tuple[str, str], ...]:
+        """The fields of an export but for its limit, which a file has larger ones of."""
+        return tuple((name, value) for name, value in self.fields if name != "limit")
+
+
+def asked_of(fields: Mapping[str, str]) -> Asked:
+    """Return the question of an address; what a list of choices does not have is its first one."""
+    typed = {name: value.replace("\0", "")[:MAX_FIELD] for name, value in fields.items()}
+    mode = _chosen(typed.get("mode"), [name for name, _ in MODES])
+    start = typed.get("from", "").strip()
+    forms = [name for name, _ in FORMS]
+    return Asked(
+        mode=mode,
+        partitions=typed.get("partitions", "").replace(" ", ""),
+        offset=start if mode == OFFSET else "",
+        time=_with_zone(start) if mode == TIME else "",
+        limit=_limit(typed.get("limit", "")),
+        filter=typed.get("filter", "").strip(),
+        key=_chosen(typed.get("key"), forms),
+        value=_chosen(typed.get("value"), forms),
+    )
+
+
+def topic_messages(
+    cluster_id: str | None, name: str, asked: Asked, rights: Rights
+) -> Reading[TopicMessages]:
+    return last_good.read(
+        ("topic messages", cluster_id, name, asked, rights.grants),
+        lambda: _read(cluster_id, name, asked, rights),
+        is_empty=lambda data: data.topic is None,
+    )
+
+
+def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> TopicMessages:
+    around = frame(cluster_id, rights)
+    if around.shown is None:
+        return TopicMessages(frame=around, name=name, asked=asked)
+    shown = around.shown.cluster_id
+    resource = Resource(kind=Kind.TOPIC, cluster=shown, name=name)
+    if not rights.allows(Operation.VIEW, resource):
+        return TopicMessages(frame=around, name=name, asked=asked)
+    return TopicMessages(
+        frame=around,
+        name=name,
+        topic=topic_named(shown, name),
+        asked=asked,
+        fields=_fields(shown, name, asked),
+        bootstrap=bootstrap_of(shown),
+        read=decide(rights, Operation.READ_PAYLOADS, resource),
+        may_produce=decide(rights, Operation.PRODUCE, resource).is_allowed,
+        may_export=decide(rights, Operation.EXPORT, resource).is_allowed,
+    )
+
+
+def topic_named(cluster_id: str, name: str) -> KnownTopic | None:
+    if "\0" in name:
+        # No name holds one, and PostgreSQL refuses to be asked for it.
+        return None
+    found = selectors.topic(cluster_id=cluster_id, name=name)
+    if found is None:
+        return None
+    configs = selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name=name)
+    return KnownTopic(partitions=len(found.partitions), configs=configs)
+
+
+def bootstrap_of(cluster_id: str) -> str:
+    """Return where a client of the cluster begins; brokers that serve come first."""
+    brokers = sorted(selectors.brokers(cluster_id=cluster_id), key=lambda broker: broker.is_fenced)
+    return ",".join(f"{broker.host}:{broker.port}" for broker in brokers[:BOOTSTRAP_BROKERS])
+
+
+def _fields(cluster_id: str, name: str, asked: Asked) -> tuple[tuple[str, str], ...]:
+    fields = {
+        "cluster": cluster_id,
+        "topic": name,
+        "mode": asked.mode,
+        "partitions": asked.partitions,
+        "from": asked.offset or asked.time,
+        "limit": asked.limit,
+        "filter": asked.filter,
+        "key": asked.key,
+        "value": asked.value,
+    }
+    return tuple((field, value) for field, value in fields.items() if value)
+
+
+def _chosen(given: str | None, choices: list[str]) -> str:
+    return given if given in choices else choices[0]
+
+
+def _limit(given: str) -> str:
+    """Return a limit of the list, or any smaller one, as a link to one record has it."""
+    if given in LIMITS or (given.isascii() and given.isdecimal() and 1 <= len(given) <= 3):
+        return given
+    return LIMITS[0]
+
+
+def _with_zone(typed: str) -> str:
+    """Return a time with its offset, so that a link means the same to whoever opens it."""
+    try:
+        moment = datetime.fromisoformat(typed)
+    except ValueError:
+        # Milliseconds, or a mistake, which the stream tells.
+        return typed
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.get_current_timezone())
+    return moment.isoformat()

@@ -1,0 +1,67 @@
+// How far each partition has been looked at, as bars with numbers beside them.
+
+import { element } from "./dom.js";
+import { counted, number, share, size } from "./words.js";
+
+// More bars than this help nobody; the sum says the rest.
+const MAX_BARS = 24;
+
+export class Progress {
+  #box;
+  #sum;
+  #spans = new Map();
+  #rows = new Map();
+  #told = null;
+  #isBackwards;
+
+  // With the newest first, the end of a partition comes first.
+  constructor(box, sum, { isBackwards }) {
+    this.#isBackwards = isBackwards;
+    this.#box = box;
+    this.#sum = sum;
+  }
+
+  begin(partitions) {
+    this.#spans = new Map(partitions.map((span) => [String(span.partition), span]));
+    this.#rows.clear();
+    this.#told = null;
+    this.#box.replaceChildren();
+    for (const span of partitions.slice(0, MAX_BARS)) this.#add(span);
+    const more = partitions.length - MAX_BARS;
+    if (more > 0) this.#box.append(element("p", { class: "faint", text: `and ${counted(more, "partition")} more` }));
+  }
+
+  show(frame) {
+    this.#told = frame;
+    for (const [partition, at, , records, bytes] of frame.partitions) {
+      const span = this.#spans.get(String(partition));
+      const row = this.#rows.get(String(partition));
+      if (!span || !row) continue;
+      span.at = at;
+      // Before the first one it is not known which way it goes.
+      const [from, to] = this.#isBackwards ? [span.to, span.from] : [span.from, span.to];
+      row.bar.value = records === 0 && span.from !== span.to ? 0 : share(from, at, to);
+      const waits = frame.waiting?.[partition];
+      row.words.textContent = waits ? `waits: ${waits}` : `${counted(records, "record")}, ${size(bytes)}`;
+    }
+    const seconds = frame.ms / 1000;
+    const rate = seconds > 0.5 ? `, ${number(Math.round(frame.records / seconds))}/s` : "";
+    this.#sum.textContent = `${counted(frame.records, "record")} looked at${rate}`;
+  }
+
+  // What a search had come to, for the words where somebody stops it.
+  stopped() {
+    if (!this.#told || this.#told.percent === null || this.#told.percent === undefined) return "";
+    const { percent, hits, records } = this.#told;
+    return ` at ${percent} %: ${counted(hits, "hit")} in ${counted(records, "record")}`;
+  }
+
+  #add(span) {
+    const name = `Partition ${span.partition}`;
+    const bar = element("progress", { max: "1", value: "0", "aria-label": name });
+    const words = element("span", { class: "faint num" });
+    const title = `holds ${number(span.start)} up to ${number(span.end)}, to be read: ${number(span.from)} up to ${number(span.to)}`;
+    this.#rows.set(String(span.partition), { bar, words });
+    this.#box.append(element("div", { class: "reach", title: `${name} ${title}` }, element("span", { class: "mono", text: String(span.partition) }), bar, words));
+  }
+}
