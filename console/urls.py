@@ -19,6 +19,7 @@ from console.pages.login import Login, Logout
 from console.pages.overview import overview
 from console.pages.password import password
 from console.pages.preferences import preferences
+from console.pages.produce import produce
 from console.pages.search import search
 from console.pages.series import series
 from console.pages.topic import topic
@@ -38,6 +39,7 @@ urlpatterns = [
     path("topics/<str:name>/partitions", topic_changes.add_partitions, name="add-partitions"),
     path("topics/<str:name>/delete", topic_changes.delete_topic, name="delete-topic"),
     path("topics/<str:name>/messages", topic_messages, name="topic-messages"),
+    path("topics/<str:name>/produce", produce, name="produce"),
     path("groups", groups.groups, name="groups"),
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),

@@ -6,7 +6,8 @@ Django names the arguments that it gives them, and none of it is for a visitor t
 import sys
 from typing import Final
 
-from django.core.exceptions import DisallowedHost
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -47,6 +48,13 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
             title=f"This console does not answer to the name {named}",
             next_step="Use the address that `./samsa status` shows, or start the home with the name"
             " in SAMSA_ALLOWED_HOSTS.",
+        )
+    if isinstance(exception, RequestDataTooBig):
+        return error_page(
+            400,
+            title=f"The form is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes",
+            next_step="Nothing was done. Go back and send less: a record of this size is sent with"
+            " `./samsa produce --file`.",
         )
     return error_page(400)
 

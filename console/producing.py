@@ -1,0 +1,55 @@
+"""Writes or reads one record for somebody who waits for it in a browser: few at a time, not long.
+
+Must not know pages. A request holds a thread of the web server while it waits for the brokers, so
+both the time and the number of those who wait are bounded.
+"""
+
+from typing import Final
+
+from console.turns import Turns
+from gateway.kafka.connection import Connection
+from gateway.kafka.consumer import Reader
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import Delivered, NewRecord, Record, Span
+
+# Brokers that are well answer within milliseconds, an election takes a few seconds; nobody looks at
+# a form for longer.
+WRITE_S: Final = 8.0
+# Of a record to begin with: the form can be filled in without.
+READ_S: Final = 4.0
+CLIENT_ID: Final = "samsa-console"
+# Each is a client with threads and connections of its own, for some milliseconds where brokers are
+# well; where they are not, the next ones are sent away rather than kept.
+TURNS: Final = Turns(places=4, queue=4, wait_s=1.0, what="records are being written or read here")
+
+
+def write(bootstrap: str, topic: str, record: NewRecord) -> Delivered:
+    """Return where all in-sync replicas have the record. Raises TooBusy and KafkaFailure.
+
+    After a failure by time or by connection it may have been written all the same.
+    """
+    with TURNS.turn():
+        delivered: list[Delivered] = []
+        producer = Producer(_connection(bootstrap, WRITE_S), topic, on_delivery=delivered.append)
+        producer.send(record)
+        producer.flush()
+    assert delivered, "flushed without a failure"
+    return delivered[0]
+
+
+def record_at(bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
+    """Return the record of an offset; None where there is none, or none came in time."""
+    connection = _connection(bootstrap, READ_S)
+    deadline = connection.deadline()
+    span = Span(partition=partition, start=offset, end=offset + 1)
+    with TURNS.turn(), Reader(connection, topic, [span], stops_at_end=True) as reader:
+        for batch in reader.batches():
+            if batch:
+                return batch[0]
+            if deadline.is_over():
+                return None
+    return None
+
+
+def _connection(bootstrap: str, timeout_s: float) -> Connection:
+    return Connection(bootstrap=bootstrap, timeout_s=timeout_s, client_id=CLIENT_ID)

@@ -1,0 +1,102 @@
+"""The page that writes one record: the topic, and a record to begin with."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from console import producing
+from console.forms.records import RecordForm, again
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good
+from console.queries.topic_messages import KnownTopic, bootstrap_of, topic_named
+from console.turns import TooBusy
+from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.errors import KafkaFailure
+
+# A partition and an offset, as rows of the messages page name a record.
+PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,19})", re.ASCII)
+# What a box for text is still good for.
+MAX_TYPED: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducePage:
+    """`topic` is None where the cluster has none of the name."""
+
+    frame: Frame
+    name: str
+    topic: KnownTopic | None = None
+    bootstrap: str = ""
+    read: Decision = ALLOWED
+
+    @property
+    def max_bytes(self) -> int | None:
+        """What the topic takes in a batch; None where it is the brokers' own limit."""
+        told = None if self.topic is None else self.topic.configs.get("max.message.bytes")
+        return int(told) if told is not None and told.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What the form begins with, and why that is not what was asked for."""
+
+    form: RecordForm = field(default_factory=RecordForm)
+    problem: str = ""
+
+
+def produce_page(cluster_id: str | None, name: str, rights: Rights) -> Reading[ProducePage]:
+    return last_good.read(
+        ("produce", cluster_id, name, rights.grants),
+        lambda: _read(cluster_id, name, rights),
+        is_empty=lambda data: data.topic is None,
+    )
+
+
+def _read(cluster_id: str | None, name: str, rights: Rights) -> ProducePage:
+    around = frame(cluster_id, rights)
+    if around.shown is None:
+        return ProducePage(frame=around, name=name)
+    shown = around.shown.cluster_id
+    return ProducePage(
+        frame=around,
+        name=name,
+        topic=topic_named(shown, name),
+        bootstrap=bootstrap_of(shown),
+        read=decide(
+            rights,
+            Operation.READ_PAYLOADS,
+            Resource(kind=Kind.TOPIC, cluster=shown, name=name),
+        ),
+    )
+
+
+def beginning(page: ProducePage, place: str) -> Beginning:
+    """Return the form that writes the record of a place once more; an empty one without a place."""
+    if not place:
+        return Beginning()
+    found = PLACE.fullmatch(place)
+    if found is None:
+        return Beginning(problem=f"{place[:60]!r} names no record: open one, and choose it there.")
+    if not page.read.is_allowed:
+        return Beginning(problem=page.read.reason)
+    partition, offset = int(found[1]), int(found[2])
+    where = f"Offset {offset} of partition {partition}"
+    try:
+        record = producing.record_at(page.bootstrap, page.name, partition, offset)
+    except TooBusy as busy:
+        return Beginning(problem=f"{where} was not read: {busy}. Try again.")
+    except KafkaFailure as failure:
+        return Beginning(problem=f"{where} could not be read: {failure}. {failure.next_step}")
+    if record is None:
+        return Beginning(
+            problem=f"{where} holds no record any more, or its broker did not answer within "
+            f"{producing.READ_S:g} s: choose another one, or try again."
+        )
+    size = max(len(record.key or b""), len(record.value or b""))
+    if size > MAX_TYPED:
+        return Beginning(
+            problem=f"{where} has {size:,} bytes, and a form holds up to {MAX_TYPED:,}: copy it as "
+            "a command instead."
+        )
+    return Beginning(form=again(record))
