@@ -35,7 +35,7 @@ LIMITS: Final = ("50", "100", "200", "500", "1000")
 # Of a file; the last is the most that the export writes.
 EXPORTS: Final = (("1000", "1,000"), ("10000", "10,000"), ("100000", "100,000"))
 FORMS: Final = (
-    (AUTO, "Found out"),
+    (AUTO, "Automatic"),
     *((name, name) for name in ("json", "text", "hex", "base64", "msgpack")),
     *((name, name) for name in ("int8", "int16", "int32", "int64", "float32", "float64")),
 )

@@ -28,9 +28,10 @@ const FAILURES = {
 const page = document.querySelector("#messages");
 const part = (name) => document.querySelector(`#${name}`);
 const { address, query, cluster, topic, bootstrap, zone, mode, produce, own } = page.dataset;
+const asked = new URLSearchParams(query);
 const isTail = mode === "tail";
 const clock = new Clock(zone);
-const progress = new Progress(part("reaches"), part("sum"), { isBackwards: mode === "newest" && new URLSearchParams(query).has("filter") });
+const progress = new Progress(part("reaches"), part("sum"), { isBackwards: mode === "newest" && asked.has("filter") });
 const site = {
   place: { cluster, topic },
   bootstrap,
@@ -42,7 +43,7 @@ const site = {
   },
   produce: produce && ((frame) => `${produce}?${new URLSearchParams({ cluster, again: `${frame.partition}:${frame.offset}` })}`),
 };
-const table = new Table(part("records"), { clock, open: (frame) => details(site, frame), isFollowing: isTail });
+const table = new Table(part("records"), { clock, open: (frame) => details(site, frame), isFollowing: isTail, opensFirst: asked.get("limit") === "1" });
 const positions = new Positions();
 let run = null;
 let isRunning = false;
@@ -75,7 +76,7 @@ function start(next = null) {
 }
 
 function asking(next) {
-  const fields = new URLSearchParams(query);
+  const fields = new URLSearchParams(asked);
   if (next) fields.delete("from");
   for (const [name, value] of Object.entries(next ?? {})) fields.set(name, value);
   return fields;

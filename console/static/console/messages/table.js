@@ -22,15 +22,18 @@ export class Table {
   #waiting = [];
   #room = null;
   #isHeld = false;
-  #isFollowing = false;
+  #isFollowing;
+  #opensFirst;
   #drawing = 0;
   #dropped = 0;
   #counts;
   shown = 0;
   ontold = () => {};
 
-  // `open` makes the details of a record; `isFollowing` keeps the end in sight, as a tail does.
-  constructor(table, { clock, open, isFollowing }) {
+  // `open` makes the details of a record; `isFollowing` keeps the end in sight, as a tail does;
+  // `opensFirst` is for a link to one record.
+  constructor(table, { clock, open, isFollowing, opensFirst }) {
+    this.#opensFirst = opensFirst;
     this.#body = table.tBodies[0];
     this.#box = table.parentElement;
     this.#clock = clock;
@@ -99,11 +102,6 @@ export class Table {
     }
   }
 
-  // Returns the first row, so that a link to one record can open it.
-  firstRow() {
-    return this.#body.querySelector("tr.record");
-  }
-
   closeNear(node) {
     const row = node.closest?.("tr.record, tr.detail");
     const record = row?.classList.contains("detail") ? row.previousElementSibling : row;
@@ -130,6 +128,11 @@ export class Table {
     this.#body.append(...rows);
     this.shown += frames.filter((frame) => frame.type === "record").length;
     this.#drop();
+    const first = this.#opensFirst && this.#body.querySelector("tr.record");
+    if (first) {
+      this.#opensFirst = false;
+      this.toggle(first);
+    }
     if (this.#isFollowing && isAtEnd) this.#box.scrollTop = this.#box.scrollHeight;
   }
 
