@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
@@ -39,6 +40,11 @@ UNITS: Final = {
 }
 GROUP: Final = "group"
 AGO: Final = "ago"
+# What a link to the form can fill in again: always, and where the mode needs it.
+KEPT: Final = frozenset({"mode", "scope", "zone"})
+TOLD: Final = (*KEPT, "offset", "shift", "time", AGO, "unit", "source", "topics")
+# A link beyond this is cut by some proxies.
+MAX_TOLD_CHARS: Final = 1_500
 # mode: (what it is called, what it does)
 MODES: Final[Mapping[str, tuple[str, str]]] = {
     "earliest": ("Earliest", "the first offset that each partition still holds"),
@@ -89,8 +95,14 @@ class ResetForm(forms.Form):
         now: datetime,
         zone: tzinfo,
         zone_name: str,
+        before: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(data, files)
+        """`before` is what was asked for the last time, as `told` has said it."""
+        known = {name: text for name, text in (before or {}).items() if name in TOLD}
+        if known.get("zone", zone_name) != zone_name:
+            # The same digits would mean another time.
+            known.pop("time", None)
+        super().__init__(data, files, initial=known)
         self._group = group
         self._now = now
         self._zone = zone
@@ -215,6 +227,15 @@ class ResetForm(forms.Form):
         """Return the topics that were ticked, whatever else was sent under their name."""
         getlist = getattr(self.data, "getlist", None)
         return [] if getlist is None else getlist("topic")[:MAX_TICKED]
+
+    def told(self) -> dict[str, str]:
+        """Return what was asked for as a link can say it; nothing where it would be too long."""
+        needed, _ = NEEDS.get(self.cleaned_data["mode"], ("", ""))
+        topics = "\n".join((*self.chosen(), *self.cleaned_data["topics"].split()))
+        given = {name: self.data.get(name, "") for name in TOLD if name in KEPT or name == needed}
+        given |= {"topics": topics, "unit": self.data.get("unit", "") if needed == AGO else ""}
+        told = {name: str(text) for name, text in given.items() if text}
+        return told if len(urlencode(told)) <= MAX_TOLD_CHARS else {}
 
     def twice_shown(self) -> list[tuple[str, str, str]]:
         """Return both moments: as the form sends them, in the zone with its offset, and in UTC."""

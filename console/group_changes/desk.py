@@ -1,13 +1,13 @@
 """A conversation with the brokers of a cluster about one group: a few at once, each with an end."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from brokers.controlplane import selectors
 from brokers.controlplane.services import GroupChangeKind
-from console.group_changes.plans import GroupPlan
+from console.group_changes.plans import GroupPlan, PlannedStep
 from console.turns import Turns
 from gateway.kafka.admin import Admin
 from gateway.kafka.admin_calls import AdminCalls
@@ -26,6 +26,10 @@ TURN_WAIT_S: Final = 0.5
 READ_S: Final = 3.4
 # A change is written to a disk; it has more time, since nobody knows what became of it otherwise.
 CHANGE_S: Final = 5.0
+# Half of the largest batch that a topic takes by default, and what a record of an offset has beside
+# the names of its group and its topic, with room to spare.
+CALL_BYTES: Final = 512 * 1024
+RECORD_BYTES: Final = 120
 # Each holds a thread and some of the library's own; changes of groups are made by hand.
 TURNS: Final = Turns(
     places=4, queue=8, wait_s=TURN_WAIT_S, what="changes of groups are being looked at"
@@ -60,21 +64,26 @@ class Desk:
         return self._in_time(at_time(self._calls, places, ms))
 
     def carry_out(self, plan: GroupPlan) -> dict[Place, KafkaFailure]:
-        """Make the one call of a plan; return the partitions that were refused."""
-        groups = Groups(replace(self._connection, until=None, timeout_s=CHANGE_S))
-        match plan.kind:
-            case GroupChangeKind.RESET_OFFSETS:
-                wanted = {
-                    step.place: step.after
-                    for step in plan.steps
-                    if step.after is not None and step.after != step.before
-                }
-                return groups.commit_each(plan.group, wanted)
-            case GroupChangeKind.DELETE_OFFSETS:
-                return groups.delete_offsets_each(plan.group, [step.place for step in plan.steps])
-            case GroupChangeKind.DELETE_GROUP:
-                groups.delete([plan.group])
-                return {}
+        """Make the calls of a plan; return the partitions that were refused, or not come to.
+
+        A failure before anything was done goes up.
+        """
+        groups = Groups(replace(self._connection, until=Deadline(CHANGE_S)))
+        if plan.kind is GroupChangeKind.DELETE_GROUP:
+            groups.delete([plan.group])
+            return {}
+        steps = [step for step in plan.steps if step.before != step.after]
+        size = _portion(plan)
+        refused: dict[Place, KafkaFailure] = {}
+        for begin in range(0, len(steps), size):
+            some = steps[begin : begin + size]
+            try:
+                refused |= _call(groups, plan, some)
+            except KafkaFailure as failed:
+                if not begin:
+                    raise
+                return refused | dict.fromkeys((step.place for step in steps[begin:]), failed)
+        return refused
 
     def _in_time(self, found: dict[Place, T]) -> dict[Place, T]:
         """Fail where the time is over: what nobody had the time to tell is not absent."""
@@ -82,6 +91,21 @@ class Desk:
         if self._connection.until.is_over():
             raise failure("REQUEST_TIMED_OUT", f"cluster at {self._connection.bootstrap}")
         return found
+
+
+def _portion(plan: GroupPlan) -> int:
+    """Return how many partitions one call may name: brokers write each call as one batch."""
+    topic = max((len(step.place.topic) for step in plan.steps), default=0)
+    return max(1, CALL_BYTES // (len(plan.group.encode()) + topic + RECORD_BYTES))
+
+
+def _call(
+    groups: Groups, plan: GroupPlan, steps: Sequence[PlannedStep]
+) -> dict[Place, KafkaFailure]:
+    if plan.kind is GroupChangeKind.DELETE_OFFSETS:
+        return groups.delete_offsets_each(plan.group, [step.place for step in steps])
+    wanted = {step.place: step.after for step in steps if step.after is not None}
+    return groups.commit_each(plan.group, wanted)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 Topics that a user may not view are not named to that user, and not touched where that is possible.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from brokers.controlplane.services import GroupChangeKind
 from console.group_changes.desk import Desk
@@ -19,6 +20,9 @@ from console.group_changes.plans import (
 from gateway.kafka.group_view import GroupView
 from gateway.kafka.offset_plan import Goal, GoalKind, Known, plan_of
 from gateway.kafka.values import Place, Topic
+
+NOT_TOUCHED: Final = "an admin can give you the right to view them, on the Users page"
+GO_AS_WELL: Final = "the group's offsets of them go as well"
 
 
 class NoPlan(Exception):
@@ -53,10 +57,11 @@ def plan_reset(at: Desk, around: Around, asked: AskedReset) -> GroupPlan:
     looked_up = at.offsets(asked.source) if asked.source else asked.file
     wanted = _wanted(view, around, asked, looked_up)
     hidden = {topic for topic in wanted if not around.may_view(topic)}
-    topics = at.topics(topic for topic in wanted if topic not in hidden)
+    wanted = {topic: indexes for topic, indexes in wanted.items() if topic not in hidden}
+    topics = at.topics(wanted)
     places, left_out = _existing(view, asked, wanted, topics)
     if hidden:
-        left_out.append(_hidden(hidden))
+        left_out.append(_hidden(hidden, NOT_TOUCHED))
     _check_size(len(places))
     held = at.bounds(places)
     left_out += [
@@ -149,14 +154,7 @@ def plan_deletion(at: Desk, around: Around) -> GroupPlan:
             gone(place, view) for place in sorted(view.committed) if place.topic not in hidden
         ),
         topic_ids={},
-        left_out=(
-            LeftOut(
-                what=f"{len(hidden)} topics that you may not view",
-                reason="the group's offsets of them go as well",
-            ),
-        )
-        if hidden
-        else (),
+        left_out=(_hidden(hidden, GO_AS_WELL),) if hidden else (),
         digest=digest_of(view.committed),
         refusal=_members_refusal(view, "deletes"),
     )
@@ -257,11 +255,10 @@ def _found(
     }
 
 
-def _hidden(topics: Sequence[str] | set[str]) -> LeftOut:
+def _hidden(topics: Collection[str], reason: str) -> LeftOut:
     count = len(topics)
     return LeftOut(
-        what=f"{count} topic{'' if count == 1 else 's'} that you may not view",
-        reason="an admin can give you the right to view them, on the Users page",
+        what=f"{count} topic{'' if count == 1 else 's'} that you may not view", reason=reason
     )
 
 

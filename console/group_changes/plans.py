@@ -5,7 +5,7 @@ that with what is there now. Brokers keep no versions of offsets, so values are 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
@@ -52,9 +52,10 @@ class LeftOut:
 class GroupPlan:
     """One change of one group.
 
-    `options` and `targets` are the words of the commands: how, and of which topics. `topic` is the
-    one whose offsets are deleted; `digest` stands for all that a group has committed, where the
-    whole group is deleted. `refusal` says why the plan cannot be applied.
+    `asked` fills the form in again. `options` and `targets` are the words of the commands: how, and
+    of which topics. `topic` is the one whose offsets are deleted; `digest` stands for all that a
+    group has committed, where the whole group is deleted. `refusal` says why the plan cannot be
+    applied.
     """
 
     kind: GroupChangeKind
@@ -68,6 +69,7 @@ class GroupPlan:
     left_out: tuple[LeftOut, ...] = ()
     topic: str = ""
     digest: str = ""
+    asked: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     refusal: str = ""

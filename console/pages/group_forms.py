@@ -5,7 +5,7 @@ Nothing is changed here. Names of groups have any bytes, so they stand in the qu
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -77,16 +77,17 @@ def reset_offsets(request: HttpRequest) -> HttpResponse:
         now=timezone.now(),
         zone=preferences.zone,
         zone_name=preferences.zone_name,
+        before=request.GET.dict(),
     )
     if request.method != "POST":
         return _reset_form(request, asking, form)
     if not form.is_valid() or form.asked is None:
         return _reset_form(request, asking, form, status=400)
-    asked = form.asked
+    asked, told = form.asked, form.told()
     return _previewed(
         request,
         asking,
-        lambda at: plan_reset(at, asking.around(), asked),
+        lambda at: replace(plan_reset(at, asking.around(), asked), asked=told),
         failed=lambda status, **why: _reset_form(request, asking, form, status=status, **why),
     )
 
@@ -154,12 +155,12 @@ def _previewed(
 def _reset_form(
     request: HttpRequest, asking: Asking, form: ResetForm, *, status: int = 200, **why: object
 ) -> HttpResponse:
-    mode = form["mode"].value() or "earliest"
+    mode = form["mode"].value()
     context = {
         **_context(asking, Operation.RESET_GROUPS),
         "form": form,
         "modes": [(key, *words) for key, words in MODES.items()],
-        "mode": mode,
+        "mode": mode if mode in MODES else "earliest",
         "units": list(UNITS),
         "chosen": form.chosen(),
         **why,

@@ -4,6 +4,7 @@ Nothing else is applied than what was shown, and only where all that it rests on
 """
 
 import time
+from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
@@ -35,6 +36,9 @@ from gateway.kafka.errors import Kind as FailureKind
 from gateway.kafka.offset_plan import csv_of
 
 CONFLICT: Final = 409
+# A call that fails midway leaves thousands, all for the same reason.
+NAMED_REFUSALS: Final = 100
+SLOW: Final = "See whether the brokers are up and try again; fewer topics take less time."
 RIGHTS: Final = {
     GroupChangeKind.RESET_OFFSETS: Operation.RESET_GROUPS,
     GroupChangeKind.DELETE_OFFSETS: Operation.RESET_GROUPS,
@@ -93,6 +97,8 @@ def status_of(error: TooBusy | KafkaFailure) -> int:
 def said(error: TooBusy | KafkaFailure) -> str:
     if isinstance(error, TooBusy):
         return f"Too much is asked at once: {error}. Try again in a moment."
+    if error.name == "REQUEST_TIMED_OUT":
+        return f"{error.message}. {SLOW}"
     return f"{error.message}. {error.next_step[:1].upper()}{error.next_step[1:]}."
 
 
@@ -184,8 +190,11 @@ def _outcome_page(request: HttpRequest, plan: GroupPlan, result: Result) -> Http
         "data": reading.data,
         "result": result,
         "refusals": [
-            (place, f"{why.name}: {why.message}") for place, why in result.refused.items()
+            (place, f"{why.name}: {why.message}")
+            for place, why in islice(result.refused.items(), NAMED_REFUSALS)
         ],
+        "refused": len(result.refused),
+        "unnamed": max(0, len(result.refused) - NAMED_REFUSALS),
         "changed": plan.changes - len(result.refused),
         "again": _form_address(plan),
     }
@@ -193,7 +202,7 @@ def _outcome_page(request: HttpRequest, plan: GroupPlan, result: Result) -> Http
 
 
 def _form_address(plan: GroupPlan) -> str:
-    more = {"topic": plan.topic} if plan.topic else {}
+    more = {**plan.asked, **({"topic": plan.topic} if plan.topic else {})}
     return group_names.link(plan.cluster_id, plan.group, FORMS[plan.kind], more=more)
 
 

@@ -67,7 +67,9 @@ def make_topic(
 ) -> str:
     """Create a topic with so many records in each partition."""
     connection = Connection(bootstrap=bootstrap)
-    Admin(connection).create([NewTopic(name=name, partitions=len(records))])
+    # The records are old enough for retention to take them while a test looks.
+    forever = {"retention.ms": "-1"}
+    Admin(connection).create([NewTopic(name=name, partitions=len(records), configs=forever)])
     producer = Producer(connection, name)
     for partition, count in enumerate(records):
         for number in range(count):

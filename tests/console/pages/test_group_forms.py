@@ -402,3 +402,24 @@ def test_each_outcome_of_a_plan_has_its_words(
     assert answer.status_code == status
     assert says in page
     assert "Preview again" in page
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [
+        ({"mode": "offset", "offset": '"><b>'}, 'value="&quot;&gt;&lt;b&gt;"'),
+        ({"mode": "nonsense"}, 'value="earliest" checked'),
+        ({"mode": "time", "time": "2026-01-31T12:00", "zone": "UTC"}, "2026-01-31T12:00"),
+        (
+            {"mode": "time", "time": "2026-01-31T12:00", "zone": "Asia/Tokyo"},
+            'name="time" value=""',
+        ),
+    ],
+)
+def test_a_link_fills_a_form_in_with_what_still_means_the_same(
+    alice: Client, before: dict[str, str], shown: str
+) -> None:
+    page = alice.get("/group/reset", {"name": "billing", "cluster": SHOWN, **before})
+
+    assert shown in page.content.decode()

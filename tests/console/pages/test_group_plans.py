@@ -1,8 +1,10 @@
 """Changes of groups as a browser goes through them, against a running broker."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from html import unescape
 from io import BytesIO
 from typing import Any
 
@@ -13,8 +15,10 @@ from kafka.structs import OffsetAndMetadata
 
 from brokers.controlplane import audit
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
+from gateway.access.operations import Kind, Operation
 from gateway.kafka.admin import Admin
 from gateway.kafka.groups import Groups
+from tests.builders import users
 from tests.console import cluster_rows
 from tests.console.group_stage import (
     RECORDS,
@@ -350,3 +354,56 @@ def test_a_night_that_changes_clocks_gives_the_same_offsets_in_two_zones(
         fields = {"zone": zone, "time": typed, "moment": moment, "scope": "some", "topics": name}
         rows = shown(stage.preview(alice, "time", **fields))
         assert rows == {stage.place(0, name): (None, offset)}, (zone, typed)
+
+
+def test_topics_that_a_user_may_not_view_are_left_out_and_not_named(
+    stage: Stage, unique: Callable[[str], str]
+) -> None:
+    secret = make_topic(stage.bootstrap, unique("wages"), (1,))
+    stage.commit(4)
+    stage.commit(1, topic=secret)
+    browser = visitor(stage, stage.topic)
+
+    reset = stage.preview(browser, "latest")
+    named = stage.preview(browser, "latest", scope="some", topics=secret)
+    deletion: Any = browser.get(stage.path("delete"))
+
+    assert shown(reset) == {stage.place(0): (4, 10)}
+    assert shown(deletion) == {stage.place(0): (4, None)}
+    for answer in (reset, deletion):
+        page = answer.content.decode()
+        assert secret not in page
+        assert "1 topic that you may not view" in page
+        assert f"--topic {stage.topic}" in page or answer is deletion
+    assert named.status_code == 400
+    assert "1 topic that you may not view" in named.content.decode()
+    assert applied(browser, seal_in(deletion), name=stage.group).status_code == 302
+    assert stage.committed() == {}
+    assert entries()[0].before[f"{secret} 0"] == "1"
+
+
+def visitor(stage: Stage, topic: str) -> Client:
+    """Return a browser of somebody who may do all with the group, and view one topic."""
+    user = users.user("some", role=None)
+    for operation in (Operation.VIEW, Operation.RESET_GROUPS, Operation.DELETE_GROUPS):
+        users.grant(user, operation, kind=Kind.GROUP, pattern=stage.group)
+    users.grant(user, Operation.VIEW, kind=Kind.TOPIC, pattern=topic)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def test_whoever_changes_a_plan_finds_the_form_as_it_was(stage: Stage, alice: Client) -> None:
+    stage.commit(4)
+    asked = {"offset": "7", "shift": "9", "scope": "some", "topic": [stage.topic]}
+    page = stage.preview(alice, "offset", **asked).content.decode()
+
+    found = re.search(r'href="([^"]+)">Change it</a>', page)
+    assert found is not None
+    form = alice.get(unescape(found[1])).content.decode()
+
+    assert 'value="offset" checked' in form
+    assert 'name="offset" min="0" value="7"' in form
+    assert 'name="shift" value=""' in form
+    assert 'value="some" checked' in form
+    assert f">{stage.topic}</textarea>" in form

@@ -178,3 +178,11 @@ def test_a_partition_that_does_not_exist_is_named(admin: Admin) -> None:
         admin.offsets("orders", [9], Position(kind=PositionKind.END))
 
     assert caught.value.kind is Kind.NOT_FOUND
+
+
+def test_topics_that_exist_are_found_among_others(admin: Admin) -> None:
+    found = admin.find(["orders", "nothing", "a topic of no such name", "orders"])
+
+    assert list(found) == ["orders"]
+    assert [partition.index for partition in found["orders"].partitions] == [0, 1, 2]
+    assert admin.find([]) == {}

@@ -44,7 +44,7 @@ def answering(answer: bytes | None) -> Iterator[str]:
         thread.join(SLACK_S)
 
 
-def failed_within(bootstrap: str, seconds: float, **options: float) -> KafkaFailure:
+def failed_within(bootstrap: str, seconds: float, **options: float | Deadline) -> KafkaFailure:
     started = time.monotonic()
     with pytest.raises(KafkaFailure) as caught:
         Admin(Connection(bootstrap=bootstrap, **options)).topics()  # type: ignore[arg-type]
@@ -118,3 +118,12 @@ def test_a_deadline_never_says_zero_which_librdkafka_takes_for_no_limit() -> Non
 
     assert deadline.is_over()
     assert deadline.left() > 0
+
+
+def test_all_calls_together_end_with_the_connection() -> None:
+    ending = Connection(bootstrap="127.0.0.1:1", timeout_s=60, until=Deadline(0.05))
+    shorter = Connection(bootstrap="127.0.0.1:1", timeout_s=0.05, until=Deadline(60))
+
+    assert ending.deadline().left() <= 0.05
+    assert shorter.deadline().left() <= 0.05
+    assert failed_within("127.0.0.1:1", SLACK_S, timeout_s=60, until=Deadline(0.05)).name

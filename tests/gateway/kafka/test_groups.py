@@ -178,3 +178,16 @@ def test_brokers_without_groups_say_so_at_once(tmp_path_factory: pytest.TempPath
         ):
             with pytest.raises(KafkaFailure, match="the brokers serve no consumer groups"):
                 ask()
+
+
+def test_each_partition_that_is_refused_is_told(service: GroupService, groups: Groups) -> None:
+    service.groups |= {"still": MadeUpGroup(offsets={("orders", 0): 7}), "reading": active()}
+
+    assert groups.commit_each("still", {ORDERS[0]: 1}) == {}
+    refused = groups.commit_each("reading", {ORDERS[0]: 1, ORDERS[1]: 2})
+    kept = groups.delete_offsets_each("reading", [ORDERS[0]])
+
+    assert refused.keys() == set(ORDERS[:2])
+    assert {failed.name for failed in refused.values()} == {"UNKNOWN_MEMBER_ID"}
+    assert [failed.name for failed in kept.values()] == ["GROUP_SUBSCRIBED_TO_TOPIC"]
+    assert service.groups["reading"].offsets == {("orders", 0): 7}
