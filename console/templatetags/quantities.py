@@ -36,7 +36,7 @@ def rate(value: Number) -> str:
 
 
 @register.filter
-def short(value: Number) -> str:
+def scaled(value: Number) -> str:
     return quantities.short(value) if isinstance(value, int | float) else NOT_KNOWN
 
 

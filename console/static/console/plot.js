@@ -1,7 +1,7 @@
 // One plot by uPlot: lines in the page's colours, limits dashed, gaps as gaps, a cursor that all
 // plots of a page share. Knows nothing of where its numbers come from.
 
-import { INCREMENTS, onAxis, onTimeAxis, zone } from "./units.js";
+import { increments, onAxis, onTimeAxis, zone } from "./units.js";
 
 // As the tokens --c1 to --c6.
 export const COLOURS = 6;
@@ -63,7 +63,7 @@ function axes(unit) {
       ...shared,
       size: AXIS_WIDTH,
       space: SPACE_Y,
-      incrs: INCREMENTS(unit),
+      incrs: increments(unit),
       values: (_plot, splits) => splits.map((value) => onAxis(value, unit)),
     },
   ];

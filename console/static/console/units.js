@@ -46,9 +46,18 @@ export function onAxis(value, unit) {
   return compact.format(value);
 }
 
-// Steps of an axis: bytes have other round numbers than everything else.
-export const INCREMENTS = (unit) =>
-  isBytes(unit) ? [...Array(51).keys()].map((power) => 2 ** power) : undefined;
+// Steps of an axis: bytes and times have other round numbers than everything else.
+const POWERS = [...Array(51).keys()].map((power) => 2 ** power);
+const ROUND_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200];
+const DAYS_S = [1, 2, 5, 10, 20, 50, 100, 200, 500].map((days) => 86_400 * days);
+const BELOW_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
+const SPANS_S = [...BELOW_S, ...ROUND_S, ...DAYS_S];
+
+export function increments(unit) {
+  if (isBytes(unit)) return POWERS;
+  if (unit === "s") return SPANS_S;
+  return unit === "ms" ? SPANS_S.map((seconds) => 1000 * seconds) : undefined;
+}
 
 export const zone = document.body.dataset.zone || "UTC";
 

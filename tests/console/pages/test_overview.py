@@ -163,5 +163,13 @@ def test_groups_that_need_somebody_are_counted_in_the_rail(alice: Client, told: 
     assert f'{count} title="Groups that need attention">1</span>' in page
 
 
+def test_what_just_happened_has_its_time(alice: Client) -> None:
+    cluster_rows.change(cluster_rows.cluster(), 8, "topic created: orders", kind="topic")
+
+    page = alice.get("/").content.decode()
+
+    assert "<time datetime=" in page.partition("Just happened")[2].partition("topic created")[0]
+
+
 def test_only_reading_is_allowed(alice: Client) -> None:
     assert alice.post("/").status_code == 405

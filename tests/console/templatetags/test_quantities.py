@@ -12,7 +12,7 @@ def test_a_size_tells_its_bytes_in_the_title() -> None:
 
 
 def test_what_is_not_known_says_so() -> None:
-    for name in ("size", "rate", "bytes_rate", "count", "short"):
+    for name in ("size", "rate", "bytes_rate", "count", "scaled"):
         assert "not known" in written("{{ value|" + name + " }}", None)
         assert "not known" in written("{{ value.nothing.there|" + name + " }}", None)
     assert written("{{ value|rate }}", 2.0) == "2/s"

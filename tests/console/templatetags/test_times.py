@@ -5,6 +5,8 @@ from pathlib import Path
 
 from django.template import Context, Template
 
+from console.templatetags import quantities, times
+
 AT = datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
 
 
@@ -28,3 +30,8 @@ def test_no_template_writes_a_time_in_another_way() -> None:
 
     assert [name for name, text in texts.items() if "|date" in text or "|time:" in text] == []
     assert [name for name, text in texts.items() if ">UTC</small>" in text] == []
+
+
+def test_no_filter_of_numbers_has_the_name_of_one_of_times() -> None:
+    # The library that a template loads last would win, without a word.
+    assert set(times.register.filters).isdisjoint(quantities.register.filters)
