@@ -13,6 +13,7 @@ import click
 
 from cli.bootstrap import reaches_cluster
 from cli.output import Column, Form, output_option, plain, say, show_json, show_table
+from gateway.kafka import offset_plan
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind, failure
@@ -29,7 +30,6 @@ from gateway.kafka.offset_plan import (
     parse_csv,
     parse_datetime,
     parse_duration,
-    parse_places,
     plan_of,
 )
 from gateway.kafka.values import GroupState, Place, Position, PositionKind
@@ -45,16 +45,10 @@ def parse_topics(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> Topics:
     """Read TOPIC and TOPIC:0,1; a topic that is named twice means all that was named."""
-    topics: Topics = {}
-    for text in texts:
-        try:
-            topic, indexes = parse_places(text)
-        except PlanError as error:
-            raise click.BadParameter(str(error)) from error
-        before = topics.get(topic)
-        is_whole = not indexes or before == ()
-        topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
-    return topics
+    try:
+        return offset_plan.parse_topics(texts)
+    except PlanError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

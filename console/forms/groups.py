@@ -19,7 +19,7 @@ from gateway.kafka.offset_plan import (
     GoalKind,
     PlanError,
     parse_csv,
-    parse_places,
+    parse_topics,
 )
 from gateway.kafka.values import Place
 
@@ -195,15 +195,10 @@ class ResetForm(forms.Form):
 
     def _topics(self, given: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
         """Read a topic a line or a word: orders, or some of its partitions as orders:0,1."""
-        topics: dict[str, tuple[int, ...]] = {}
-        for text in (*self.chosen(), *given["topics"].split()):
-            try:
-                topic, indexes = parse_places(text)
-            except PlanError as error:
-                raise forms.ValidationError({"topics": f"{error}."}) from None
-            before = topics.get(topic)
-            is_whole = not indexes or before == ()
-            topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
+        try:
+            topics = parse_topics((*self.chosen(), *given["topics"].split()))
+        except PlanError as error:
+            raise forms.ValidationError({"topics": f"{error}."}) from None
         if not topics:
             raise forms.ValidationError({"topics": "Choose topics or name some, or take all."})
         return topics

@@ -4,7 +4,7 @@ Topics that a user may not view are not named to that user, and not touched wher
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from brokers.controlplane.services import GroupChangeKind
@@ -86,13 +86,8 @@ def plan_reset(at: Desk, around: Around, asked: AskedReset) -> GroupPlan:
     if not steps:
         reasons = "; ".join(f"{each.what}: {each.reason}" for each in left_out[:3])
         raise NoPlan(f"No partition is left that could be set. {reasons}")
-    return GroupPlan(
-        kind=GroupChangeKind.RESET_OFFSETS,
-        cluster_id=around.cluster_id,
-        group=around.group,
-        state=view.state.value,
-        in_words=view.in_words(),
-        made_at_ms=around.now_ms,
+    return replace(
+        _plan(GroupChangeKind.RESET_OFFSETS, around, view),
         steps=tuple(map(planned, steps)),
         topic_ids={step.place.topic: topics[step.place.topic].id for step in steps},
         left_out=tuple(left_out),
@@ -119,13 +114,8 @@ def plan_offsets_deletion(at: Desk, around: Around, topic: str) -> GroupPlan:
             f"Members of group {around.group} read topic {topic}, and Kafka keeps their offsets:"
             " stop the consumers that read it, then preview again."
         )
-    return GroupPlan(
-        kind=GroupChangeKind.DELETE_OFFSETS,
-        cluster_id=around.cluster_id,
-        group=around.group,
-        state=view.state.value,
-        in_words=view.in_words(),
-        made_at_ms=around.now_ms,
+    return replace(
+        _plan(GroupChangeKind.DELETE_OFFSETS, around, view),
         steps=tuple(gone(place, view) for place in places),
         topic_ids={topic: topics[topic].id if topic in topics else ""},
         topic=topic,
@@ -143,20 +133,28 @@ def plan_deletion(at: Desk, around: Around) -> GroupPlan:
         )
     _check_size(len(view.committed))
     hidden = {place.topic for place in view.committed if not around.may_view(place.topic)}
+    return replace(
+        _plan(GroupChangeKind.DELETE_GROUP, around, view),
+        steps=tuple(
+            gone(place, view) for place in sorted(view.committed) if place.topic not in hidden
+        ),
+        left_out=(_hidden(hidden, GO_AS_WELL),) if hidden else (),
+        digest=digest_of(view.committed),
+        refusal=_members_refusal(view, "deletes"),
+    )
+
+
+def _plan(kind: GroupChangeKind, around: Around, view: GroupView) -> GroupPlan:
+    """Return the frame of a plan, in which nothing is changed yet."""
     return GroupPlan(
-        kind=GroupChangeKind.DELETE_GROUP,
+        kind=kind,
         cluster_id=around.cluster_id,
         group=around.group,
         state=view.state.value,
         in_words=view.in_words(),
         made_at_ms=around.now_ms,
-        steps=tuple(
-            gone(place, view) for place in sorted(view.committed) if place.topic not in hidden
-        ),
+        steps=(),
         topic_ids={},
-        left_out=(_hidden(hidden, GO_AS_WELL),) if hidden else (),
-        digest=digest_of(view.committed),
-        refusal=_members_refusal(view, "deletes"),
     )
 
 

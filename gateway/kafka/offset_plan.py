@@ -187,6 +187,17 @@ def parse_places(text: str) -> tuple[str, tuple[int, ...]]:
     return topic, tuple(sorted({int(index) for index in indexes}))
 
 
+def parse_topics(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Read several of these; a topic that is named twice means all that was named of it."""
+    topics: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        topic, indexes = parse_places(text)
+        before = topics.get(topic)
+        is_whole = not indexes or before == ()
+        topics[topic] = () if is_whole else tuple(sorted({*(before or ()), *indexes}))
+    return topics
+
+
 def csv_of(offsets: Iterable[tuple[Place, int]]) -> str:
     """Return `topic,partition,offset` for each place, as Kafka's tool exports and reads it."""
     text = io.StringIO()

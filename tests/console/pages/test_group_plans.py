@@ -1,6 +1,7 @@
 """Changes of groups as a browser goes through them, against a running broker."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,11 +15,13 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from brokers.controlplane import audit
+from cli.groups import groups
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.admin import Admin
 from gateway.kafka.groups import Groups
 from tests.builders import users
+from tests.cli.data_commands import Shell
 from tests.console import cluster_rows
 from tests.console.group_stage import (
     RECORDS,
@@ -407,3 +410,19 @@ def test_whoever_changes_a_plan_finds_the_form_as_it_was(stage: Stage, alice: Cl
     assert 'name="shift" value=""' in form
     assert 'value="some" checked' in form
     assert f">{stage.topic}</textarea>" in form
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_command_that_is_shown_plans_the_same(stage: Stage, alice: Client, mode: str) -> None:
+    stage.commit(4, 2)
+
+    answer = stage.preview(alice, mode, scope="some", topics=stage.topic + ":0,1", **MODES[mode][0])
+
+    command = unescape(answer.content.decode().partition("<code>./samsa groups ")[2])
+    words = shlex.split(command.partition("</code>")[0])
+    assert words.pop() == "--execute"
+    planned = Shell(stage.bootstrap).json(groups, *words)
+    assert shown(answer) == {
+        stage.place(each["partition"]): (each["before"], each["after"])
+        for each in planned["partitions"]
+    }

@@ -19,6 +19,7 @@ from gateway.kafka.offset_plan import (
     parse_datetime,
     parse_duration,
     parse_places,
+    parse_topics,
     plan_of,
 )
 from gateway.kafka.values import Place
@@ -221,6 +222,11 @@ def test_what_is_no_date_is_refused(text: str) -> None:
 def test_a_topic_is_named_alone_or_with_partitions() -> None:
     assert parse_places("orders") == ("orders", ())
     assert parse_places("orders:2,0,2") == ("orders", (0, 2))
+
+
+def test_a_topic_that_is_named_twice_means_all_that_was_named() -> None:
+    assert parse_topics(["a:1", "b", "a:0,1", "b:2"]) == {"a": (0, 1), "b": ()}
+    assert parse_topics(["a:1", "a"]) == {"a": ()}
 
 
 @pytest.mark.parametrize("text", ["", ":0", "orders:", "orders:a", "orders:-1", "orders:1,,2"])
