@@ -262,7 +262,9 @@ class LogSearch:
 
     def _look_into(self, batch: Batch, start: int) -> None:
         job = self._job
-        self._records += batch.record_count
+        # Of a batch that begins before the range, or ends behind it, not all records are in it.
+        inside = min(batch.next_offset, job.end) - max(batch.base_offset, start)
+        self._records += min(batch.record_count, inside)
         if batch.is_control or batch.record_count == 0 or self._is_aborted(batch):
             return
         try:
