@@ -26,7 +26,7 @@ class Pipe:
         self._wake = asyncio.Event()
         self._change = threading.Condition()
         self._max_bytes = max_bytes
-        self._waiting: list[bytes | memoryview] = []
+        self._waiting: list[bytes] = []
         self._bytes = 0
         self._is_finished = False
         self._reason = ""
@@ -55,7 +55,7 @@ class Pipe:
         if self._reason:
             raise Stopped(self._reason)
 
-    def put(self, data: bytes | memoryview) -> None:
+    def put(self, data: bytes) -> None:
         """Hand over; wait as long as the browser has not taken what is there. Raises Stopped."""
         with self._change:
             # Something larger than the bound goes alone.
@@ -94,7 +94,7 @@ class Pipe:
             one()
         self._tell()
 
-    async def take(self) -> list[bytes | memoryview]:
+    async def take(self) -> list[bytes]:
         """Wait for something and return all of it; nothing once the writers have finished."""
         while True:
             with self._change:
