@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
+from brokers.cluster.broker_configs import CLUSTER_WIDE
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation
 from brokers.controlplane import selectors
@@ -101,7 +102,8 @@ def edit(request: HttpRequest, number: int) -> HttpResponseBase:
     )
     action = AlterConfigs(
         resource_type=ResourceType.BROKER,
-        name="" if given.get("scope") == "all" else str(number),
+        # What holds for the whole cluster cannot be set for one broker; the plan says which it is.
+        name="" if given.get("scope") == "all" or key in CLUSTER_WIDE else str(number),
         edits=(change,),
     )
     return previewed(request, cluster_id=given.get("cluster", ""), actions=[action])

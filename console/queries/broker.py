@@ -157,7 +157,7 @@ def _with_tab(
     """Return the page with what its tab shows."""
     match page.tab:
         case "load" | "clients":
-            traffic, failure = _traffic(row.id, cluster_id, rights)
+            traffic, failure = _traffic(row, cluster_id, rights)
             charts = _charts(cluster_id, row) if page.tab == "load" else ()
             return replace(page, traffic=traffic, traffic_failure=failure, charts=charts)
         case "configs":
@@ -180,12 +180,14 @@ def verbs_of(row: BrokerRow) -> tuple[str, ...]:
     return (Verb.RESTART.value, Verb.STOP.value)
 
 
-def _traffic(number: int, cluster_id: str, rights: Rights) -> tuple[Traffic | None, str]:
+def _traffic(row: BrokerRow, cluster_id: str, rights: Rights) -> tuple[Traffic | None, str]:
+    if row.up_since is None:
+        return None, f"Broker {row.id} is not up, and counts anew once it is."
     known = live.of(cluster_id)
     if known.is_away:
         return None, known.reason
     try:
-        found = traffic_of(live.ask("/broker", id=number))
+        found = traffic_of(live.ask("/broker", id=row.id))
     except CollectorFailed as error:
         return None, str(error)
     names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.GROUP)

@@ -39,7 +39,7 @@ class Setting:
     is_set: bool  # while brokers run, for this one or for all
     default: str
     meaning: str
-    is_dynamic: bool
+    can_change: bool  # while brokers run, to a value that has an effect
     is_wide: bool  # can be set for all brokers at once only
     no_effect: str
 
@@ -47,7 +47,7 @@ class Setting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     rows: tuple[Setting, ...]
-    others: tuple[Setting, ...] = ()  # at their default, and told at a start only
+    others: tuple[Setting, ...] = ()  # at their default, and not to be changed while brokers run
     # The broker was asked: what it was told at its start is known.
     is_whole: bool = False
     failure: str = ""
@@ -66,7 +66,7 @@ def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
     rows = [_setting(row, own, wide, told or {}) for row in broker_configs.ROWS.values()]
     # What somebody set stands first.
     rows.sort(key=lambda row: (not row.is_set, row.source == "default", row.key))
-    others = [row for row in rows if row.source == "default" and not row.is_dynamic]
+    others = [row for row in rows if row.source == "default" and not row.can_change]
     return Settings(
         rows=tuple(row for row in rows if row not in others),
         others=tuple(others),
@@ -105,7 +105,7 @@ def _setting(
         is_set=key in own or key in wide,
         default=row.default if row.default is not None else "none",
         meaning=row.sentence,
-        is_dynamic=row.is_dynamic,
+        can_change=row.is_dynamic and row.effect == LIVE,
         is_wide=key in broker_configs.CLUSTER_WIDE,
         no_effect="" if row.effect == LIVE else row.effect,
     )

@@ -18,8 +18,6 @@ from brokers.controlplane.services.orders import (  # noqa: E402
     TAKEN_WITHIN_MS,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-
 AGENT = "agent-1"
 ALICE = Origin(actor="User:alice", address="10.0.0.1", session="digest")
 

@@ -208,6 +208,28 @@ def test_a_change_of_a_config_is_previewed(alice: Client, told: Told) -> None:
     assert "/plans/apply" in page
 
 
+def test_what_holds_for_the_cluster_is_changed_for_all_brokers(alice: Client, told: Told) -> None:
+    make_cluster(told)
+    models.Cluster.objects.update(metadata_level=2)
+    form = {"cluster": CLUSTER_ID, "key": "num.partitions", "value": "12", "scope": "one"}
+
+    page = alice.post("/brokers/1/configs", form).content.decode()
+
+    assert "Alter configs: all brokers" in page
+    assert "/plans/apply" in page
+
+
+def test_a_broker_that_is_not_up_counts_nothing(victor: Client, told: Told) -> None:
+    make_cluster(told)
+    models.Broker.objects.filter(broker_id=1).update(is_fenced=True, registered_at_ms=1)
+
+    page = page_of(victor, f"/brokers/1{AT}")
+
+    assert "Broker 1 is not up" in page
+    # The rates of its last second are not told as if they were of now.
+    assert "2 KiB/s" not in page
+
+
 def test_a_viewer_changes_no_config(victor: Client, told: Told) -> None:
     make_cluster(told)
 
