@@ -112,14 +112,26 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Its answers come as futures.
     "gateway.kafka": ("", "confluent_kafka concurrent"),
+    # Deliveries and records come in threads of the library, and go to an event loop.
+    "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
+    "gateway.kafka.readers": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Who may do what, for every room that people reach by a browser or by HTTP.
     "gateway.access": ("", "django"),
     "gateway": (
         CONNECTORS_DOORS
-        + "gateway.kafka gateway.access gateway.server console.monitoring.selectors "
+        + "gateway.kafka gateway.access gateway.server gateway.rest gateway.ws gateway.shared "
+        + "console.monitoring.selectors "
         + "console.events console.messages brokers.key_files",
         "web",
     ),
+    # Streams of programs, on the event loop; views of what is answered in one piece.
+    "gateway.rest": ("gateway.kafka gateway.access gateway.shared", "web asyncio concurrent"),
+    "gateway.ws": (
+        "gateway.kafka gateway.access gateway.shared gateway.rest",
+        "web asyncio concurrent",
+    ),
+    # What the workers of the gateway share.
+    "gateway.shared": ("", "asyncio redis"),
     # The web server's process.
     "gateway.server": ("gateway", "socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.

@@ -1,0 +1,177 @@
+"""One call of a bare ASGI application: what was asked, and the answer, in one piece or in many.
+
+Everything that comes in has a limit that its reader names. Knows no Django.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
+from gateway.rest.codes import ApiError, Code
+
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+JSON: Final = "application/json"
+# Names and values of a query together; longer ones are no query of these interfaces.
+MAX_QUERY: Final = 8_192
+MAX_FIELDS: Final = 50
+
+
+class Gone(Exception):
+    """The client has left in the middle of what it sent."""
+
+
+class Call:
+    """Belongs to one task. Start an answer once, and end it."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        caller: Caller,
+        cluster_id: str,
+        parameters: Mapping[str, str],
+    ) -> None:
+        self.scope = scope
+        self.caller = caller
+        self.cluster_id = cluster_id
+        self.parameters = parameters
+        self.method: str = scope["method"]
+        self.headers = headers_of(scope)
+        self.is_started = False
+        self.status = 0
+        # What is counted for the caller when the call is over.
+        self.records = 0
+        self.errors = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._receive = receive
+        self._send = send
+        self._is_read = False
+
+    def query(self) -> dict[str, str]:
+        """Return the query's fields; of a name that comes twice the last one."""
+        raw: bytes = self.scope.get("query_string", b"")
+        if len(raw) > MAX_QUERY:
+            raise ApiError(Code.BAD_REQUEST, f"the query has {len(raw)} bytes, {MAX_QUERY} fit")
+        try:
+            text = raw.decode("ascii")
+            return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+        except ValueError as error:
+            raise ApiError(Code.BAD_REQUEST, f"the query cannot be read: {error}") from None
+
+    def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
+        """Refuse a caller who may not do this; the message says which right is missing."""
+        decision = self.caller.decide(operation, kind, self.cluster_id, name)
+        if not decision.is_allowed:
+            raise ApiError(Code.NOT_ALLOWED, decision.reason)
+
+    async def body(self, limit: int) -> bytes:
+        """Return all of the body; the whole of what is larger is never held."""
+        declared = self.headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
+            raise too_large(int(declared[:20]), limit)
+        found = bytearray()
+        async for piece in self.pieces():
+            found += piece
+            if len(found) > limit:
+                raise too_large(len(found), limit)
+        return bytes(found)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes; Gone where the client leaves in the middle."""
+        assert not self._is_read, "a body is read once"
+        self._is_read = True
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            piece: bytes = message.get("body", b"")
+            if piece:
+                self.bytes_in += len(piece)
+                yield piece
+            if not message.get("more_body"):
+                return
+
+    async def left(self) -> None:
+        """Return when the client has left; what it still sends is thrown away."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def start(
+        self, status: int, content_type: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        assert not self.is_started, "an answer starts once"
+        self.is_started, self.status = True, status
+        told = [("Content-Type", content_type), *headers]
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [(name.lower().encode(), value.encode()) for name, value in told],
+            }
+        )
+
+    async def write(self, piece: bytes) -> None:
+        """Send a piece, as far as the connection takes it: a slow client is waited for."""
+        self.bytes_out += len(piece)
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def answer(
+        self,
+        status: int,
+        value: object = None,
+        *,
+        content_type: str = JSON,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Answer in one piece; bytes as they are, other values as JSON, None as nothing."""
+        body = b"" if value is None else value if isinstance(value, bytes) else dumped(value)
+        await self.start(status, content_type, [*headers, ("Content-Length", str(len(body)))])
+        self.bytes_out += len(body)
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def fail(self, error: ApiError, *, content_type: str = JSON) -> None:
+        """Answer an error; one that comes after the answer has started can only end it."""
+        self.errors += 1
+        if self.is_started:
+            await self.end()
+            return
+        headers = []
+        if error.retry_after_s is not None:
+            headers.append(("Retry-After", str(error.retry_after_s)))
+        if error.code is Code.NOT_AUTHENTICATED:
+            headers.append(("WWW-Authenticate", 'Basic realm="Samsa", charset="UTF-8"'))
+        await self.answer(
+            error.code.status, error.body(), content_type=content_type, headers=headers
+        )
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return headers by lower-case name; of a name that comes twice the first one."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+    return found
+
+
+def dumped(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def too_large(size: int, limit: int) -> ApiError:
+    return ApiError(
+        Code.TOO_LARGE,
+        f"the body has {size} bytes or more, {limit} fit: send less in one call",
+    )

@@ -1,0 +1,147 @@
+"""Leads a call to the bare application that serves its address; others go on to Django.
+
+Addresses are compared segment by segment before they are unquoted, so that a name with a slash in
+it (`a%2Fb`) stays one name. A slash at the end changes nothing, and nobody is redirected.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+from urllib.parse import unquote_to_bytes
+
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Rights
+from gateway.kafka.errors import KafkaFailure
+from gateway.rest.calls import Call, Gone, Receive, Scope, Send
+from gateway.rest.codes import ApiError, Code, from_kafka
+
+log: Final = logging.getLogger(__name__)
+Handler = Callable[[Call], Awaitable[None]]
+# A longer address names nothing: the longest names are some hundred characters each.
+MAX_PATH: Final = 4_096
+# Who was not let in: without rights nothing is allowed.
+NOBODY: Final = Caller(kind=CallerKind.USER, name="", rights=Rights())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A method and an address, whose segments in braces are parameters."""
+
+    method: str
+    path: str
+    handler: Handler
+
+
+class Callers(Protocol):
+    """Finds out who calls; ApiError where nobody is known, or the limit of a caller is reached."""
+
+    async def of(self, scope: Scope) -> Caller: ...
+
+
+class Traffic(Protocol):
+    """Counts what callers do."""
+
+    def count(self, call: Call) -> None: ...
+
+
+class Router:
+    """An ASGI application of HTTP. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        *,
+        callers: Callers,
+        traffic: Traffic,
+        cluster_id: Callable[[], str],
+    ) -> None:
+        self._callers = callers
+        self._traffic = traffic
+        self._cluster_id = cluster_id
+        # By the number of segments, so that few are compared.
+        self._routes: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
+        for route in routes:
+            pattern = tuple(route.path.strip("/").split("/"))
+            self._routes.setdefault(len(pattern), []).append((pattern, route))
+
+    def find(self, scope: Scope, *, under: str = "") -> tuple[Route, Mapping[str, str]] | None:
+        """Return the route of a request below a prefix; None where it is no call of ours."""
+        segments = segments_of(scope, under)
+        if segments is None:
+            return None
+        for pattern, route in self._routes.get(len(segments), ()):
+            if route.method == scope["method"]:
+                parameters = matched(pattern, segments)
+                if parameters is not None:
+                    return route, parameters
+        return None
+
+    async def serve(
+        self,
+        route: Route,
+        parameters: Mapping[str, str],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        try:
+            caller = await self._callers.of(scope)
+        except ApiError as error:
+            refused = Call(
+                scope, receive, send, caller=NOBODY, cluster_id="", parameters=parameters
+            )
+            await refused.fail(error)
+            return
+        call = Call(
+            scope,
+            receive,
+            send,
+            caller=caller,
+            cluster_id=self._cluster_id(),
+            parameters=parameters,
+        )
+        try:
+            await route.handler(call)
+        except ApiError as error:
+            await call.fail(error)
+        except KafkaFailure as failed:
+            await call.fail(from_kafka(failed))
+        except Gone:
+            pass
+        except Exception:
+            # One call that fails must not end the process that serves the others.
+            log.exception("rest.call_failed route=%s", route.path)
+            await call.fail(
+                ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+            )
+        finally:
+            self._traffic.count(call)
+
+
+def segments_of(scope: Scope, under: str) -> list[str] | None:
+    """Return the segments of a path below a prefix, still quoted; None where it is not below."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    if len(raw) > MAX_PATH:
+        return None
+    path = raw.partition(b"?")[0].decode("latin-1")
+    if under and not (path == under or path.startswith(f"{under}/")):
+        return None
+    return path[len(under) :].strip("/").split("/")
+
+
+def matched(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    """Return the parameters of an address that fits a pattern; each is UTF-8 and not empty."""
+    found = {}
+    for wanted, given in zip(pattern, segments, strict=True):
+        if wanted.startswith("{"):
+            try:
+                value = unquote_to_bytes(given).decode("utf-8")
+            except UnicodeDecodeError:
+                return None
+            if not value:
+                return None
+            found[wanted[1:-1]] = value
+        elif wanted != given:
+            return None
+    return found
