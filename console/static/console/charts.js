@@ -1,15 +1,11 @@
 // Draws every `<figure data-chart>` of a page: what it is about stands in its data attributes, and
 // its samples come from /series. The caption is the server's; the same numbers are in a table.
 
+import { element } from "./element.js";
 import { colour, load, plotIn } from "./plot.js";
+import { FIRST_RANGE_S, fillRanges } from "./ranges.js";
 import { clock, moment, written } from "./units.js";
 
-const RANGES = [
-  [3600, "1 h"],
-  [21_600, "6 h"],
-  [86_400, "24 h"],
-  [604_800, "7 d"],
-];
 // As console.queries.series.
 const MAX_POINTS = 2000;
 // An hour of all that there is; fewer would be means, and a narrow chart would move less often.
@@ -25,13 +21,6 @@ const REST_MS = 120;
 
 // By figure.
 const charts = new Map();
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
 
 class Chart {
   #figure;
@@ -61,7 +50,7 @@ class Chart {
     this.#labels = asked.labels ? asked.labels.split(",") : this.#metrics.map(words);
     this.#unit = asked.unit ?? "";
     this.#limit = asked.limit ? Number(asked.limit) : null;
-    this.#rangeS = Number(asked.range ?? RANGES[0][0]);
+    this.#rangeS = Number(asked.range ?? FIRST_RANGE_S);
     this.#build();
     this.#sizes = new ResizeObserver(() => {
       clearTimeout(this.#resting);
@@ -242,25 +231,6 @@ async function toldBy(answer) {
   const told = await answer.json().catch(() => ({ error: `the console answered ${answer.status}` }));
   if (!answer.ok) throw new Error(told.error ?? `the console answered ${answer.status}`);
   return told;
-}
-
-function fillRanges(box, chartsOf) {
-  const buttons = RANGES.map(([seconds, label]) => {
-    const button = element("button", { type: "button", class: "chip", "aria-pressed": "false" }, label);
-    button.addEventListener("click", () => {
-      for (const chart of chartsOf()) chart.setRange(seconds);
-      press(seconds);
-    });
-    return button;
-  });
-  const press = (seconds) =>
-    buttons.forEach((button, place) =>
-      button.setAttribute("aria-pressed", String(RANGES[place][0] === seconds)),
-    );
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", "Time shown");
-  box.append(...buttons);
-  press(chartsOf()[0]?.rangeS ?? RANGES[0][0]);
 }
 
 // One switch for all charts within `[data-charts]`, where its place `[data-ranges]` is empty.

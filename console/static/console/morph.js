@@ -44,7 +44,13 @@ function isKept(now, next) {
 }
 
 function isSame(now, next) {
-  return now.nodeName === next.nodeName && (now.id ?? "") === (next.id ?? "");
+  const isAlike = now.nodeName === next.nodeName && (now.id ?? "") === (next.id ?? "");
+  return isAlike && stays(now) === stays(next);
+}
+
+// What the server says once, such as that something was done, is there until somebody goes on.
+function stays(node) {
+  return node.nodeType === Node.ELEMENT_NODE && node.hasAttribute("data-stays");
 }
 
 function alignAttributes(now, next) {
@@ -64,9 +70,7 @@ function alignChildren(now, next, context) {
     const wanted = rest.shift();
     // What has no place any more goes first, or all behind it would be made again.
     while (place && !isSame(place, wanted) && !rest.some((later) => isSame(place, later))) {
-      const gone = place;
-      place = place.nextSibling;
-      gone.remove();
+      place = without(place);
     }
     const found = standing(now, wanted, context.root) ?? place;
     if (!found || !isSame(found, wanted)) {
@@ -77,11 +81,14 @@ function alignChildren(now, next, context) {
       alignNode(found, wanted, context);
     }
   }
-  while (place) {
-    const gone = place;
-    place = place.nextSibling;
-    gone.remove();
-  }
+  while (place) place = without(place);
+}
+
+// Return the node behind one that has no place any more.
+function without(node) {
+  const next = node.nextSibling;
+  if (!stays(node)) node.remove();
+  return next;
 }
 
 // Return the element with the id of the wanted one, so that it is moved and not made again.

@@ -3,6 +3,7 @@
 
 import { morph } from "./morph.js";
 import { tabStream } from "./stream.js";
+import { clock } from "./units.js";
 
 // An answer that takes longer comes too late.
 const PATIENCE_MS = 4000;
@@ -51,10 +52,10 @@ function mark(kind, word) {
 function showSign() {
   const age = Date.now() - heardAt;
   if (isEnded) mark("warn", "Signed out: reload");
-  else if (age >= STALE_MS) mark("stale", `Stale for ${Math.round(age / 1000)} s: no answer`);
-  else if (isLive() && tables?.state === "stale") {
-    mark("stale", `Stale for ${Math.max(0, Math.round(Date.now() / 1000 - tables.told_s))} s`);
-  } else if (isLive() && tables?.state === "away") mark("stale", "Collector away");
+  // Since when, and not for how long: who has the page read out would hear every second of it.
+  else if (age >= STALE_MS) mark("stale", `No answer since ${clock(heardAt / 1000)}`);
+  else if (isLive() && tables?.state === "stale") mark("stale", `Stale since ${clock(tables.told_s)}`);
+  else if (isLive() && tables?.state === "away") mark("stale", "Collector away");
   else if (said?.kind === "ok") mark("ok", "Live");
   else if (said) mark(said.kind, said.word);
 }

@@ -74,6 +74,22 @@ def test_numbers_that_moved_are_shown_and_all_else_stays(
         assert page.locator("figure details").first.get_attribute("open") is not None
 
 
+def test_what_the_server_said_once_stays_until_somebody_goes_on(
+    visit: Opened, alice: Client, told: Told
+) -> None:
+    with at_overview(visit, alice, told) as (visitor, stream):
+        page = visitor.page
+        page.mouse.move(0, 0)
+        done = "<p class='notice ok' role='status' data-stays>Done: it was created</p>"
+        page.evaluate(f'document.querySelector("main").insertAdjacentHTML("afterbegin", "{done}")')
+
+        told.put(live.broker(1, bytes_in_per_s=5 * 1024.0))
+        stream.step += 1
+
+        expect(page.locator(BROKER_ROW)).to_contain_text("5 KiB/s")
+        assert page.locator("main > .notice").text_content() == "Done: it was created"
+
+
 def test_rows_under_the_pointer_stay_and_their_updates_are_offered(
     visit: Opened, alice: Client, told: Told
 ) -> None:
@@ -101,7 +117,7 @@ def test_a_collector_that_fell_silent_is_told_at_once_with_what_it_told_last(
         told.go_silent(age_s=5.0)
         stream.state = "stale"
 
-        expect(page.locator("#live")).to_contain_text("Stale for")
+        expect(page.locator("#live")).to_contain_text("Stale since")
         expect(page.locator("#needs")).to_contain_text("Rates, sizes and lag are old")
         expect(page.locator(BROKER_ROW)).to_contain_text("1 KiB/s")
         expect(page.locator("figure .note").first).to_contain_text("the collector is away")
