@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 NOTHING: Final[Mapping[str, str | int]] = MappingProxyType({})
 
@@ -27,12 +27,3 @@ def link(
     """Return the address of a group's page, or of another page about it."""
     asked = {"name": name, **more, "cluster": cluster_id}
     return f"{reverse(f'console:{page}')}?{urlencode(asked)}"
-
-
-def has_page(page: str) -> bool:
-    """Tell whether the console has a page of this name."""
-    try:
-        reverse(f"console:{page}")
-    except NoReverseMatch:
-        return False
-    return True

@@ -285,10 +285,10 @@ def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:
             is_risk=operation is Operation.DELETE_GROUPS,
         )
         for word, page, operation in wanted
-        if rights.allows(operation, resource) and group_names.has_page(page)
+        if rights.allows(operation, resource)
     )
     may_reset = rights.allows(Operation.RESET_GROUPS, resource)
-    can_remove = may_reset and not hindrance and group_names.has_page("delete-offsets")
+    can_remove = may_reset and not hindrance
     return May(actions=actions, hindrance=hindrance if actions else "", can_remove=can_remove)
 
 

@@ -278,9 +278,36 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
         "2 partitions of its topics have no member: <b>orders</b> 1–2",
         "static, static-1",
         "10.0.0.1",
+        "Offsets cannot be changed while its member is active: stop them first.",
         'data-metric="lag_ms"',
     ):
         assert text in page
+
+
+def actions_of(browser: Client) -> list[str]:
+    page = browser.get("/group", {"name": "a b", "cluster": CLUSTER}).content.decode()
+    return re.findall(r'href="(/group/[^"]*)"', page)
+
+
+def test_buttons_lead_to_what_the_user_may_do_and_nobody_hinders(
+    alice: Client, victor: Client, told: Told
+) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("a b", members=0), rows.pair("a b", "orders"))
+    told.answers["/group"] = detail()
+    asked = f"?name=a+b&amp;cluster={CLUSTER}"
+
+    assert actions_of(alice) == [
+        f"/group/reset{asked}",
+        f"/group/delete{asked}",
+        f"/group/offsets/delete?name=a+b&amp;topic=orders&amp;cluster={CLUSTER}",
+    ]
+    assert actions_of(victor) == []
+    told.put(rows.group("a b", members=2))
+    assert actions_of(alice) == []
+    page = alice.get("/group", {"name": "a b"}).content.decode()
+    assert page.count('<button type="button" class="btn" disabled') == 2
+    assert "its 2 members are active" in page
 
 
 def test_members_of_many_partitions_are_listed_with_ranges(alice: Client, told: Told) -> None:
