@@ -11,7 +11,7 @@ from typing import Any, Final
 from console.monitoring.deltas import Row
 from console.monitoring.observed import Group, Observed, Pair
 from console.monitoring.rings import PartitionRing
-from console.monitoring.verdicts import RULES, SEVERITY, SINCE, Rule, Verdict, judge
+from console.monitoring.verdicts import BEHIND, RULES, SEVERITY, SINCE, Rule, Verdict, judge
 
 # Partitions and members that one detail tells of; the page says that there are more.
 MAX_DETAIL: Final = 10_000
@@ -122,7 +122,12 @@ def _topic_row(pair: Pair, observed: Observed) -> Row:
     rates = (None, None) if pair.recent is None else (pair.recent.consumed, pair.recent.produced)
     since_ms = 0
     if pair.worst_partition in pair.history:
-        since_ms = SINCE[pair.verdict].moment(pair.history.evidence(pair.worst_partition))
+        since = SINCE[pair.verdict]
+        since_ms = since.moment(pair.history.evidence(pair.worst_partition))
+        written_ms = pair.history.written_ms(pair.worst_partition)
+        if since is BEHIND and written_ms:
+            # Behind before anybody watched, as the record says that waits since then.
+            since_ms = min(since_ms, written_ms)
     return (
         *(pair.topic, None if topic is None else len(topic.slots), *rates),
         *(pair.worst_partition, since_ms, pair.verdict.value),

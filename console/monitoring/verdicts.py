@@ -132,16 +132,16 @@ class Since:
     moment: Callable[[Evidence], int]
 
 
-_BEHIND: Final = Since(words="behind since", moment=lambda e: e.behind_since_ms)
+BEHIND: Final = Since(words="behind since", moment=lambda e: e.behind_since_ms)
 _NEVER: Final = Since(words="", moment=lambda _e: 0)
 SINCE: Final = {
     Verdict.OK: _NEVER,
     Verdict.UNKNOWN: _NEVER,
     Verdict.SLOW: Since(words="the lag has not fallen since", moment=lambda e: e.fall_ms),
-    Verdict.REWOUND: _BEHIND,
+    Verdict.REWOUND: BEHIND,
     Verdict.STALLED: Since(words="no progress since", moment=lambda e: e.progress_ms),
     Verdict.STOPPED: Since(words="no commit since", moment=lambda e: e.commit_ms),
-    Verdict.LOSS_AHEAD: _BEHIND,
+    Verdict.LOSS_AHEAD: BEHIND,
 }
 
 

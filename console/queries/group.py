@@ -272,8 +272,10 @@ def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:
     resource = Resource(kind=Kind.GROUP, cluster=cluster_id, name=row.name)
     hindrance = ""
     if row.members:
-        has = "its member is" if row.members == 1 else f"its {row.members:,} members are"
-        hindrance = f"Offsets cannot be changed while {has} active: stop them first."
+        is_one = row.members == 1
+        active = "its member is" if is_one else f"its {row.members:,} members are"
+        stop = "it" if is_one else "them"
+        hindrance = f"Offsets cannot be changed while {active} active: stop {stop} first."
     wanted = (
         ("Reset offsets…", "reset-offsets", Operation.RESET_GROUPS),
         ("Delete…", "delete-group", Operation.DELETE_GROUPS),

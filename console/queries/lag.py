@@ -31,7 +31,10 @@ STATES: Final[Mapping[Verdict, str]] = MappingProxyType(
     }
 )
 # Three rules give OK; without the evidence, this is what they have in common.
-OK_MEANING: Final = f"The lag was zero in the last {WINDOW_WORDS}, or falls from time to time."
+OK_MEANING: Final = (
+    f"The lag was zero in the last {WINDOW_WORDS}, has been watched for less, or falls from time"
+    " to time."
+)
 MEANINGS: Final = {rule.verdict: rule.meaning for rule in RULES} | {Verdict.OK: OK_MEANING}
 MARKS: Final[Mapping[Verdict, Mark]] = MappingProxyType(
     {

@@ -1,5 +1,6 @@
 """The groups, and one of them, as a browser gets them."""
 
+import asyncio
 import re
 import time
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from console.queries.groups import PAGE_ROWS
 from gateway.access.operations import Kind, Operation
@@ -278,7 +279,7 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
         "2 partitions of its topics have no member: <b>orders</b> 1–2",
         "static, static-1",
         "10.0.0.1",
-        "Offsets cannot be changed while its member is active: stop them first.",
+        "Offsets cannot be changed while its member is active: stop it first.",
         'data-metric="lag_ms"',
     ):
         assert text in page
@@ -359,6 +360,23 @@ def test_a_group_of_any_name_has_a_page_that_its_link_leads_to(
         seen = re.sub(r'data-name="[^"]*"', "", page)
         assert "\u202e" not in seen
         assert "\0" not in seen
+
+
+def test_every_name_comes_through_an_asgi_server_as_it_is(told: Told) -> None:
+    """As bytes of a query, which is what a server hands on."""
+    cluster_rows.cluster()
+    browser = AsyncClient()
+    browser.force_login(users.user("alice"))
+    told.answers["/group"] = detail()
+    told.put(*(rows.group(name) for name in HOSTILE))
+
+    async def story() -> None:
+        for name in HOSTILE:
+            answer = await browser.get("/group?" + urlencode({"name": name}))
+            assert answer.status_code == 200
+            assert told.asked[-1][1]["name"] == name
+
+    asyncio.run(story())
 
 
 def test_an_address_by_path_leads_to_the_one_that_carries_every_name(alice: Client) -> None:
