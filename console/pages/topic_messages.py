@@ -28,6 +28,7 @@ def topic_messages(request: HttpRequest, name: str) -> HttpResponse:
         "limits": query.LIMITS,
         "forms": query.FORMS,
         "exports": query.EXPORTS,
+        "filters": query.FILTERS,
     }
     can_read = data is None or data.read.is_allowed
     status = 503 if reading.is_failed else 200 if can_read else 403

@@ -39,6 +39,18 @@ FORMS: Final = (
     *((name, name) for name in ("json", "text", "hex", "base64", "msgpack")),
     *((name, name) for name in ("int8", "int16", "int32", "int64", "float32", "float64")),
 )
+# What the language of filters can say, in examples; docs/howto/find-records.md has all of it.
+FILTERS: Final = (
+    ("refused", "these bytes in the key or the value"),
+    ('value contains "card refused"', "these in the value; icontains for any case"),
+    ('key = "order-17"', "this key"),
+    ("value = null", "tombstones"),
+    ('header trace = "ab12"', "this header with this value"),
+    ("value.order.id = 9007199254740993", "this number there in the JSON value, to the digit"),
+    ('value.items[0].sku = "A-1"', "this in its first item"),
+    ("timestamp >= 2026-11-19T10:00:00Z", "not older than this"),
+    ("partition = 3 and not (late or lost)", "conditions joined"),
+)
 # Of a field of the form: longer than any filter or list of partitions that the stream takes.
 MAX_FIELD: Final = 8_192
 # One is enough for a client to find the others.

@@ -185,6 +185,37 @@ def test_a_tail_that_is_held_loses_nothing(tab: Visitor) -> None:
     tab.sees(re.compile("1,001 earlier rows dropped"))
 
 
+def test_a_tail_in_the_background_waits_for_whoever_looks(tab: Visitor) -> None:
+    page = open_messages(tab, "?mode=tail")
+    write(page, START, record(0))
+    expect(page.locator("tr.record")).to_have_count(1, timeout=PATIENCE_MS)
+    hide = """(isHidden) => {
+      Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+
+    page.evaluate(hide, True)
+    write(page, record(1), record(2))
+    tab.sees("Paused: 2 waiting")
+    assert rows(page) == 1
+    page.evaluate(hide, False)
+
+    expect(page.locator("tr.record")).to_have_count(3, timeout=PATIENCE_MS)
+    assert page.evaluate("window.streams.length") == 1
+
+
+def test_a_tail_that_broke_off_goes_on_where_it_was(tab: Visitor) -> None:
+    page = open_messages(tab, "?mode=tail")
+    write(page, START, record(41), ends=True)
+    tab.sees(re.compile("broke off"))
+
+    tab.press("button", "Go on from here")
+    page.wait_for_function("window.streams.length === 2")
+
+    assert "cursor=0%3A42" in page.evaluate("window.streams[1].address")
+    assert rows(page) == 1
+
+
 def test_a_gap_is_a_row_of_its_own(tab: Visitor) -> None:
     page = open_messages(tab, "?mode=tail")
     gap = {

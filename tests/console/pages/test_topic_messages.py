@@ -1,6 +1,7 @@
 """The Messages tab, as a browser gets it: the form, the question to the stream, and who may ask."""
 
 import re
+from datetime import UTC
 from html import unescape
 from urllib.parse import parse_qsl
 
@@ -8,6 +9,8 @@ import pytest
 from django.db import connections
 from django.test import Client
 
+from console.messages.filter_language import filter_of
+from console.queries.topic_messages import FILTERS
 from gateway.access.operations import Kind, Operation
 from tests.builders import users
 from tests.console import cluster_rows
@@ -167,3 +170,8 @@ def test_a_page_without_a_script_says_what_needs_one(alice: Client) -> None:
 
     assert "<noscript>" in page
     assert "./samsa consume orders" in page
+
+
+def test_every_example_of_a_filter_is_one() -> None:
+    for text, _ in FILTERS:
+        assert filter_of(text, zone=UTC) is not None

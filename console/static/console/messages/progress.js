@@ -38,9 +38,10 @@ export class Progress {
       const row = this.#rows.get(String(partition));
       if (!span || !row) continue;
       span.at = at;
-      // Before the first one it is not known which way it goes.
       const [from, to] = this.#isBackwards ? [span.to, span.from] : [span.from, span.to];
-      row.bar.value = records === 0 && span.from !== span.to ? 0 : share(from, at, to);
+      // A search from the end stands at its beginning as long as it has found nothing out.
+      const hasBegun = !this.#isBackwards || at !== to || records > 0;
+      row.bar.value = hasBegun ? share(from, at, to) : 0;
       const waits = frame.waiting?.[partition];
       row.words.textContent = waits ? `waits: ${waits}` : `${counted(records, "record")}, ${size(bytes)}`;
     }
