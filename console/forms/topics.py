@@ -13,6 +13,7 @@ from brokers.cluster.proposals import ConfigEdit, ConfigOperation, CreateTopic
 from brokers.cluster.topic_configs import INTERNAL_SEGMENT_BYTES
 from brokers.cluster.topic_names import MAX_NAME_LENGTH, check_topic_name
 from brokers.protocol.errors import KafkaError
+from console.queries.topic_values import in_words
 
 MAX_NAME_CHARS: Final = MAX_NAME_LENGTH
 # How much of what was typed is repeated in a refusal.
@@ -47,6 +48,7 @@ class EditLine:
     value: str
     was: str | None  # None: it was not set
     inherited: str
+    words: str  # what holds now, as people say it
     meaning: str
     is_boolean: bool
     can_be_empty: bool
@@ -183,6 +185,7 @@ def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list
             value=configs.get(row.key, ""),
             was=configs.get(row.key),
             inherited=inherited.get(row.key, ""),
+            words=in_words(row.key, configs.get(row.key, inherited.get(row.key, ""))),
             meaning=row.sentence,
             is_boolean=row.type is ConfigType.BOOLEAN,
             can_be_empty=row.type is ConfigType.LIST,

@@ -242,7 +242,9 @@ def test_a_list_can_be_set_to_nothing(cluster: models.Cluster, alice: Client) ->
     applied(alice, page)
 
     assert configs_of("orders") == {"cleanup.policy": ""}
-    assert "checked" in alice.get("/topics/orders/edit").content.decode()
+    form = alice.get("/topics/orders/edit").content.decode()
+    assert "checked" in form
+    assert ">7 d<" in form
 
 
 @pytest.mark.parametrize(
