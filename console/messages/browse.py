@@ -220,6 +220,8 @@ class Page:
             for lane in self._lanes
             if not lane.is_read
         ]
+        if not spans:
+            return
         lanes = {lane.range.partition: lane for lane in self._lanes}
         with self._source.reading(spans, stops_at_end=True) as reader:
             for batch in reader.batches():

@@ -45,6 +45,8 @@ PATIENCE_SECONDS: Final = 60.0
 # answers, and how much longer each next one is.
 FIRST_STRETCH: Final = MAX_HITS
 GROWTH: Final = 10
+# Hits of one turn with a partition, however many partitions there are: a turn costs a process.
+LEAST_SHARE: Final = 10
 # Hits of one stretch that wait for its end, of each search under way; and what each takes besides
 # key and value.
 MAX_KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -91,6 +93,7 @@ class Lane:
     tree: Any
     low: int
     high: int
+    stretch: int = FIRST_STRETCH  # of offsets, when the newest hits are wanted
     # Why it ended before its end; empty where it did not.
     stopped: str = ""
     is_failed: bool = False
@@ -210,8 +213,8 @@ class Search:
             with suppress(Stopped):
                 self._order.tell(line)
 
-    def _search_line(self, lanes: "deque[Lane]") -> None:
-        """Search partitions of one broker, one after the other, beside another such thread."""
+    def _search_line(self, lanes: deque[Lane]) -> None:
+        """Search partitions of one broker in turns, beside another such thread."""
         with suppress(Enough, Stopped):
             while lanes:
                 try:
@@ -224,8 +227,12 @@ class Search:
                     self._check()
                     lane.is_failed = True
                     self._order.tell(self._failure(lane, failed))
+                else:
+                    if not lane.is_over and not lane.stopped:
+                        lanes.append(lane)
 
     def _search_lane(self, lane: Lane) -> None:
+        """Take one turn with a partition."""
         broker = self._places.leaders[lane.partition]
         row = self._tally.rows[lane.partition]
 
@@ -239,37 +246,38 @@ class Search:
             else:
                 self._search_forwards(lane, broker)
 
+    def _share(self) -> int:
+        """Return the hits of one turn: no partition may take all places before others had one."""
+        return max(LEAST_SHARE, -(-self._question.limit // len(self._lanes)))
+
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
         row = self._tally.rows[lane.partition]
-        hits = min(self._question.limit, MAX_HITS)
-        while not lane.is_over and not lane.stopped:
-            for line in self._lines(lane, broker, lane.low, lane.high, hits=hits):
-                if line["kind"] == "hit":
-                    self._send(line, lane)
-                    lane.low = int(line["offset"]) + 1
-                    self._check_limit()
-                elif line["kind"] == "done":
-                    lane.low = self._end_of(lane, line, lane.high)
-                else:
-                    lane.low = max(lane.low, int(line["next_offset"]))
-                row.position, row.looked = lane.low, lane.low - row.first
+        hits = min(self._share(), MAX_HITS)
+        for line in self._lines(lane, broker, lane.low, lane.high, hits=hits):
+            if line["kind"] == "hit":
+                self._send(line, lane)
+                lane.low = int(line["offset"]) + 1
+                self._check_limit()
+            elif line["kind"] == "done":
+                lane.low = self._end_of(lane, line, lane.high)
+            else:
+                lane.low = max(lane.low, int(line["next_offset"]))
+            row.position, row.looked = lane.low, lane.low - row.first
 
     def _search_backwards(self, lane: Lane, broker: Broker) -> None:
-        stretch = FIRST_STRETCH
-        while not lane.is_over:
-            start = max(lane.low, lane.high - stretch)
-            hits, is_cut = self._hits_of(lane, broker, start)
-            if lane.stopped:
-                return
-            for hit in reversed(hits):
-                self._send(hit, lane)
-                lane.high = int(hit["offset"])
-                self._check_limit()
-            if not is_cut:
-                lane.high = start
-                stretch *= GROWTH
-            row = self._tally.rows[lane.partition]
-            row.position, row.looked = lane.high, row.end - lane.high
+        start = max(lane.low, lane.high - lane.stretch)
+        hits, is_cut = self._hits_of(lane, broker, start)
+        if lane.stopped:
+            return
+        for hit in reversed(hits):
+            self._send(hit, lane)
+            lane.high = int(hit["offset"])
+            self._check_limit()
+        if not is_cut:
+            lane.high = start
+            lane.stretch *= GROWTH
+        row = self._tally.rows[lane.partition]
+        row.position, row.looked = lane.high, row.end - lane.high
 
     def _hits_of(self, lane: Lane, broker: Broker, start: int) -> tuple[deque[Line], bool]:
         """Return the last hits of a stretch, as many as are wanted or fit; whether some did not."""
@@ -281,9 +289,7 @@ class Search:
                 if line["kind"] == "hit":
                     found.append(line)
                     kept += _size(line)
-                    while len(found) > 1 and (
-                        len(found) > self._question.limit or kept > MAX_KEPT_BYTES
-                    ):
+                    while len(found) > 1 and (len(found) > self._share() or kept > MAX_KEPT_BYTES):
                         kept -= _size(found.popleft())
                         is_cut = True
                     continue

@@ -21,9 +21,15 @@ class Row:
     size: int = 0
     looked: int = 0  # offsets, of a search
     waits: str = ""  # what for, where it has not begun
+    told: tuple[int, int, int] = (-1, 0, 0)  # position, end and records, as they were told last
 
     def __post_init__(self) -> None:
         self.position = self.position or self.first
+
+    def has_moved(self) -> bool:
+        """Tell whether there is something to say since it was asked last."""
+        before, self.told = self.told, (self.position, self.end, self.records)
+        return before != self.told
 
 
 class Tally:
@@ -72,6 +78,7 @@ class Tally:
                 "partitions": [
                     [row.partition, str(row.position), str(row.end), row.records, row.size]
                     for row in self.rows.values()
+                    if row.has_moved()
                 ],
                 "waiting": waiting,
                 "percent": self.share if self._is_search else None,

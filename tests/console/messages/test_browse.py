@@ -179,3 +179,15 @@ def test_offsets_and_times_are_texts() -> None:
     [line] = [line for line in lines(source, question()) if line["type"] == "record"]
 
     assert (line["offset"], line["timestamp_ms"]) == (str(big), str(2**53 + 1))
+
+
+def test_a_topic_none_of_whose_brokers_is_there_is_told_partition_by_partition() -> None:
+    where = Places(
+        topic="orders", bootstrap="", leaders={}, dark={0: "no broker leads it", 1: "nor this"}
+    )
+
+    for mode in (Mode.NEWEST, Mode.OLDEST, Mode.TIME):
+        told = lines(FakeSource({}), question(mode), where)
+
+        assert [line["type"] for line in told] == ["start", "error", "error", "progress", "done"]
+        assert told[-1]["sentence"] == "0 records; 2 of 2 partitions could not be read"

@@ -248,3 +248,26 @@ def test_one_person_has_a_bounded_number_of_streams() -> None:
         await asyncio.gather(*tasks)
 
     asyncio.run(crowd())
+
+
+def test_a_browser_that_never_reads_is_cut_and_its_thread_is_free() -> None:
+    async def never() -> None:
+        hub = Hub()
+        big = FakeSource({0: [record(n, value=b"x" * 16_000) for n in range(500)]})
+        means = Means(places_of=lambda _: places(0), source_of=lambda _: big)
+        served = Endpoint(hub, FakeAsker(), means, cut_s=0.01)
+        browser = stream(f"{QUERY}&limit=500")
+        heads = 1
+
+        async def send(message: Any) -> None:
+            nonlocal heads
+            heads -= 1
+            if heads < 0:
+                await asyncio.Event().wait()
+
+        await served(browser.scope, browser.receive, send)
+
+        assert hub.open_streams == 0
+        assert served._open.total() == 0  # noqa: SLF001 - the place that others wait for
+
+    asyncio.run(never())

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from console.events.hub import Hub, Owner
 from console.messages.endpoint import EXPORT, RECORD, Endpoint
 from console.messages.jobs import Means
+from console.messages.pipe import MAX_WAITING_BYTES
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Operation, Role
 from tests.builders import users
@@ -188,7 +189,7 @@ def test_a_large_value_leaves_in_pieces(olga: User) -> None:
     browser = part(source, olga)
 
     assert content(browser) == value
-    assert max(len(piece.get("body", b"")) for piece in browser.told) <= 256 * 1024
+    assert max(len(piece.get("body", b"")) for piece in browser.told) <= MAX_WAITING_BYTES
 
 
 def test_an_empty_value_is_an_empty_file(olga: User) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
@@ -125,6 +126,35 @@ def test_as_many_hits_as_were_asked_for_end_the_search_and_say_where_to_go_on() 
     assert told[-1]["verdict"] == "limit"
     assert told[-1]["next"] == {"mode": "offset", "cursor": "0:19"}
     assert found(again) == [(0, n) for n in range(20, 100, 2)]
+
+
+@pytest.mark.parametrize("mode", [Mode.NEWEST, Mode.OLDEST])
+def test_no_partition_fills_the_answer_before_the_others_had_a_turn(mode: Mode) -> None:
+    held = {p: hay(100, *range(100), partition=p) for p in range(4)}
+
+    told = lines(held, mode=mode, limit=40)
+
+    hits = Counter(partition for partition, _ in found(told))
+    assert hits == {0: 10, 1: 10, 2: 10, 3: 10}
+    expected = range(90, 100) if mode is Mode.NEWEST else range(10)
+    assert {offset for _, offset in found(told)} == set(expected)
+
+
+@pytest.mark.parametrize("mode", [Mode.NEWEST, Mode.OLDEST])
+def test_a_search_in_turns_and_pages_finds_every_hit_once(mode: Mode) -> None:
+    held = {p: hay(60, *range(0, 60, 1 + p), partition=p) for p in range(3)}
+    hits: list[tuple[int, int]] = []
+    fields: dict[str, Any] = {"mode": mode}
+
+    while fields:
+        told = lines(held, limit=25, **fields)
+        hits += found(told)
+        following = told[-1]["next"]
+        pairs = following["cursor"].split(",") if following else []
+        cursor = {int(p): int(n) for p, _, n in (pair.partition(":") for pair in pairs)}
+        fields = {"mode": Mode(following["mode"]), "cursor": cursor} if following else {}
+
+    assert sorted(hits) == [(p, n) for p in range(3) for n in range(0, 60, 1 + p)]
 
 
 def test_partitions_that_cannot_match_are_not_searched() -> None:
