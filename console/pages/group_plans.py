@@ -179,9 +179,7 @@ def _after(plan: GroupPlan) -> str:
 
 
 def _outcome_page(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResponse:
-    reading = query.group_plan_page(
-        frame(plan.cluster_id, rights_of(request)), plan, sealed="", refused=result.refused
-    )
+    reading = query.group_plan_page(frame(plan.cluster_id, rights_of(request)), plan, sealed="")
     is_done = not (result.moved or result.failure or result.refused)
     status = 200 if is_done else 503 if result.is_unknown else CONFLICT
     context = {

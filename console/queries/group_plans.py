@@ -1,6 +1,5 @@
 """A plan of a group's change as a page shows it: 500 partitions at a time, and totals of all."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,8 +11,6 @@ from console.group_changes.desk import bootstrap_of
 from console.group_changes.plans import GroupPlan, LeftOut, PlannedStep
 from console.queries.frame import Frame
 from console.queries.reading import Reading, State, moment
-from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.values import Place
 
 PAGE_ROWS: Final = 500
 # Partitions that a call lists; the table below it has all of them.
@@ -35,8 +32,6 @@ class Row:
     start: int | None
     end: int | None
     note: str
-    # Of an applied plan: why this partition was refused; empty where it was not.
-    refusal: str = ""
 
     @property
     def is_change(self) -> bool:
@@ -99,7 +94,6 @@ def group_plan_page(
     *,
     sealed: str,
     number: int = 1,
-    refused: Mapping[Place, KafkaFailure] | None = None,
 ) -> Reading[GroupPlanPage]:
     """Return one page of a plan; a number beyond the last one is the last one."""
     pages = max(1, -(-len(plan.steps) // PAGE_ROWS))
@@ -113,7 +107,7 @@ def group_plan_page(
         name=group_names.shown(plan.group),
         address=group_names.link(plan.cluster_id, plan.group),
         made_at=made_at,
-        rows=tuple(_row(step, refused or {}) for step in steps),
+        rows=tuple(map(_row, steps)),
         number=number,
         pages=pages,
         changes=plan.changes,
@@ -130,8 +124,7 @@ def group_plan_page(
     return Reading(state=State.LOADED, data=data, read_at=made_at)
 
 
-def _row(step: PlannedStep, refused: Mapping[Place, KafkaFailure]) -> Row:
-    why = refused.get(step.place)
+def _row(step: PlannedStep) -> Row:
     return Row(
         topic=step.place.topic,
         partition=step.place.partition,
@@ -141,7 +134,6 @@ def _row(step: PlannedStep, refused: Mapping[Place, KafkaFailure]) -> Row:
         start=step.start,
         end=step.end,
         note=step.note,
-        refusal="" if why is None else f"{why.name}: {why.message}",
     )
 
 

@@ -8,6 +8,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import Client
 
 from brokers.controlplane import audit, models
@@ -274,6 +275,7 @@ def test_an_hour_that_does_not_happen_is_refused(alice: Client) -> None:
     assert "There is no 2026-03-29 02:30 in Europe/Berlin" in page
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_brokers_that_are_down_are_a_failure_and_what_was_typed_stays(alice: Client) -> None:
@@ -423,3 +425,15 @@ def test_a_link_fills_a_form_in_with_what_still_means_the_same(
     page = alice.get("/group/reset", {"name": "billing", "cluster": SHOWN, **before})
 
     assert shown in page.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_database_that_is_away_is_told_by_its_name(alice: Client) -> None:
+    with connections["cluster"].cursor() as cursor:
+        cursor.execute("ALTER TABLE controlplane_cluster RENAME TO elsewhere")
+    alice.raise_request_exception = False
+
+    for page in ("reset", "offsets/delete", "delete"):
+        answer = alice.get(f"/group/{page}?{AT}")
+        assert answer.status_code == 503
+        assert "The database does not answer" in answer.content.decode()

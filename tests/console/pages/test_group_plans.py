@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import unescape
 from io import BytesIO
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -34,7 +35,6 @@ from tests.console.group_stage import (
 )
 from tests.raw_groups import Coordinated, patiently
 from tests.suite.services import shared_home
-from tests.suite.shared import unique_name
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("group-plans")]
 
@@ -59,8 +59,9 @@ def bootstrap() -> str:
 
 
 @pytest.fixture(scope="module")
-def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
-    return make_topic(bootstrap, unique_name("orders", request.node.nodeid))
+def topic(bootstrap: str) -> str:
+    # Of this worker: the tests of the file may be divided among several.
+    return make_topic(bootstrap, f"orders-{uuid4().hex[:8]}")
 
 
 @pytest.fixture
@@ -426,3 +427,25 @@ def test_the_command_that_is_shown_plans_the_same(stage: Stage, alice: Client, m
         stage.place(each["partition"]): (each["before"], each["after"])
         for each in planned["partitions"]
     }
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+def test_a_group_whose_members_have_left_is_reset(
+    stage: Stage, alice: Client, is_modern: bool
+) -> None:
+    with closing(Coordinated(stage.bootstrap, stage.group)) as opened:
+        if is_modern:
+            member_id, _ = patiently(lambda: opened.enter([stage.topic]))
+            opened.beat(member_id, -1)
+        else:
+            joined = patiently(lambda: opened.join([stage.topic]))
+            assigned = {joined.member_id: {stage.topic: range(1)}}
+            opened.sync(joined.member_id, joined.generation_id, assigned)
+            opened.leave(joined.member_id)
+        stage.commit(4)
+
+        previewed = stage.preview(alice, "earliest")
+        answer = applied(alice, seal_in(previewed))
+
+    assert answer.status_code == 302
+    assert stage.committed() == {stage.place(0): 0}
