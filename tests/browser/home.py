@@ -1,8 +1,11 @@
 """The home that browsers visit, and the people who visit it."""
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tests.suite.services import SharedHome
@@ -15,6 +18,15 @@ MAKE_USER: Final = """
 from tests.builders import users
 users.user({name!r}, must_change=True, password={password!r})
 """
+
+
+@contextmanager
+def alone_in(home: SharedHome) -> Iterator[None]:
+    """Wait for others who restart brokers of this home: what they stop is missed elsewhere."""
+    with (home.home.folder / "visited").open("wb") as file:
+        # Bounded by the timeout of every test.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def address_of(home: SharedHome) -> str:

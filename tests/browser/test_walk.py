@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 from tests.browser.home import (
     GIVEN_PASSWORD,
     address_of,
+    alone_in,
     first_password,
     logs_of,
     make_newcomer,
@@ -18,7 +19,6 @@ from tests.browser.walk import STEPS, Newcomer
 from tests.extras import requires
 from tests.suite.services import SharedHome, shared_console
 
-# scope="module": both walks restart brokers of one home, and follow each other.
 pytestmark = [requires("chromium"), pytest.mark.slow]
 
 
@@ -53,7 +53,7 @@ def newcomer(name: str, password: str, visitor: Visitor, home: SharedHome) -> Ne
 
 def test_a_newcomer_finds_the_way_with_the_mouse(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
-    with visiting(browser, address_of(home)) as visitor:
+    with alone_in(home), visiting(browser, address_of(home)) as visitor:
         password = first_password(home)
         walk(newcomer("admin", password, visitor, home), home, tmp_path)
 
@@ -61,5 +61,5 @@ def test_a_newcomer_finds_the_way_with_the_mouse(browser: Browser, tmp_path: Pat
 def test_a_newcomer_finds_the_way_by_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     home = shared_console()
     make_newcomer(home, "kim")
-    with visiting(browser, address_of(home), by_keyboard=True) as visitor:
+    with alone_in(home), visiting(browser, address_of(home), by_keyboard=True) as visitor:
         walk(newcomer("kim", GIVEN_PASSWORD, visitor, home), home, tmp_path)

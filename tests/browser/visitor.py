@@ -57,11 +57,11 @@ class Visitor:
 
     def write(self, label: Name, text: str) -> None:
         """Replace what a field holds."""
-        self._write(self.page.get_by_label(label).first, text)
+        self._write(self._labelled(label), text)
 
     def choose(self, label: Name, option: str) -> None:
         """Choose of a list that drops down."""
-        self._choose(self.page.get_by_label(label).first, option)
+        self._choose(self._labelled(label), option)
 
     def find(self, role: Role, name: Name, *, within: Locator | None = None) -> Locator:
         place = within if within is not None else self.page
@@ -86,6 +86,9 @@ class Visitor:
     def is_at(self, path: Name) -> None:
         pattern = path if isinstance(path, re.Pattern) else re.compile(re.escape(path))
         self.page.wait_for_url(pattern)
+
+    def _labelled(self, label: Name) -> Locator:
+        return self.page.get_by_label(label, exact=True).first
 
     def _press(self, target: Locator) -> None:
         target.click()
