@@ -56,17 +56,17 @@ BROKER_NEEDS: Final = {
     "Fenced": (
         Rank.BROKER,
         "is not serving",
-        "So it leads nothing; it comes back by itself once it runs and has caught up.",
+        ", so it leads nothing. It comes back by itself once it runs and has caught up.",
     ),
     "Stopped": (
         Rank.BROKER,
         "is stopped",
-        "What only it has cannot be read or written until somebody starts it.",
+        ". What only it has cannot be read or written until somebody starts it.",
     ),
     "Silent": (
         Rank.SILENT,
         "serves, and tells the collector nothing",
-        "Its numbers are old, and so are those of the partitions that it leads.",
+        ". Its numbers are old, and so are those of the partitions that it leads.",
     ),
 }
 GROUP_RANKS: Final = {
@@ -83,6 +83,14 @@ GROUP_WORDS: Final = {
     Verdict.STALLED: "commits, but gets no further",
     Verdict.REWOUND: "was set back and reads again",
     Verdict.SLOW: "falls behind",
+}
+
+
+# Why, where the words do not say it.
+GROUP_CAUSES: Final = {
+    Verdict.LOSS_AHEAD: " Retention deletes unread records before the group reaches them.",
+    Verdict.STALLED: " A record that its consumer cannot get past is the usual cause.",
+    Verdict.SLOW: " It reads, and the lag never falls.",
 }
 
 
@@ -145,7 +153,9 @@ def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
         sentence=f"{hurt.partitions:,} {have} no leader",
         cause=f"In {', '.join(hurt.named)}{more}. Nobody can read or write there until a broker"
         " that has them is back.",
-        link=link("topics", cluster_id) if only is None else link("topic", cluster_id, only),
+        link=link("topics", cluster_id, facet="leaderless")
+        if only is None
+        else link("topic", cluster_id, only),
         link_text="See topics" if only is None else "See the topic",
     )
 
@@ -163,7 +173,7 @@ def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
                 state=state.mark,
                 word=state.word,
                 sentence=f"Broker {row.id} {words}",
-                cause=f"{_begun(state.cause)}. {advice}",
+                cause=f"{_begun(state.cause)}{advice}",
                 cluster_id=cluster_id,
             )
         elif row.loop_delay_ms is not None and row.loop_delay_ms > SLOW_LOOP_MS:
@@ -281,7 +291,8 @@ def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
         state=mark.state,
         word=mark.word,
         sentence=f"Group {group_names.shown(row.name)} {GROUP_WORDS[verdict]}",
-        cause=f"{waiting}{oldest}. {mark.meaning} {_members(row)}{_forecast(verdict, eta)}",
+        cause=f"{waiting}{oldest}.{GROUP_CAUSES.get(verdict, '')} {_members(row)}"
+        f"{_forecast(verdict, eta)}",
         link=group_names.link(cluster_id, row.name),
         link_text="See the group",
     )
