@@ -160,9 +160,15 @@ class History:
     def date(self, partition: int, following: int, written_ms: int) -> None:
         """Note when the record at an offset was written, where a group goes on."""
         base = self._places.get(partition)
-        if base is not None and self._cells[base + LAG]:
-            self._cells[base + WRITTEN_MS] = written_ms
-            self._cells[base + WRITTEN_AT] = following
+        cells = self._cells
+        if base is None or not cells[base + LAG]:
+            return
+        cells[base + WRITTEN_MS], cells[base + WRITTEN_AT] = written_ms, following
+        first_ms = cells[base + BEHIND_SINCE]
+        if cells[base + PROGRESS_MS] == cells[base + FALL_MS] == first_ms > written_ms:
+            # Behind when it was first seen, and nothing has happened since: the record that waits
+            # says since when, so that whoever begins to watch need not do so for a window first.
+            cells[base + BEHIND_SINCE] = written_ms
 
     def is_dated(self, partition: int, following: int) -> bool:
         base = self._places[partition]

@@ -330,6 +330,20 @@ def test_a_group_that_rested_is_behind_since_the_record_that_came() -> None:
     assert cluster.group("billing").verdict == "stopped"
 
 
+def test_a_group_that_had_stopped_before_anybody_watched_is_stopped_at_once() -> None:
+    cluster = Cluster()
+    cluster[1].partition("orders", 0, end=100)
+    cluster[1].commit("gone", "orders", 0, 50, at_ms=NOW_MS - 3_600_000)
+    cluster[1].commit("late", "orders", 0, 50, at_ms=NOW_MS)
+    cluster.go_on()
+    for asked in cluster.collector.lags.questions().values():
+        cluster.collector.lags.answer(asked, [NOW_MS - 3_000_000] * len(asked))
+    cluster.go_on()
+
+    # Of one that commits it has to be seen first what its commits do.
+    assert (cluster.group("gone").verdict, cluster.group("late").verdict) == ("stopped", "ok")
+
+
 def test_loss_is_ahead_where_retention_is_near() -> None:
     cluster = Cluster()
     cluster.collector.lags.set_retention({"orders": 600_000}, 86_400_000)
