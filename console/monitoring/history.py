@@ -110,12 +110,14 @@ class History:
             end_sum += end
             if waiting > 0:
                 lag += waiting
+                self._weigh(base, following, end, now_ms)
                 written_ms = cells[base + WRITTEN_MS]
                 if not written_ms or cells[base + WRITTEN_AT] != following:
                     undated += 1
                 if written_ms and (not oldest_ms or written_ms < oldest_ms):
                     oldest_ms = written_ms
-            elif not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
+                continue
+            if not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
                 # At its end as before, which is how most partitions are found.
                 cells[base + BEHIND_SINCE] = now_ms
                 continue
@@ -134,11 +136,14 @@ class History:
             self._weigh_commit(base, lag, now_ms)
         if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
             cells[base + REWOUND_FROM] = 0
-        if lag == 0 or cells[base + LAG] == 0:
-            # It was at its end until now: where nothing moves, nobody looks.
-            cells[base + BEHIND_SINCE] = now_ms
         if lag == 0:
+            cells[base + BEHIND_SINCE] = now_ms
             cells[base + WRITTEN_MS] = 0
+        elif cells[base + LAG] == 0:
+            # It was at its end until now: where nothing moves, nobody looks. So the record has come
+            # now, until its leader tells when it was written.
+            cells[base + BEHIND_SINCE] = cells[base + WRITTEN_MS] = now_ms
+            cells[base + WRITTEN_AT] = UNKNOWN
         cells[base + SEEN_COMMITTED] = committed
         cells[base + SEEN_COMMIT_MS] = commit_ms
         cells[base + LAG] = lag
