@@ -109,7 +109,15 @@ class Page:
             for one in ranges
         ]
         self._tally = Tally(
-            [Row(partition=one.partition, first=one.first, end=one.end) for one in ranges],
+            [
+                Row(
+                    partition=one.partition,
+                    first=one.first,
+                    end=one.end,
+                    position=one.end if is_newest else one.first,
+                )
+                for one in ranges
+            ],
             clock=self._clock,
         )
         tell_start(self._order, ranges, plan=plan_of(self._question, ranges))
@@ -176,6 +184,7 @@ class Page:
         lane.position = window.kept[0].offset if window.is_cut else span.start
         lane.window *= GROWTH
         lane.is_read = lane.position <= lane.range.first
+        self._tally.rows[span.partition].position = lane.position
 
     def _unsettled(self) -> list[Lane]:
         """Return lanes that may hold more of the newest records than were read of them."""
@@ -239,6 +248,7 @@ class Page:
             # What was finished early has records enough to fill the page.
             if len(lane.kept) - lane.sent < self._question.limit - self._sent:
                 lane.is_read, lane.position = True, lane.range.end
+                self._tally.rows[lane.range.partition].position = lane.position
         self._send_ripe(is_last=True)
 
     def _append(self, lane: Lane, record: Record) -> None:
@@ -247,6 +257,7 @@ class Page:
             self._count(record.partition, [record])
             lane.position = record.offset + 1
             lane.is_read = lane.position >= lane.range.end
+            self._tally.rows[record.partition].position = lane.position
 
     def _send_ripe(self, *, is_last: bool = False) -> None:
         """Send what no record to come can precede."""
@@ -278,7 +289,6 @@ class Page:
         row = self._tally.rows[index]
         row.records += len(records)
         row.size += sum(size_of(record) for record in records)
-        row.position = max(row.position, records[-1].offset + 1)
 
     def _send(self, lane: Lane) -> None:
         kept = lane.kept[lane.sent]

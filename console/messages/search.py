@@ -45,8 +45,6 @@ PATIENCE_SECONDS: Final = 60.0
 # answers, and how much longer each next one is.
 FIRST_STRETCH: Final = MAX_HITS
 GROWTH: Final = 10
-# Hits of one turn with a partition, however many partitions there are: a turn costs a process.
-LEAST_SHARE: Final = 10
 # Hits of one stretch that wait for its end, of each search under way; and what each takes besides
 # key and value.
 MAX_KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -145,7 +143,15 @@ class Search:
         ranges = self._ranges()
         self._lanes = [lane for one in ranges if (lane := self._lane(one)) is not None]
         self._tally = Tally(
-            [Row(partition=lane.partition, first=lane.low, end=lane.high) for lane in self._lanes],
+            [
+                Row(
+                    partition=lane.partition,
+                    first=lane.low,
+                    end=lane.high,
+                    position=lane.high if self._is_newest else lane.low,
+                )
+                for lane in self._lanes
+            ],
             clock=self._clock,
             is_search=True,
         )
@@ -186,24 +192,31 @@ class Search:
     # -- threads ---------------------------------------------------------------------------------
 
     def _search_all(self) -> None:
-        by_broker: dict[int, deque[Lane]] = {}
-        for lane in self._lanes:
-            if not lane.is_over:
-                leader = self._places.leaders[lane.partition]
-                by_broker.setdefault(leader.id, deque()).append(lane)
-        lines = [lanes for lanes in by_broker.values() for _ in range(min(PER_BROKER, len(lanes)))]
-        if not lines:
-            return
-        with ThreadPoolExecutor(min(MAX_THREADS, len(lines)), "search") as threads:
-            running = [threads.submit(self._search_line, lanes) for lanes in lines]
+        """Give each partition a turn, and those that are not over another one, until it is enough.
+
+        A round ends before the next one begins, so that none takes the places of those that have
+        not been looked at.
+        """
+        with ThreadPoolExecutor(MAX_THREADS, "search") as threads:
             try:
-                while wait(running, LOOK_SECONDS).not_done:
-                    self._tell_progress()
-                for one in running:
-                    one.result()
+                while not self._is_enough and (lines := self._lines_of_a_round()):
+                    running = [threads.submit(self._search_line, lanes) for lanes in lines]
+                    while wait(running, LOOK_SECONDS).not_done:
+                        self._tell_progress()
+                    for one in running:
+                        one.result()
             finally:
                 # The pool waits for its threads, whatever ended this one.
                 self._end()
+
+    def _lines_of_a_round(self) -> list[deque[Lane]]:
+        """Return what is left to search, once for each thread that takes from it."""
+        by_broker: dict[int, deque[Lane]] = {}
+        for lane in self._lanes:
+            if not lane.is_over and not lane.stopped and not lane.is_failed:
+                leader = self._places.leaders[lane.partition]
+                by_broker.setdefault(leader.id, deque()).append(lane)
+        return [lanes for lanes in by_broker.values() for _ in range(min(PER_BROKER, len(lanes)))]
 
     def _tell_progress(self) -> None:
         with self._lock:
@@ -214,7 +227,7 @@ class Search:
                 self._order.tell(line)
 
     def _search_line(self, lanes: deque[Lane]) -> None:
-        """Search partitions of one broker in turns, beside another such thread."""
+        """Search partitions of one broker, beside another such thread."""
         with suppress(Enough, Stopped):
             while lanes:
                 try:
@@ -227,9 +240,6 @@ class Search:
                     self._check()
                     lane.is_failed = True
                     self._order.tell(self._failure(lane, failed))
-                else:
-                    if not lane.is_over and not lane.stopped:
-                        lanes.append(lane)
 
     def _search_lane(self, lane: Lane) -> None:
         """Take one turn with a partition."""
@@ -248,7 +258,7 @@ class Search:
 
     def _share(self) -> int:
         """Return the hits of one turn: no partition may take all places before others had one."""
-        return max(LEAST_SHARE, -(-self._question.limit // len(self._lanes)))
+        return -(-self._question.limit // len(self._lanes))
 
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
         row = self._tally.rows[lane.partition]

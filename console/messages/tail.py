@@ -54,7 +54,10 @@ class Tail:
         ranges = ranges_of(self._order)
         self._next = {one.partition: one.first for one in ranges}
         self._tally = Tally(
-            [Row(partition=one.partition, first=one.first, end=one.end) for one in ranges],
+            [
+                Row(partition=one.partition, first=one.first, end=one.end, position=one.first)
+                for one in ranges
+            ],
             clock=self._clock,
         )
         for one in ranges:

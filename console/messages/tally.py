@@ -16,15 +16,13 @@ class Row:
     partition: int
     first: int
     end: int
-    position: int = 0
+    # How far it is: up from `first`, or down from `end` where the newest records are wanted.
+    position: int
     records: int = 0
     size: int = 0
     looked: int = 0  # offsets, of a search
     waits: str = ""  # what for, where it has not begun
     told: tuple[int, int, int] = (-1, 0, 0)  # position, end and records, as they were told last
-
-    def __post_init__(self) -> None:
-        self.position = self.position or self.first
 
     def has_moved(self) -> bool:
         """Tell whether there is something to say since it was asked last."""

@@ -54,6 +54,15 @@ def test_the_newest_records_come_newest_first() -> None:
     assert told[-1]["next"] == {"mode": "newest", "cursor": "0:950"}
 
 
+def test_the_progress_of_the_newest_falls_and_of_the_oldest_rises() -> None:
+    source = FakeSource({0: [record(n) for n in range(1000)]})
+
+    newest, oldest = lines(source, question(limit=50)), lines(source, question(Mode.OLDEST))
+
+    assert newest[-2]["partitions"] == [[0, "910", "1000", 168, 168]]
+    assert oldest[-2]["partitions"] == [[0, "50", "1000", 50, 50]]
+
+
 def test_the_newest_of_many_partitions_are_merged_by_time() -> None:
     source = FakeSource(
         {
