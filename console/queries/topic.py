@@ -275,7 +275,7 @@ def _with_partitions(shown: TopicPage, found: Found, page: int) -> TopicPage:
     states = found.topic.partitions
     pages = pages_of(len(states), page)
     offset = pages.first - 1
-    details = details_of(found.topic.name, first=offset, rows=PAGE_ROWS)
+    details = details_of(found, first=offset, rows=PAGE_ROWS)
     serving = found.serving
     return replace(
         shown,
@@ -315,7 +315,7 @@ def _partition_row(
 
 
 def _with_consumers(shown: TopicPage, found: Found, page: int, rights: Rights) -> TopicPage:
-    details = details_of(found.topic.name, first=0, rows=0)
+    details = details_of(found, first=0, rows=0)
     names = rights.names(Operation.VIEW, cluster=found.cluster_id, kind=Kind.GROUP)
     seen = names.among(details.groups)
     rows = consumers(found, seen, told_ms=details.ms)
@@ -356,10 +356,13 @@ def _consumer_row(
     )
 
 
-def details_of(name: str, *, first: int, rows: int) -> Details:
+def details_of(found: Found, *, first: int, rows: int) -> Details:
     """Ask the collector for some partitions of a topic and all groups that read it."""
+    if failure := found.live.snapshot.failure:
+        # It did not answer a second ago: another question would keep the page waiting.
+        return Details(untold=failure)
     try:
-        told = live.ask("/topic", name=name, first=first, rows=rows)
+        told = live.ask("/topic", name=found.topic.name, first=first, rows=rows)
     except live.CollectorFailed as error:
         return Details(untold=str(error))
     return Details(

@@ -129,7 +129,7 @@ def _met(found: Found, rights: Rights, *, reading: str, writing: str) -> Iterato
     if found.live.is_stale:
         yield f"All of this is as the collector told it {found.live.age_s} s ago."
     yield _writers(found, writing)
-    details = details_of(found.topic.name, first=0, rows=0)
+    details = details_of(found, first=0, rows=0)
     if details.untold:
         yield f"Not known: which groups read it. {details.untold}"
         return

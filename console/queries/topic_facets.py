@@ -51,6 +51,11 @@ class Topic:
         return self.verdict in LAGGING
 
     @property
+    def is_fine(self) -> bool:
+        """Tell whether it is known that nothing is wrong: brokers tell how groups keep up."""
+        return self.told is not None and not self.is_leaderless and not self.is_lagging
+
+    @property
     def is_internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
 
@@ -124,7 +129,7 @@ FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
                 key="ok",
                 word="OK",
                 meaning="Every partition has a leader, and every group keeps up.",
-                holds=lambda topic: not topic.is_leaderless and not topic.is_lagging,
+                holds=lambda topic: topic.is_fine,
                 family="health",
             ),
             Facet(

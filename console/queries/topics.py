@@ -245,7 +245,9 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> To
     page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
     rows = found[offset : offset + PAGE_ROWS]
-    samples = recent("topic", [topic.name for topic in rows])
+    # One that does not answer would keep the page waiting for pictures.
+    is_answering = not around.live.snapshot.failure
+    samples = recent("topic", [topic.name for topic in rows]) if is_answering else {}
     return Topics(
         frame=around,
         asked=asked,

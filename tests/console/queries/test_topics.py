@@ -85,6 +85,9 @@ def test_without_the_collector_only_its_columns_are_unknown(told: Told) -> None:
     assert (row.partitions, row.word, row.size, row.records) == ("2", "Led", "–", "–")
     assert data.frame.live is not None
     assert data.frame.live.is_away
+    # Nobody knows whether groups keep up, and nobody is kept waiting for pictures.
+    assert not any(chip.count for chip in data.chips)
+    assert told.asked == []
 
 
 def test_when_the_database_goes_away_numbers_of_the_brokers_stay_new(
