@@ -8,8 +8,8 @@ import { counted, number, size } from "./words.js";
 export const MAX_ROWS = 2000;
 // Rows that wait to be shown; with so many the stream is not read on. As many as one page can ask for.
 export const MAX_WAITING = 1000;
-// Rows made between two pictures.
-const PER_FRAME = 100;
+// Rows made between two pictures: laying all of them out costs the same for one new row as for many.
+const PER_FRAME = 250;
 const COLUMNS = 7;
 // Closer to the end than this, the reader follows it.
 const NEAR_END = 40;
