@@ -49,6 +49,8 @@ def produce(request: HttpRequest, name: str) -> HttpResponse:
     if page.topic is None:
         context = {"page": "topics", "reading": reading, "data": page}
         return render(request, "console/topic_missing.html", context, status=404)
+    if page.keeps:
+        return _shown(request, reading, RecordForm(), status=REFUSED)
     if request.method != "POST":
         begun = query.beginning(page, request.GET.get("again", ""))
         return _shown(request, reading, begun.form, problem=begun.problem)

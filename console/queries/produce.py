@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from brokers.cluster.topic_names import KEPT_INSIDE
 from console import producing
 from console.forms.records import RecordForm, again
 from console.queries.frame import Frame, frame
@@ -29,6 +30,11 @@ class ProducePage:
     topic: KnownTopic | None = None
     bootstrap: str = ""
     read: Decision = ALLOWED
+
+    @property
+    def keeps(self) -> str:
+        """What brokers keep in the topic, where it is theirs; empty where anybody may write."""
+        return KEPT_INSIDE.get(self.name, "")
 
     @property
     def max_bytes(self) -> int | None:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from django.utils import timezone
 
 from brokers.cluster.image import ResourceType
+from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.controlplane import selectors
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
@@ -153,7 +154,9 @@ def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> To
         fields=_fields(shown, name, asked),
         bootstrap=bootstrap_of(shown),
         read=decide(rights, Operation.READ_PAYLOADS, resource),
-        may_produce=decide(rights, Operation.PRODUCE, resource).is_allowed,
+        # Brokers refuse records of clients for the topics that they keep themselves.
+        may_produce=name not in INTERNAL_TOPICS
+        and decide(rights, Operation.PRODUCE, resource).is_allowed,
         may_export=decide(rights, Operation.EXPORT, resource).is_allowed,
     )
 

@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from brokers.controlplane import models
 from console import producing
 from console.turns import TooBusy
 from gateway.access.operations import Kind, Operation
@@ -235,3 +236,16 @@ def test_a_record_is_not_read_for_those_who_may_not(monkeypatch: pytest.MonkeyPa
     page = browser.get(f"{PATH}&again=1:42").content.decode()
 
     assert "You may not read payloads on topic orders" in page
+
+
+def test_topics_that_brokers_keep_are_not_written_by_hand(olga: Client, log: Log) -> None:
+    cluster_rows.topic(models.Cluster.objects.get(), "__consumer_offsets")
+    path = f"/topics/__consumer_offsets/produce?cluster={SHOWN}"
+
+    answers = [olga.get(path), olga.post(path, FORM)]
+
+    for answer in answers:
+        assert answer.status_code == 400
+        assert "It keeps the committed offsets of every group" in answer.content.decode()
+    assert "Produce…" not in olga.get("/topics/__consumer_offsets/messages").content.decode()
+    assert log.written == []

@@ -49,7 +49,7 @@ export function asKcatWrite(record) {
   const value = record.value ?? NOTHING;
   const keyWord = record.key === null ? "" : quoted(record.key);
   // An input without a byte is no record, and an argument holds no NUL: then the key goes in as well.
-  const isKeyInside = keyWord === undefined || value.length === 0;
+  const isKeyInside = !fits(keyWord) || value.length === 0;
   const key = isKeyInside ? record.key ?? NOTHING : NOTHING;
   const middle = isKeyInside ? MARKS.find(([, mark]) => !holds(key, mark)) : ["", NOTHING];
   const input = joined(key, middle?.[1] ?? NOTHING, value);
@@ -59,7 +59,7 @@ export function asKcatWrite(record) {
   else if (record.key !== null) words.push("-k", keyWord);
   for (const [name, bytes] of record.headers) {
     const word = headerWord(name, bytes);
-    if (word === undefined) lost.push(`the header ${JSON.stringify(name)}`);
+    if (!fits(word)) lost.push(`the header ${JSON.stringify(name)}`);
     else words.push("-H", word);
   }
   // It makes a null of a key without bytes, too, and without it there is none.
@@ -70,6 +70,8 @@ export function asKcatWrite(record) {
   const remark = lost.length ? `# without ${lost.join(", ")}: kcat cannot say it\n` : "";
   return `${remark}${piped(input)} | ${words.join(" ")}`;
 }
+
+const fits = (word) => word !== undefined && word.length <= MAX_ARGUMENT;
 
 function headerWord(name, bytes) {
   if (name.includes("=")) return undefined;

@@ -93,6 +93,7 @@ def test_kcat_is_given_the_bytes_of_the_record(value: bytes) -> None:
         (b"k\n", b"", b"k\n\x1e"),
         (None, None, b"\n"),
         (b"a\0", b"v", b"a\0\nv"),
+        (b"k" * 150_000, b"v", b"k" * 150_000 + b"\nv"),
     ],
 )
 def test_a_key_goes_with_the_value_where_kcat_takes_it_no_other_way(
@@ -105,13 +106,14 @@ def test_a_key_goes_with_the_value_where_kcat_takes_it_no_other_way(
 
 
 def test_what_kcat_cannot_say_stands_in_a_comment() -> None:
-    headers = [("x=y", b""), ("ok", b"\0"), ("\n$(id)", b"")]
+    headers = [("x=y", b""), ("ok", b"\0"), ("\n$(id)", b""), ("long", b"x" * 150_000)]
     command = copied("asKcatWrite", key=b"", value=None, headers=headers)
 
     first, second = command.split("\n")
 
     assert first == (
-        '# without the header "x=y", the header "ok", the empty key, which becomes null: '
+        '# without the header "x=y", the header "ok", the header "long", '
+        "the empty key, which becomes null: "
         "kcat cannot say it"
     )
     assert "-H $'\\n$(id)='" in second
