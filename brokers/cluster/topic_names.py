@@ -28,21 +28,30 @@ PROHIBITED_TOPIC: Final = "__cluster_metadata"
 
 def check_topic_name(name: str) -> None:
     """Refuse what is no name of a topic."""
-    wrong = None
-    if not name:
-        wrong = "is empty"
-    elif len(name) > MAX_NAME_LENGTH:
-        wrong = f"has {len(name)} characters, {MAX_NAME_LENGTH} are allowed"
-    elif name in _FOLDERS:
-        wrong = "is the name of a folder"
-    elif not _LEGAL.fullmatch(name):
-        wrong = "has characters other than letters, digits, '.', '_' and '-'"
+    wrong = _wrong(name)
     if wrong is not None:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"the topic name {name[:_SHOWN]!r} {wrong}"
         )
 
 
+def is_topic_name(name: str) -> bool:
+    """Tell whether a topic could have this name; for another one no store need be asked."""
+    return _wrong(name) is None
+
+
 def collision_key(name: str) -> str:
     """What two names must not have in common: metrics write a dot as an underscore."""
     return name.replace(".", "_")
+
+
+def _wrong(name: str) -> str | None:
+    if not name:
+        return "is empty"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"has {len(name)} characters, {MAX_NAME_LENGTH} are allowed"
+    if name in _FOLDERS:
+        return "is the name of a folder"
+    if not _LEGAL.fullmatch(name):
+        return "has characters other than letters, digits, '.', '_' and '-'"
+    return None

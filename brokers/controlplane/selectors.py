@@ -17,6 +17,7 @@ from django.db.models.lookups import Exact
 from brokers.cluster import levels
 from brokers.cluster.changes import BrokerChanged
 from brokers.cluster.image import Broker, PartitionState, Position, ResourceType, Topic
+from brokers.cluster.topic_names import is_topic_name
 from brokers.controlplane import condition, models, presence, values
 from brokers.controlplane.condition import Condition
 from brokers.controlplane.services.brokers import AGENT
@@ -230,6 +231,9 @@ def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) ->
 
 def topic(*, cluster_id: str, name: str) -> Topic | None:
     """Return one topic with its partitions."""
+    # PostgreSQL refuses to be asked for some names that no topic has.
+    if not is_topic_name(name):
+        return None
     row = models.Topic.objects.filter(cluster__cluster_id=cluster_id, name=name).first()
     if row is None:
         return None

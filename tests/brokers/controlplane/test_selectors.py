@@ -97,7 +97,8 @@ def test_one_topic_comes_with_its_partitions(database: str) -> None:
 
     assert topic is not None
     assert [state.leader for state in topic.partitions] == [broker.broker_id] * 3
-    assert selectors.topic(cluster_id=cluster_id, name="unknown") is None
+    for name in ("unknown", "", "a\0b", "x" * 300):
+        assert selectors.topic(cluster_id=cluster_id, name=name) is None
 
 
 def test_the_newest_changes_come_first(database: str) -> None:
