@@ -301,7 +301,11 @@ def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
 def _members(row: GroupRow) -> str:
     if not row.members:
         return "Nobody is in it: start its consumers, or reset or delete the group."
-    return f"It has {row.members:,} member{'s' if row.members != 1 else ''}."
+    members = f"{row.members:,} member{'s' if row.members != 1 else ''}"
+    if row.verdict_value is Verdict.STOPPED:
+        works = "it still works" if row.members == 1 else "they still work"
+        return f"It has {members}: see in the logs whether {works}."
+    return f"It has {members}."
 
 
 def _forecast(verdict: Verdict, eta: str) -> str:

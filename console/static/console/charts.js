@@ -38,7 +38,7 @@ class Chart {
   #sizes;
   #values;
   #details;
-  #at = element("li", { class: "at faint" });
+  #at = element("span", { class: "at faint" });
   #note = element("p", { class: "note", role: "status" });
   #box = element("div", { class: "plot", "aria-hidden": "true" });
   #rows = element("tbody");
@@ -130,12 +130,12 @@ class Chart {
       return [element("li", {}, element("i", { class: `key ${colour(place)}` }), `${label} `, value), value];
     });
     this.#values = keys.map(([, value]) => value);
-    const legend = element("ul", { class: "legend" }, ...keys.map(([key]) => key), this.#at);
+    const legend = element("ul", { class: "legend" }, ...keys.map(([key]) => key));
     if (this.#limit !== null) {
       const label = this.#figure.dataset.limitLabel ?? "limit";
       const line = element("li", {}, element("i", { class: "key limit" }), `${label} `);
       line.append(element("b", {}, written(this.#limit, this.#unit)));
-      legend.insertBefore(line, this.#at);
+      legend.append(line);
     }
     const heads = ["Time", ...this.#labels].map((label, place) =>
       element("th", place ? { scope: "col", class: "num" } : { scope: "col" }, label),
@@ -145,10 +145,12 @@ class Chart {
     const details = element("details", {}, element("summary", {}, "Numbers"), region);
     details.addEventListener("toggle", () => this.#fillTable(details.open));
     this.#details = details;
+    const caption = this.#figure.querySelector("figcaption") ?? this.#figure;
+    caption.append(this.#at);
     if (!this.#figure.closest("[data-charts]")) {
       const ranges = element("span", { class: "ranges" });
       fillRanges(ranges, () => [this]);
-      (this.#figure.querySelector("figcaption") ?? this.#figure).append(ranges);
+      caption.append(ranges);
     }
     this.#figure.append(legend, this.#box, this.#note, details);
   }
@@ -186,7 +188,8 @@ class Chart {
     const { start_s, step_s, samples } = this.#answer;
     samples.forEach((lane, line) => {
       const value = place === null ? lane.findLast((each) => each !== null) : lane[place];
-      const text = written(value, this.#unit);
+      // A gap: in words it would take another line.
+      const text = value === null || value === undefined ? "–" : written(value, this.#unit);
       if (this.#values[line].textContent !== text) this.#values[line].textContent = text;
     });
     this.#at.textContent = place === null || place === undefined ? "" : clock(start_s + place * step_s);

@@ -94,6 +94,14 @@ def test_a_group_without_members_is_told_what_to_do(told: Told) -> None:
     assert need.cause.endswith("start its consumers, or reset or delete the group.")
 
 
+def test_a_group_whose_members_commit_nothing_is_told_where_to_look(told: Told) -> None:
+    told.put(rows.group("hung", verdict="stopped", lag=7, members=1))
+
+    (need,) = of_groups(told)
+
+    assert need.cause == "7 records wait. It has 1 member: see in the logs whether it still works."
+
+
 def test_the_worst_groups_are_named_and_the_others_counted(told: Told) -> None:
     for number in range(NAMED_GROUPS + 3):
         told.put(rows.group(f"late-{number}", verdict="slow", lag=number))
