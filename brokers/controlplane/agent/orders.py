@@ -50,7 +50,10 @@ def supervisor_of(folder: Path) -> Ask:
         try:
             writer.write(f"{json.dumps(dict(request))}\n".encode())
             await writer.drain()
-            answer = json.loads(await reader.readline())
+            line = await reader.readline()
+            if not line:
+                return {"error": "the supervisor hung up without an answer"}
+            answer = json.loads(line)
             if not isinstance(answer, dict):
                 return {"error": f"the supervisor sent {type(answer).__name__}, which is no answer"}
             return answer
