@@ -245,6 +245,29 @@ def test_more_is_loaded_by_the_cursor_behind_what_is_there(tab: Visitor) -> None
     expect(page.locator("#more")).to_be_hidden(timeout=PATIENCE_MS)
 
 
+@pytest.mark.parametrize(
+    ("mode", "told", "wanted"),
+    [
+        ("oldest", ["25", 3], 0.25),
+        ("newest", ["75", 3], 0.25),
+        ("newest", ["0", 0], 0.0),
+        ("newest", ["100", 10], 0.1),
+    ],
+)
+def test_a_bar_tells_how_far_its_partition_was_read(
+    tab: Visitor, mode: str, told: list[object], wanted: float
+) -> None:
+    page = open_messages(tab, f"?mode={mode}&filter=x")
+    span = {"partition": 0, "start": "0", "end": "100", "from": "0", "to": "100"}
+    at, records = told
+    progress = {"partitions": [[0, at, "100", records, 50]], "records": records, "hits": 0}
+
+    write(page, {**START, "partitions": [span]}, {"type": "progress", **progress, "ms": 100})
+
+    tab.sees(re.compile("records? looked at"))
+    assert page.locator("progress").evaluate("bar => bar.value") == wanted
+
+
 def test_no_record_is_a_state_of_its_own(tab: Visitor) -> None:
     page = open_messages(tab, "?filter=nothing")
     write(page, START, done("complete", "complete: 0 hits in 12 records"), ends=True)

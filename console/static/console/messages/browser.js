@@ -31,7 +31,7 @@ const { address, query, cluster, topic, bootstrap, zone, mode, produce, own } = 
 const asked = new URLSearchParams(query);
 const isTail = mode === "tail";
 const clock = new Clock(zone);
-const progress = new Progress(part("reaches"), part("sum"), { isBackwards: mode === "newest" && asked.has("filter") });
+const progress = new Progress(part("reaches"), part("sum"), { isBackwards: mode === "newest" });
 const site = {
   place: { cluster, topic },
   bootstrap,

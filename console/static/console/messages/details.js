@@ -49,7 +49,7 @@ function facts(site, frame) {
 
 function section(site, frame, name, title, part) {
   const head = element("header", {}, element("h3", { text: title }), kindOf(part));
-  const body = element("div", { class: "body" }, whole(part));
+  const body = element("div", { class: "body" }, whole(part, name));
   const made = element("section", { class: "part" }, head, body);
   if (part.bytes > 0) head.append(...views(site, frame, name, part, body));
   if (part.note) made.append(element("p", { class: "faint note", text: part.note }));

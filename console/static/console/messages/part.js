@@ -34,11 +34,12 @@ export function preview(part) {
   return line;
 }
 
-export function whole(part) {
+// `name` is what it is: a key, or a value.
+export function whole(part, name = "value") {
   if (part.kind === "null") {
-    return element("p", { class: "m-none", text: "null: there is no value, not even an empty one" });
+    return element("p", { class: "m-none", text: `null: there is no ${name}, not even an empty one` });
   }
-  if (part.kind === "empty") return element("p", { class: "m-none", text: "empty: a value of 0 bytes" });
+  if (part.kind === "empty") return element("p", { class: "m-none", text: `empty: a ${name} of 0 bytes` });
   const box = element("pre", { class: "payload mono", tabindex: "0" });
   if (part.kind === "json") {
     for (const [kind, text] of laidOut(part.text)) {

@@ -41,7 +41,8 @@ export class Progress {
       const [from, to] = this.#isBackwards ? [span.to, span.from] : [span.from, span.to];
       // A search from the end stands at its beginning as long as it has found nothing out.
       const hasBegun = !this.#isBackwards || at !== to || records > 0;
-      row.bar.value = hasBegun ? share(from, at, to) : 0;
+      // Records that were looked at beyond the place that all before is known of.
+      row.bar.value = Math.max(hasBegun ? share(from, at, to) : 0, share("0", records, stretch(span)));
       const waits = frame.waiting?.[partition];
       row.words.textContent = waits ? `waits: ${waits}` : `${counted(records, "record")}, ${size(bytes)}`;
     }
@@ -66,3 +67,6 @@ export class Progress {
     this.#box.append(element("div", { class: "reach", title: `${name} ${title}` }, element("span", { class: "mono", text: String(span.partition) }), bar, words));
   }
 }
+
+// Never 0, which would be gone before it began.
+const stretch = ({ from, to }) => (BigInt(to) > BigInt(from) ? BigInt(to) - BigInt(from) : 1n);
