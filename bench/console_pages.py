@@ -68,7 +68,7 @@ def lists(topics: int, groups: int) -> list[Page]:
             paths=[
                 "/groups",
                 f"/groups?page={groups // 100}",
-                "/groups?sort=-lag",
+                "/groups?sort=lag",
                 f"/groups?q={group_name(groups // 2)[:-1]}",
             ],
             is_list=True,
@@ -78,9 +78,21 @@ def lists(topics: int, groups: int) -> list[Page]:
 
 def others(topics: int, groups: int) -> list[Page]:
     topic, group = topic_name(topics // 2), group_name(groups // 2)
+    tabs = ("partitions", "consumers", "configs")
     return [
         Page(name="overview", paths=["/"]),
+        *(Page(name=f"topic, {tab}", paths=[f"/topics/{topic}?tab={tab}"]) for tab in tabs),
+        Page(name="topic, messages", paths=[f"/topics/{topic}/messages"]),
+        Page(name="topic, new", paths=["/topics/+new"]),
+        Page(name="topic, more partitions", paths=[f"/topics/{topic}/partitions"]),
+        Page(name="topic, delete", paths=[f"/topics/{topic}/delete"]),
         Page(name="group", paths=[f"/group?name={group}"]),
+        Page(name="group, reset", paths=[f"/group/reset?name={group}"]),
+        Page(name="brokers", paths=["/brokers"]),
+        Page(
+            name="broker", paths=["/brokers/1", "/brokers/1?tab=clients", "/brokers/1?tab=configs"]
+        ),
+        Page(name="broker, restart", paths=["/brokers/1/restart"]),
         Page(name="search", paths=[f"/search?q={topic[:-2]}", f"/search?q={group[:-2]}"]),
         Page(name="changes", paths=["/changes"]),
         Page(name="users", paths=["/users"]),

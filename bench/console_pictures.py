@@ -19,13 +19,32 @@ if TYPE_CHECKING:
     # At run time only where pictures are wanted: a bench without them needs no browser.
     from playwright.sync_api import Browser, Page
 
+TOPIC: Final = "samsa-demo.orders"
 GROUP: Final = "samsa-demo.billing"
 # What is shown, by the name of its pictures.
 PAGES: Final = {
     "overview": "/",
     "topics": "/topics",
+    "topic": f"/topics/{TOPIC}",
+    "topic-consumers": f"/topics/{TOPIC}?tab=consumers",
+    "topic-configs": f"/topics/{TOPIC}?tab=configs",
+    "topic-messages": f"/topics/{TOPIC}/messages",
+    "topic-produce": f"/topics/{TOPIC}/produce",
+    "topic-new": "/topics/+new",
+    "topic-edit": f"/topics/{TOPIC}/edit",
+    "topic-partitions": f"/topics/{TOPIC}/partitions",
+    "topic-delete": f"/topics/{TOPIC}/delete",
     "groups": "/groups",
     "group": f"/group?name={GROUP}",
+    "group-reset": f"/group/reset?name={GROUP}",
+    "group-delete": f"/group/delete?name={GROUP}",
+    "brokers": "/brokers",
+    "broker": "/brokers/1",
+    "broker-clients": "/brokers/1?tab=clients",
+    "broker-configs": "/brokers/1?tab=configs",
+    "broker-log": "/brokers/1?tab=log",
+    "broker-changes": "/brokers/1?tab=changes",
+    "broker-restart": "/brokers/1/restart",
     "changes": "/changes",
     "change": "/changes/1",
     "users": "/users",
@@ -39,6 +58,7 @@ PAGES: Final = {
 THEMES: Final[Sequence[Literal["light", "dark"]]] = ("light", "dark")
 WIDTHS: Final = (1280, 1680)
 HEIGHT: Final = 860
+MAX_HEIGHT: Final = 4_000
 BROKERS: Final = 3
 # Until every chart has a line and every group its verdict.
 DEMO_SECONDS: Final = 90
@@ -127,6 +147,7 @@ def take(
 ) -> None:
     """Take one picture of every page, as one browser shows it."""
     base = str(home.status()["console"]).rstrip("/")
+    cluster_id = (home.folder / "cluster-id").read_text(encoding="ascii").strip()
     context = browser.new_context(
         color_scheme=theme, viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce"
     )
@@ -140,9 +161,13 @@ def take(
     page.wait_for_url(f"{base}/")
     for name, path in PAGES.items():
         said.clear()
-        answer = page.goto(base + path)
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        answer = page.goto(f"{base}{path}{'&' if '?' in path else '?'}cluster={cluster_id}")
         page.wait_for_timeout(SETTLE_MS)
-        page.screenshot(path=folder / f"{name}-{theme}-{width}.png", full_page=True)
+        # As a screen that is high enough: what sticks to the edges would hide the middle.
+        whole: int = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": width, "height": min(whole, MAX_HEIGHT)})
+        page.screenshot(path=folder / f"{name}-{theme}-{width}.png")
         statuses[name] = answer.status if answer else 0
         complaints[name] += said
     context.close()
