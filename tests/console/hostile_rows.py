@@ -3,10 +3,11 @@
 from typing import Final
 
 from brokers.controlplane import models
-from tests.builders import live
 from tests.builders.addresses import NAME
 from tests.builders.live import Told
 from tests.console import cluster_rows
+from tests.console.collected import collect
+from tests.fakes.broker_feed import Feed
 
 # Ends an attribute and an element, and begins a script.
 HOSTILE: Final = "'\"></td></script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -29,11 +30,14 @@ def make_hostile(told: Told) -> None:
         before={HOSTILE: HOSTILE},
         after={HOSTILE: [HOSTILE]},
     )
-    told.put(
-        live.broker(1, address=HOSTILE, failure=HOSTILE),
-        live.topic(NAME, partitions=2, lag=9, verdict="stalled", worst_group=HOSTILE),
-        live.group(HOSTILE, lag=9, verdict="stalled", state=HOSTILE, type=HOSTILE),
-        live.group(NAME, lag=9, verdict="slow"),
-        live.pair(HOSTILE, NAME, lag=9, verdict="stalled"),
-        live.pair(NAME, NAME, lag=9, verdict="slow"),
-    )
+    feed = Feed()
+    feed.partition(NAME, 0, end=50, size=5_000)
+    feed.partition(NAME, 1, end=50, size=5_000)
+    for group in (HOSTILE, NAME):
+        feed.put("groups", [group, HOSTILE, HOSTILE, 1, 1, 0])
+        feed.commit(group, NAME, 0, 41)
+        feed.put("members", [group, HOSTILE, HOSTILE, HOSTILE, HOSTILE, [[NAME, [0]]]])
+    feed.put("topics", [NAME, 10, 10])
+    feed.put("clients", [HOSTILE, HOSTILE, HOSTILE, 3, 6_000, 0, 60])
+    feed.put("apis", ["Produce", 600, 1, [300, 300, 0]])
+    collect(told, {1: feed}, {1: HOSTILE})

@@ -10,6 +10,8 @@ from tests.builders import live
 from tests.builders.addresses import NAME, addresses
 from tests.builders.live import Told
 from tests.console import cluster_rows
+from tests.console.collected import collect
+from tests.fakes.broker_feed import Feed
 
 CLUSTER = cluster_rows.CLUSTER_ID
 
@@ -30,16 +32,25 @@ def make_loaded(told: Told) -> None:
     cluster_rows.change(cluster, 7, f"topic {NAME} was created", kind="create topic")
     cluster_rows.audit_entry(cluster, 1, before={"a": "1"}, after={"a": "2"})
     cluster_rows.audit_entry(cluster, 2, outcome="INVALID_CONFIG", message="why not")
-    told.put(
-        live.broker(1, bytes_in_per_s=1e6, partitions=4),
-        live.broker(2, answered_ms=None, failure="connection refused"),
-        live.topic(NAME, partitions=3, lag=120, verdict="slow", worst_group=NAME),
-        live.topic("payments"),
-        live.group(NAME, lag=120, verdict="slow", eta_low_s=60.0, eta_high_s=90.0),
-        live.group("billing", lag=5_000, verdict="stalled", members=0, state="Empty"),
-        live.pair(NAME, NAME, lag=120, verdict="slow", partitions=3),
-        live.pair("billing", "payments", lag=5_000, verdict="stalled"),
-    )
+    collect(told, {1: loaded_feed()}, {1: "127.0.0.1:9092", 2: "127.0.0.1:9093"})
+
+
+def loaded_feed() -> Feed:
+    feed = Feed()
+    for index in range(3):
+        feed.partition(NAME, index, end=500, size=50_000)
+    feed.partition("payments", 0, start=20, end=9_000, size=900_000)
+    feed.put("groups", [NAME, "consumer", "Stable", 3, 2, 1])
+    feed.put("groups", ["billing", "classic", "Empty", 1, 0, 4])
+    for index in range(3):
+        feed.commit(NAME, NAME, index, 460)
+    feed.commit("billing", "payments", 0, 10)
+    feed.put("members", [NAME, "m-1", None, "app", "10.0.0.1", [[NAME, [0, 1]]]])
+    feed.put("members", [NAME, "m-2", "static-2", "app", "10.0.0.2", [[NAME, [2]]]])
+    feed.put("topics", [NAME, 10_000, 20_000])
+    feed.put("clients", ["app", "librdkafka", "2.16", 3, 6_000, 0, 60])
+    feed.put("apis", ["Produce", 600, 1, [300, 300, 0]])
+    return feed
 
 
 def break_down(told: Told) -> None:
