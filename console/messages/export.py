@@ -50,11 +50,7 @@ class Rows:
 
     def line(self, record: Record, sizes: Sizes | None = None) -> bytes:
         key, value = self.forms.shown(record)
-        is_cut = sizes is not None and (
-            sizes.key > len(record.key or b"")
-            or sizes.value > len(record.value or b"")
-            or sizes.headers > len(record.headers)
-        )
+        is_cut = record.has_unread_headers or (sizes is not None and _is_cut(record, sizes))
         return FILES[self.form].write(
             {
                 "partition": record.partition,
@@ -68,6 +64,14 @@ class Rows:
                 "is_cut": is_cut,
             }
         )
+
+
+def _is_cut(record: Record, sizes: Sizes) -> bool:
+    return (
+        sizes.key > len(record.key or b"")
+        or sizes.value > len(record.value or b"")
+        or sizes.headers > len(record.headers)
+    )
 
 
 def forms_of(forms: Forms) -> Forms:

@@ -15,6 +15,17 @@ from gateway.kafka.values import Record, TimestampKind
 # Headers of a record in a list; the rest is counted.
 MAX_HEADERS: Final = 50
 OFFSETS_TOPIC: Final = "__consumer_offsets"
+# What stands for all headers of a record where one has a name that the client library cannot read.
+UNREAD_HEADERS: Final = {
+    "name": "(not UTF-8)",
+    "value": told(
+        Shown(
+            kind="null",
+            note="the name of a header is not UTF-8, so a consumer reads none of them;"
+            " a search for the record shows them",
+        )
+    ),
+}
 STAMPS: Final = {TimestampKind.CREATE_TIME: "create", TimestampKind.LOG_APPEND_TIME: "append"}
 
 
@@ -68,7 +79,8 @@ class Forms:
                 "timestamp_type": STAMPS[record.timestamp_kind] if record.timestamp_kind else None,
                 "key": told(key),
                 "value": told(value),
-                "headers": [
+                "headers": [UNREAD_HEADERS] * record.has_unread_headers
+                + [
                     {"name": name, "value": told(show(content, most=MAX_SHOWN_HEADER))}
                     for name, content in headers
                 ],

@@ -184,8 +184,9 @@ class Search:
         records = sum(lane.high - lane.low for lane in self._lanes)
         order = "from the newest on" if self._is_newest else "from the oldest on"
         on = "1 broker" if brokers == 1 else f"{brokers} brokers"
+        of = "1 partition" if len(self._lanes) == 1 else f"{len(self._lanes):,} partitions"
         return (
-            f"look through up to {records:,} offsets of {len(self._lanes):,} partitions on {on},"
+            f"look through up to {records:,} offsets of {of} on {on},"
             f" {order}, until {self._question.limit:,} are found"
         )
 

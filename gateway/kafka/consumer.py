@@ -4,6 +4,7 @@ Joins no group and commits nothing. An offset that a
 partition does not hold is a failure rather than a silent jump to another one.
 """
 
+import operator
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self, cast
@@ -160,14 +161,29 @@ class Reader:
 def record_of(message: Message, topic: str, partition: int, offset: int) -> Record:
     kind, timestamp = message.timestamp()
     timestamp_kind = TIMESTAMP_KINDS.get(kind)
+    headers = _headers(message)
     return Record(
         topic=topic,
         partition=partition,
         offset=offset,
         key=message.key(),
         value=message.value(),
-        # Typed as if a caller could get back any form that it may send.
-        headers=tuple(cast("list[Header]", message.headers() or [])),
+        headers=headers or (),
         timestamp_ms=timestamp if timestamp_kind else None,
         timestamp_kind=timestamp_kind,
+        has_unread_headers=headers is None,
     )
+
+
+def _headers(message: Message) -> tuple[Header, ...] | None:
+    """Return the headers of a message; None where the library fails to read them.
+
+    Any producer can write a name that is no UTF-8, and one such record must not end the reading.
+    The library returns with its error still set. A call by `operator` looks for that, as the short
+    way of the interpreter does not, and makes a SystemError of it.
+    """
+    try:
+        # Typed as if a caller could get back any form that it may send.
+        return tuple(cast("list[Header]", operator.call(message.headers) or []))
+    except (SystemError, UnicodeDecodeError):
+        return None

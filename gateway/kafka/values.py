@@ -102,6 +102,8 @@ class Record:
     headers: tuple[Header, ...] = ()
     timestamp_ms: int | None = None
     timestamp_kind: TimestampKind | None = None
+    # It has headers, and the client library reads none of them: the name of one is not UTF-8.
+    has_unread_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from brokers.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from brokers.protocol.records.builder import BatchBuilder
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
@@ -11,6 +17,7 @@ from gateway.kafka.errors import KafkaFailure, Kind
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord, NewTopic, Record, Span, TimestampKind
 from tests.fakes.broker_thread import broker_beside
+from tests.wire import Wire
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +87,24 @@ def test_a_record_carries_its_time_and_who_set_it(connection: Connection) -> Non
     assert (ours.timestamp_ms, ours.timestamp_kind) == (3, TimestampKind.CREATE_TIME)
     assert stamped.timestamp_kind is TimestampKind.LOG_APPEND_TIME
     assert stamped.timestamp_ms != 1
+
+
+def test_a_header_whose_name_is_no_text_ends_no_reading(connection: Connection) -> None:
+    Admin(connection).create([NewTopic(name="hostile", partitions=1)])
+    batch = BatchBuilder()
+    batch.append(b"key", b"first", [(b"\xff", b"x"), (b"good", b"y")])
+    batch.append(b"key", b"second", [(b"good", b"y")])
+    data = TopicProduceData(
+        name="hostile",
+        partition_data=[PartitionProduceData(index=0, records=memoryview(batch.build()))],
+    )
+    with Wire(connection.bootstrap) as wire:
+        wire.ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[data]), 9)
+
+    first, second = read(connection, Span(partition=0, start=0, end=2), topic="hostile")
+
+    assert (first.value, first.headers, first.has_unread_headers) == (b"first", (), True)
+    assert (second.headers, second.has_unread_headers) == ((("good", b"y"),), False)
 
 
 def test_an_offset_that_a_partition_does_not_hold_is_a_failure(connection: Connection) -> None:
