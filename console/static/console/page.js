@@ -36,6 +36,11 @@ document.addEventListener("keydown", (event) => {
   const isInBox = event.target.closest?.("dialog");
   if (event.key === "Escape" && isTyping && !isInBox) isTyping.blur();
   if (isTyping || isInBox || event.ctrlKey || event.metaKey || event.altKey) return;
+  // A row leads where its first link does; a link or a button within it does what it does anyway.
+  if (event.key === "Enter" && event.target.matches?.("tr[tabindex]")) {
+    event.target.querySelector("a[href]")?.click();
+    return;
+  }
   if (!KEYS[event.key]) return;
   event.preventDefault();
   KEYS[event.key]();
