@@ -1,8 +1,10 @@
 """The overview: what needs attention, the brokers, and what has just happened."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby, islice
 from typing import Final
 
 from brokers.controlplane import selectors
@@ -17,8 +19,12 @@ from console.queries.reading import Reading, last_good, moment
 from console.queries.topics import visible as visible_topics
 from gateway.access.grants import Rights
 
-# As many changes as fit beside the brokers.
+# As many events as fit beside the brokers, out of as many changes: a program that makes a hundred
+# topics makes one event.
 RECENT_CHANGES: Final = 12
+READ_CHANGES: Final = 200
+# Objects that an event names.
+NAMED_OBJECTS: Final = 4
 # Whoever reads the overview wants the worst, and the number of the rest.
 MAX_NEEDS: Final = 12
 # Topics that a sentence can name before it is no sentence any more.
@@ -33,6 +39,7 @@ class Event:
     text: str
     actor: str
     version: int
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +117,32 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
 
 def _events(cluster_id: str) -> tuple[Event, ...]:
     found = selectors.recent_changes(
-        cluster_id=cluster_id, limit=RECENT_CHANGES, with_membership=False
+        cluster_id=cluster_id, limit=READ_CHANGES, with_membership=False
     )
-    return tuple(_event(change) for change in found)
+    runs = (list(run) for _, run in groupby(found, key=_kind_of))
+    return tuple(_event(run) for run in islice(runs, RECENT_CHANGES))
 
 
-def _event(change: RecentChange) -> Event:
+def _kind_of(change: RecentChange) -> tuple[str, str]:
+    """Return what was done and by whom: such changes in a row are one event."""
+    kind, _, _ = change.summary.partition(": ")
+    return kind, change.actor
+
+
+def _event(run: Sequence[RecentChange]) -> Event:
+    newest = run[0]
+    kind, _, _ = newest.summary.partition(": ")
+    # A program may change the same thing again and again.
+    names = list(dict.fromkeys(change.summary.partition(": ")[2] for change in run))
+    rest = len(names) - NAMED_OBJECTS
+    more = f" and {rest:,} more" if rest > 0 else ""
+    listed = f"{', '.join(names[:NAMED_OBJECTS])}{more}"
     return Event(
-        at=moment(change.made_at_ms / 1000),
-        text=change.summary,
-        actor=change.actor,
-        version=change.version,
+        at=moment(newest.made_at_ms / 1000),
+        text=f"{kind}: {listed}" if listed else kind,
+        actor=newest.actor,
+        version=newest.version,
+        times=len(run),
     )
 
 

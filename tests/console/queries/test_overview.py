@@ -141,6 +141,24 @@ def test_the_newest_change_comes_first() -> None:
     assert [event.text for event in data.events] == ["just now", "long ago"]
 
 
+def test_changes_of_one_kind_in_a_row_are_one_event() -> None:
+    shown = cluster_rows.cluster(version=40)
+    for number in range(6):
+        cluster_rows.change(shown, 10 + number, f"topic created: t{number}", kind="topic")
+    cluster_rows.change(shown, 20, "configuration changed: t0", kind="config")
+    cluster_rows.change(shown, 21, "configuration changed: t0", kind="config")
+    cluster_rows.change(shown, 22, "topic deleted: t5", kind="topic", actor="User:olga")
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    assert [(event.text, event.times, event.actor) for event in data.events] == [
+        ("topic deleted: t5", 1, "User:olga"),
+        ("configuration changed: t0", 2, "User:alice"),
+        ("topic created: t5, t4, t3, t2 and 2 more", 6, "User:alice"),
+    ]
+
+
 def test_the_cluster_that_is_asked_for_is_shown() -> None:
     cluster_rows.cluster(cluster_id="a" * 22, name="first")
     cluster_rows.cluster(cluster_id="b" * 22, name="second")
