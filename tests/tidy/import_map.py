@@ -125,7 +125,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "web",
     ),
     # Streams of programs, on the event loop; views of what is answered in one piece.
-    "gateway.rest": ("gateway.kafka gateway.access gateway.shared", "web asyncio concurrent"),
+    "gateway.rest": (
+        "gateway.kafka gateway.access gateway.shared",
+        "web asyncio concurrent threading",
+    ),
     "gateway.ws": (
         "gateway.kafka gateway.access gateway.shared gateway.rest",
         "web asyncio concurrent",

@@ -1,0 +1,154 @@
+"""One process that serves programs: one of each thing that its calls share, made when first used.
+
+Knows no addresses: `mounts` has them. A room that needs something shared adds a property here.
+"""
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from gateway.access.callers import Caller
+from gateway.kafka.connection import Connection
+from gateway.rest.calls import Scope
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.router import Callers
+from gateway.rest.traffic import Counter
+
+log: Final = logging.getLogger(__name__)
+CLIENT_ID: Final = "samsa-gateway"
+# What parts have to let go of clients and threads, all at the same time; a thread of librdkafka
+# that hangs must not keep a process that was told to go.
+CLOSE_SECONDS: Final = 2.0
+
+
+class Part(Protocol):
+    """Something a worker holds that has an end. Both are called on the loop."""
+
+    def drain(self) -> None:
+        """Take nothing new, and end what is open with its last word; does not wait."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of clients and threads, within CLOSE_SECONDS."""
+        ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a worker is, and what it is told at its start."""
+
+    name: str
+    home: Path
+    # Addresses of brokers; empty where the home's supervisor tells them.
+    bootstrap: str = ""
+
+    @property
+    def settings_file(self) -> Path:
+        return self.home / "run" / "settings.json"
+
+    @property
+    def cluster_file(self) -> Path:
+        return self.home / "cluster-id"
+
+
+class NoCallers:
+    """Lets nobody in."""
+
+    async def of(self, scope: Scope) -> Caller:  # noqa: ARG002 - the name is the protocol's
+        raise ApiError(Code.NOT_AUTHENTICATED, "this gateway knows no callers")
+
+
+class Worker:
+    """Belongs to one event loop; what says so may be used from threads.
+
+    A property that holds something which has an end is made so, and is ended with the worker:
+
+        @cached_property
+        def readers(self) -> Readers:
+            return self.held(Readers(self.connection))
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.name = place.name
+        self.is_draining = False
+        self._parts: list[Part] = []
+
+    # --- what calls share --------------------------------------------------------------------
+
+    @cached_property
+    def traffic(self) -> Counter:
+        return Counter()
+
+    @cached_property
+    def callers(self) -> Callers:
+        return NoCallers()
+
+    @cached_property
+    def connection(self) -> Connection:
+        """Where the brokers are; UNAVAILABLE until one of them has said so. From any thread."""
+        bootstrap = self.place.bootstrap or told_by_supervisor(self.place.settings_file)
+        if not bootstrap:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                "no broker has told yet where it serves: try again in a second",
+                retry_after_s=1,
+            )
+        return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
+
+    @cached_property
+    def cluster_id(self) -> str:
+        """The id of the cluster. From any thread."""
+        try:
+            return self.place.cluster_file.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            raise ApiError(
+                Code.UNAVAILABLE,
+                "the agent has not told the cluster's id yet: try again in a second",
+                retry_after_s=1,
+            ) from None
+
+    # --- life --------------------------------------------------------------------------------
+
+    def held(self, part: P) -> P:
+        """Keep something that ends with the worker."""
+        self._parts.append(part)
+        if self.is_draining:
+            part.drain()
+        return part
+
+    def drain(self) -> None:
+        """Take nothing new and end what is open; called before the server waits for its answers."""
+        self.is_draining = True
+        for part in self._parts:
+            part.drain()
+
+    async def close(self) -> None:
+        """Let go of everything; called when no answer is under way any more."""
+        async with asyncio.TaskGroup() as group:
+            for part in self._parts:
+                group.create_task(self._close_one(part))
+
+    async def _close_one(self, part: Part) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await part.close()
+        except Exception:
+            # One part that fails must not keep the others from their end.
+            log.exception("worker.part_not_closed part=%s", type(part).__name__)
+
+
+def told_by_supervisor(settings_file: Path) -> str:
+    """Return the addresses of brokers that a home's supervisor has recorded; else nothing."""
+    try:
+        told = json.loads(settings_file.read_text(encoding="utf-8"))
+        return str(told.get("bootstrap") or "")
+    except (OSError, ValueError, AttributeError):
+        return ""
