@@ -8,7 +8,7 @@ from typing import Final
 
 from brokers.cluster.plan_commands import kafka_command, samsa_command
 from brokers.cluster.plans import Step, in_words
-from brokers.cluster.proposals import Action
+from brokers.cluster.proposals import Action, ConfigEdit
 from brokers.controlplane import selectors, services
 from console.queries.changes import Value
 from console.queries.frame import Frame, frame
@@ -102,19 +102,31 @@ def _step(step: Step, bootstrap: str) -> StepView:
 
 
 def _call(action: Action) -> str:
-    """Return an action with the arguments that are given, ids in hexadecimal digits."""
-    given = (
-        f"{field.name}={_argument(getattr(action, field.name))}"
-        for field in fields(action)
-        if getattr(action, field.name) not in (None, -1, (), False)
-    )
-    text = f"{type(action).__name__}({', '.join(given)})"
+    """Return an action as a page has room for it."""
+    text = _written(action)
     return text if len(text) <= CALL_CHARS else f"{text[: CALL_CHARS - 1]}…"
 
 
+def _written(value: Action | ConfigEdit) -> str:
+    """Return something with the arguments that are given, ids in hexadecimal digits."""
+    given = (
+        f"{field.name}={_argument(getattr(value, field.name))}"
+        for field in fields(value)
+        if getattr(value, field.name) not in (None, -1, (), False)
+    )
+    return f"{type(value).__name__}({', '.join(given)})"
+
+
 def _argument(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Enum):
-        return value.name
-    return repr(value)
+    match value:
+        case bytes():
+            return value.hex()
+        case Enum():
+            return value.name
+        case ConfigEdit():
+            return _written(value)
+        case tuple():
+            items = ", ".join(map(_argument, value))
+            return f"({items},)" if len(value) == 1 else f"({items})"
+        case _:
+            return repr(value)

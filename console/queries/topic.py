@@ -16,6 +16,7 @@ from brokers.cluster.image import Topic as TopicImage
 from brokers.cluster.topic_names import KEPT_INSIDE
 from brokers.controlplane import selectors
 from console import durations, group_names
+from console.monitoring.selectors import NotThere
 from console.monitoring.tables import GroupRow, PairRow, TopicRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
@@ -107,6 +108,8 @@ class TopicPage:
     tab: str = Tab.PARTITIONS.value
     # Why the collector tells no details; empty where it does.
     untold: str = ""
+    # No broker has told of the topic, as of one just made.
+    is_unheard: bool = False
     partitions: tuple[PartitionRow, ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
     hidden_consumers: int = 0
@@ -146,6 +149,7 @@ class Details:
     partitions: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     ms: int = 0  # when it was told
+    is_unheard: bool = False  # no broker has told of the topic, as of one just made
     untold: str = ""
 
 
@@ -280,6 +284,7 @@ def _with_partitions(shown: TopicPage, found: Found, page: int) -> TopicPage:
     return replace(
         shown,
         untold=details.untold,
+        is_unheard=details.is_unheard,
         pages=pages,
         partitions=tuple(
             _partition_row(index, state, details.partitions.get(index), serving)
@@ -363,6 +368,8 @@ def details_of(found: Found, *, first: int, rows: int) -> Details:
         return Details(untold=failure)
     try:
         told = live.ask("/topic", name=found.topic.name, first=first, rows=rows)
+    except NotThere:
+        return Details(is_unheard=True)
     except live.CollectorFailed as error:
         return Details(untold=str(error))
     return Details(

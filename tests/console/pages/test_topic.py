@@ -107,6 +107,18 @@ def test_a_collector_that_is_away_leaves_what_is_set(
     assert "The collector does not tell who reads this topic" in readers
 
 
+def test_a_topic_just_made_says_that_its_numbers_come(
+    cluster: models.Cluster, alice: Client
+) -> None:
+    cluster_rows.topic(cluster, "payments")
+
+    page = alice.get("/topics/payments").content.decode()
+    readers = alice.get("/topics/payments?tab=consumers").content.decode()
+
+    assert "No broker has told of this topic so far" in page
+    assert "No group reads this topic" in readers
+
+
 def test_a_database_that_went_away_leaves_the_page_as_it_was(
     cluster: models.Cluster, alice: Client, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:

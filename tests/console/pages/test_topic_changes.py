@@ -224,6 +224,7 @@ def test_configs_are_set_and_unset_through_a_preview(
     assert where == f"/topics/orders?tab=configs&{CLUSTER}"
     assert configs_of("orders") == {"cleanup.policy": "compact", "segment.bytes": "2000000"}
     assert "producers that send records without a key are refused" in page
+    assert "ConfigEdit(key='retention.ms', operation=DELETE)" in page
 
 
 def test_what_others_set_meanwhile_is_left_alone(cluster: models.Cluster, alice: Client) -> None:
