@@ -5,7 +5,7 @@ so a page works with every broker down. Each function is a fixed number of queri
 the cluster.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -213,6 +213,13 @@ def topic_names(
     )
     rows = _topic_rows(cluster_id, contains, within).annotate(rank=rank).order_by("rank", "name")
     return list(rows.values_list("name", flat=True)[:limit])
+
+
+def topic_names_by_id(*, cluster_id: str, ids: Collection[bytes]) -> dict[bytes, str]:
+    """Return the names of topics by their ids; those that are gone are left out."""
+    assert len(ids) <= MAX_ROWS, f"{len(ids)} topics asked for, {MAX_ROWS} is the most"
+    rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id, topic_id__in=list(ids))
+    return {bytes(topic_id): name for topic_id, name in rows.values_list("topic_id", "name")}
 
 
 def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) -> Leaderless:

@@ -1,8 +1,9 @@
 """The overview: what needs attention, the brokers, and what has just happened."""
 
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Final
@@ -25,6 +26,7 @@ RECENT_CHANGES: Final = 12
 READ_CHANGES: Final = 200
 # Objects that an event names.
 NAMED_OBJECTS: Final = 4
+TOPIC_ID: Final = re.compile(r"(?<![\w.-])[0-9a-f]{32}(?![\w.-])")
 # Whoever reads the overview wants the worst, and the number of the rest.
 MAX_NEEDS: Final = 12
 # Topics that a sentence can name before it is no sentence any more.
@@ -119,8 +121,16 @@ def _events(cluster_id: str) -> tuple[Event, ...]:
     found = selectors.recent_changes(
         cluster_id=cluster_id, limit=READ_CHANGES, with_membership=False
     )
-    runs = (list(run) for _, run in groupby(found, key=_kind_of))
-    return tuple(_event(run) for run in islice(runs, RECENT_CHANGES))
+    runs = islice((list(run) for _, run in groupby(found, key=_kind_of)), RECENT_CHANGES)
+    events = [_event(run) for run in runs]
+    # A change of partitions names its topic by its id.
+    ids = {bytes.fromhex(text) for event in events for text in TOPIC_ID.findall(event.text)}
+    names = selectors.topic_names_by_id(cluster_id=cluster_id, ids=ids) if ids else {}
+
+    def named(found: re.Match[str]) -> str:
+        return names.get(bytes.fromhex(found[0]), found[0])
+
+    return tuple(replace(event, text=TOPIC_ID.sub(named, event.text)) for event in events)
 
 
 def _kind_of(change: RecentChange) -> tuple[str, str]:

@@ -159,6 +159,21 @@ def test_changes_of_one_kind_in_a_row_are_one_event() -> None:
     ]
 
 
+def test_a_topic_whose_partitions_changed_is_told_by_its_name() -> None:
+    shown = cluster_rows.cluster(version=40)
+    there = cluster_rows.topic(shown, "orders")
+    cluster_rows.change(shown, 10, f"partitions added: {there.topic_id.hex()}", kind="topic")
+    cluster_rows.change(shown, 11, f"topic deleted: {'ab' * 16}", kind="topic")
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    assert [event.text for event in data.events] == [
+        f"topic deleted: {'ab' * 16}",
+        "partitions added: orders",
+    ]
+
+
 def test_the_cluster_that_is_asked_for_is_shown() -> None:
     cluster_rows.cluster(cluster_id="a" * 22, name="first")
     cluster_rows.cluster(cluster_id="b" * 22, name="second")
