@@ -1,22 +1,18 @@
 """`/events`: one stream of server-sent events per tab, as a bare ASGI application.
 
 Not a view of Django's, because each of those holds a thread for as long as it answers. What a view
-would be given is asked for here: the host and the cookies by Django's own request, the session once
-in a thread.
+would be given is asked for in `arrivals`: the host and the cookies by Django's own request, the
+session once in a thread.
 """
 
 import asyncio
-import io
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final
 from urllib.parse import parse_qs
 
-from django.core.exceptions import DisallowedHost
-from django.core.handlers.asgi import ASGIRequest
-from django.db import Error
-
+from console.events.arrivals import Arrivals, Asker, Receive, Refused, Scope, Send, head, left
 from console.events.hub import (
     MAX_TOPICS_PER_STREAM,
     Hub,
@@ -26,10 +22,6 @@ from console.events.hub import (
     TooManyStreams,
 )
 from console.events.topics import KINDS, is_topic, may_hear
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 log: Final = logging.getLogger(__name__)
 PATH: Final = "/events"
@@ -41,26 +33,8 @@ BEAT: Final = b"event: beat\ndata: 1\n\n"
 CUT_SECONDS: Final = 60.0
 # When a tab comes back after the stream has ended: spread, so that they do not all come at once.
 RETRY_MS: Final = (1_000, 4_000)
-# What a browser is told to wait where a limit is reached.
-BUSY_SECONDS: Final = 30
-# Sessions that wait for the thread that looks them up: with more, the database does not answer.
-MAX_ARRIVING: Final = 200
 # A list of topics as long as it may be, every character escaped, and the rest of the query.
 MAX_QUERY_LENGTH: Final = 16_384
-
-
-class Asker(Protocol):
-    """Asks the database for the streams."""
-
-    async def owner_of(self, cookies: dict[str, str]) -> Owner | None: ...
-    def begin(self) -> None: ...
-    def end(self) -> None: ...
-
-
-class Refused(Exception):
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 class Endpoint:
@@ -71,9 +45,9 @@ class Endpoint:
     ) -> None:
         self._hub = hub
         self._asker = asker
+        self._arrivals = Arrivals(asker)
         self._beat_s = beat_s
         self._cut_s = cut_s
-        self._arriving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -94,18 +68,7 @@ class Endpoint:
                 self._asker.end()
 
     async def _owner(self, scope: Scope, topics: Sequence[str]) -> Owner:
-        cookies = same_site_cookies(scope)
-        if self._arriving >= MAX_ARRIVING:
-            raise Refused(503, f"{MAX_ARRIVING} event streams wait for the database already")
-        self._arriving += 1
-        try:
-            owner = await self._asker.owner_of(cookies)
-        except Error:
-            raise Refused(503, "the database does not answer") from None
-        finally:
-            self._arriving -= 1
-        if owner is None:
-            raise Refused(401, "sign in first")
+        owner = await self._arrivals.owner_of(scope)
         for topic in topics:
             if not may_hear(owner.rights, topic):
                 raise Refused(403, f"you may not view {topic}; an admin can give you that right")
@@ -114,7 +77,7 @@ class Endpoint:
     async def _serve(self, stream: Stream, receive: Receive, send: Send) -> None:
         leaving = asyncio.create_task(_end_when_left(stream, receive))
         try:
-            await send(_start(200, b"text/event-stream"))
+            await send(head(200, b"text/event-stream"))
             await self._write(send, b"retry: %d\n\n" % _retry_ms())
             while not stream.ended:
                 values = await stream.take(patience_s=self._beat_s)
@@ -158,23 +121,8 @@ def written(values: Mapping[str, str]) -> bytes:
     )
 
 
-def same_site_cookies(scope: Scope) -> dict[str, str]:
-    """Return the cookies of a request from a page of this console, made by one of its names."""
-    request = ASGIRequest(scope, io.BytesIO())
-    try:
-        request.get_host()
-    except DisallowedHost:
-        raise Refused(400, "this console does not answer to that name") from None
-    # Another site's page could open streams with this browser's cookie and use up their number;
-    # browsers say where a request comes from.
-    if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
-        raise Refused(403, "this address is for pages of this console")
-    return dict(request.COOKIES)
-
-
 async def _end_when_left(stream: Stream, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await left(receive)
     stream.end("left")
 
 
@@ -183,21 +131,6 @@ def _retry_ms() -> int:
     return low + secrets.randbelow(high - low)
 
 
-def _start(status: int, content_type: bytes, *more: tuple[bytes, bytes]) -> dict[str, Any]:
-    return {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [
-            (b"content-type", content_type),
-            # A proxy that collects an answer would keep a stream to itself.
-            (b"x-accel-buffering", b"no"),
-            *more,
-        ],
-    }
-
-
 async def _refuse(send: Send, status: int, reason: str) -> None:
-    more = [(b"retry-after", b"%d" % BUSY_SECONDS)] if status in {429, 503} else []
-    more += [(b"allow", b"GET")] if status == 405 else []
-    await send(_start(status, b"text/plain; charset=utf-8", *more))
+    await send(head(status, b"text/plain; charset=utf-8"))
     await send({"type": "http.response.body", "body": f"{reason}\n".encode()})

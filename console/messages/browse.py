@@ -84,10 +84,6 @@ class Page:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._order = order
-        self._question = order.question
-        self._places = order.places
-        self._source = order.source
-        self._pipe = order.pipe
         self._write = write
         self._bounds = bounds
         self._clock = clock
@@ -99,7 +95,7 @@ class Page:
 
     def run(self) -> None:
         ranges = ranges_of(self._order)
-        is_newest = self._question.mode is Mode.NEWEST
+        is_newest = self._order.question.mode is Mode.NEWEST
         self._lanes = [
             Lane(
                 range=one,
@@ -120,7 +116,7 @@ class Page:
             ],
             clock=self._clock,
         )
-        tell_start(self._order, ranges, plan=plan_of(self._question, ranges))
+        tell_start(self._order, ranges, plan=plan_of(self._order.question, ranges))
         tell_lost(self._order, ranges)
         if is_newest:
             self._read_backwards()
@@ -139,7 +135,7 @@ class Page:
             for lane in wanting:
                 self._prepend(lane, windows[lane.range.partition], found)
             wanting = self._unsettled()
-        for lane in self._merged(self._question.limit):
+        for lane in self._merged(self._order.question.limit):
             self._send(lane)
 
     def _window(self, lane: Lane) -> Span:
@@ -149,9 +145,9 @@ class Page:
     def _read(self, windows: Mapping[int, Span]) -> dict[int, Window]:
         """Read windows to their ends; of each the last records, as many as a page has."""
         found = {index: Window() for index in windows}
-        with self._source.reading(list(windows.values()), stops_at_end=True) as reader:
+        with self._order.source.reading(list(windows.values()), stops_at_end=True) as reader:
             for batch in reader.batches():
-                self._pipe.check()
+                self._order.pipe.check()
                 by_partition: dict[int, list[Record]] = {}
                 for record in batch:
                     by_partition.setdefault(record.partition, []).append(record)
@@ -165,7 +161,7 @@ class Page:
 
     def _take(self, window: Window, records: Sequence[Record]) -> None:
         """Keep the last records: as many as a page has, and as fit into memory."""
-        limit = self._question.limit
+        limit = self._order.question.limit
         # A window may turn out to be full where those behind it were nearly empty: what falls out
         # at its other end is not written as a line first.
         window.is_cut = window.is_cut or len(records) > limit
@@ -188,9 +184,9 @@ class Page:
 
     def _unsettled(self) -> list[Lane]:
         """Return lanes that may hold more of the newest records than were read of them."""
-        turns = self._merged(self._question.limit)
+        turns = self._merged(self._order.question.limit)
         chosen = Counter(lane.range.partition for lane in turns)
-        is_short = len(turns) < self._question.limit
+        is_short = len(turns) < self._order.question.limit
         return [
             lane
             for lane in self._lanes
@@ -232,27 +228,27 @@ class Page:
         if not spans:
             return
         lanes = {lane.range.partition: lane for lane in self._lanes}
-        with self._source.reading(spans, stops_at_end=True) as reader:
+        with self._order.source.reading(spans, stops_at_end=True) as reader:
             for batch in reader.batches():
-                self._pipe.check()
+                self._order.pipe.check()
                 for record in batch:
                     self._append(lanes[record.partition], record)
                 self._send_ripe()
-                if self._sent >= self._question.limit or self._is_enough():
+                if self._sent >= self._order.question.limit or self._is_enough():
                     return
                 for lane in self._lanes:
-                    if len(lane.kept) - lane.sent >= self._question.limit - self._sent:
+                    if len(lane.kept) - lane.sent >= self._order.question.limit - self._sent:
                         reader.finish(lane.range.partition)
                 self._progress()
         for lane in self._lanes:
             # What was finished early has records enough to fill the page.
-            if len(lane.kept) - lane.sent < self._question.limit - self._sent:
+            if len(lane.kept) - lane.sent < self._order.question.limit - self._sent:
                 lane.is_read, lane.position = True, lane.range.end
                 self._tally.rows[lane.range.partition].position = lane.position
         self._send_ripe(is_last=True)
 
     def _append(self, lane: Lane, record: Record) -> None:
-        if len(lane.kept) - lane.sent < self._question.limit - self._sent:
+        if len(lane.kept) - lane.sent < self._order.question.limit - self._sent:
             lane.kept.append(self._keep(record))
             self._count(record.partition, [record])
             lane.position = record.offset + 1
@@ -266,7 +262,7 @@ class Page:
         ]
         heapify(heads)
         is_blind = any(lane.head is None and not lane.is_read for lane in self._lanes)
-        while heads and self._sent < self._question.limit:
+        while heads and self._sent < self._order.question.limit:
             if is_blind and not is_last and self._kept_bytes < MAX_KEPT_BYTES:
                 return
             number = heads[0][1]
@@ -292,7 +288,7 @@ class Page:
 
     def _send(self, lane: Lane) -> None:
         kept = lane.kept[lane.sent]
-        self._pipe.put(kept.line)
+        self._order.pipe.put(kept.line)
         # Sent lines are not needed any more; their places are, for the cursor.
         lane.kept[lane.sent] = kept._replace(line=b"")
         self._kept_bytes -= len(kept.line)
@@ -319,7 +315,7 @@ class Page:
         """Return where the next page begins; partitions without a rest are left out."""
         cursor = {}
         for lane in self._lanes:
-            if self._question.mode is Mode.NEWEST:
+            if self._order.question.mode is Mode.NEWEST:
                 place = lane.kept[lane.sent - 1].offset if lane.sent else lane.range.end
                 if lane.head is None:
                     place = lane.position
@@ -333,9 +329,9 @@ class Page:
 
     def _done(self) -> bytes:
         cursor = self._cursor()
-        mode = "newest" if self._question.mode is Mode.NEWEST else "offset"
+        mode = "newest" if self._order.question.mode is Mode.NEWEST else "offset"
         next_page = {"mode": mode, "cursor": written_cursor(cursor)} if cursor else None
-        dark = len(self._places.dark)
+        dark = len(self._order.places.dark)
         shown = f"{self._sent:,} record{'' if self._sent == 1 else 's'}"
         if dark:
             total = dark + len(self._lanes)

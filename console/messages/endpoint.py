@@ -19,22 +19,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
-from django.db import Error
 
-from console.events.endpoint import (
-    BUSY_SECONDS,
-    CUT_SECONDS,
-    Asker,
-    Receive,
-    Refused,
-    Scope,
-    Send,
-    same_site_cookies,
-)
+from console.events.arrivals import Arrivals, Asker, Receive, Refused, Scope, Send, head, left
+from console.events.endpoint import CUT_SECONDS
 from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
 from console.messages import files, streams
 from console.messages.jobs import Job, Means, Refusal, Visitor
@@ -54,8 +45,6 @@ RECORD: Final = "/messages/record"
 MAX_STREAMS: Final = 24
 # Of one person: two windows side by side, with a tail and a search in each.
 MAX_PER_USER: Final = 6
-# Sessions that wait for the thread that looks them up: with more, the database does not answer.
-MAX_ARRIVING: Final = 100
 # How long a stream that has ended waits for the thread that reads for it.
 LAST_SECONDS: Final = 10.0
 
@@ -89,10 +78,10 @@ class Endpoint:
     ) -> None:
         self._hub = hub
         self._asker = asker
+        self._arrivals = Arrivals(asker)
         self._means = means
         self._threads = threads or ThreadPoolExecutor(MAX_STREAMS, thread_name_prefix="messages")
         self._cut_s = cut_s
-        self._arriving = 0
         self._open: Counter[int] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,9 +110,8 @@ class Endpoint:
         if scope["method"] != "GET":
             raise Refused(405, f"{scope['method']} is not answered here; use GET")
         route = ROUTES[scope["path"]]
-        cookies = same_site_cookies(scope)
         query = Query(scope.get("query_string", b""))
-        owner = await self._owner(cookies)
+        owner = await self._arrivals.owner_of(scope)
         request = ASGIRequest(scope, io.BytesIO())
         peer = (scope.get("client") or ("",))[0]
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
@@ -137,20 +125,6 @@ class Endpoint:
             if not decision.is_allowed:
                 raise Refused(403, decision.reason)
         return owner, job
-
-    async def _owner(self, cookies: dict[str, str]) -> Owner:
-        if self._arriving >= MAX_ARRIVING:
-            raise Refused(503, f"{MAX_ARRIVING} streams wait for the database already")
-        self._arriving += 1
-        try:
-            owner = await self._asker.owner_of(cookies)
-        except Error:
-            raise Refused(503, "the database does not answer") from None
-        finally:
-            self._arriving -= 1
-        if owner is None:
-            raise Refused(401, "sign in first")
-        return owner
 
     def _opened(self, owner: Owner) -> Stream:
         """Take a place; the hub ends what it returns with the session, and with the process."""
@@ -188,7 +162,7 @@ class Endpoint:
         if not pieces and (refusal := await work) is not None:
             await refuse(send, refusal.status, refusal.message, refusal.next_step)
             return
-        await send(_start(200, job.content_type, *job.headers))
+        await send(head(200, job.content_type, *job.headers))
         while pieces:
             # Many lines are one piece for the socket; together they have no more than a pipe holds.
             body = b"".join(pieces)
@@ -216,8 +190,7 @@ def _run(job: Job, pipe: Pipe) -> Refusal | None:
 
 
 async def _stop_when_left(pipe: Pipe, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await left(receive)
     pipe.stop("left")
 
 
@@ -227,25 +200,10 @@ async def _stop_when_ended(pipe: Pipe, stream: Stream) -> None:
     pipe.stop(stream.ended)
 
 
-def _start(status: int, content_type: bytes, *more: tuple[bytes, bytes]) -> dict[str, Any]:
-    return {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [
-            (b"content-type", content_type),
-            # A proxy that collects an answer would keep a stream to itself.
-            (b"x-accel-buffering", b"no"),
-            *more,
-        ],
-    }
-
-
 async def refuse(
     send: Send, status: int, message: str, next_step: str, *, position: int | None = None
 ) -> None:
     """Answer with an object that says what was wrong and what to do next."""
-    more = [(b"retry-after", b"%d" % BUSY_SECONDS)] if status in {429, 503} else []
-    more += [(b"allow", b"GET")] if status == 405 else []
     told = {"message": message, "next_step": next_step, "position": position}
-    await send(_start(status, b"application/json", *more))
+    await send(head(status, b"application/json"))
     await send({"type": "http.response.body", "body": json.dumps(told).encode()})

@@ -121,10 +121,6 @@ class Search:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._order = order
-        self._question = order.question
-        self._places = order.places
-        self._source = order.source
-        self._pipe = order.pipe
         self._filter = wanted
         self._ask = ask
         self._slots = slots
@@ -157,9 +153,9 @@ class Search:
         )
         tell_start(self._order, ranges, plan=self._plan(), filter_text=self._filter.text)
         tell_lost(self._order, ranges)
-        with self._pipe.stopping(self._end):
+        with self._order.pipe.stopping(self._end):
             self._search_all()
-        self._pipe.check()
+        self._order.pipe.check()
         self._order.tell(self._tally.line())
         self._order.tell(self._done())
 
@@ -169,7 +165,7 @@ class Search:
         if since is None or not open_ranges:
             return ranges
         # Exact, because the first record that is not older comes before all others of that kind.
-        starts = self._source.at_time([one.partition for one in open_ranges], since)
+        starts = self._order.source.at_time([one.partition for one in open_ranges], since)
         return [one.from_offset(starts.get(one.partition, one.first)) for one in ranges]
 
     def _lane(self, one: Range) -> Lane | None:
@@ -180,14 +176,14 @@ class Search:
         return Lane(range=one, tree=None if tree is True else tree, low=one.first, high=one.end)
 
     def _plan(self) -> str:
-        brokers = len({self._places.leaders[lane.partition].id for lane in self._lanes})
+        brokers = len({self._order.places.leaders[lane.partition].id for lane in self._lanes})
         records = sum(lane.high - lane.low for lane in self._lanes)
         order = "from the newest on" if self._is_newest else "from the oldest on"
         on = "1 broker" if brokers == 1 else f"{brokers} brokers"
         of = "1 partition" if len(self._lanes) == 1 else f"{len(self._lanes):,} partitions"
         return (
             f"look through up to {records:,} offsets of {of} on {on},"
-            f" {order}, until {self._question.limit:,} are found"
+            f" {order}, until {self._order.question.limit:,} are found"
         )
 
     # -- threads ---------------------------------------------------------------------------------
@@ -215,7 +211,7 @@ class Search:
         by_broker: dict[int, deque[Lane]] = {}
         for lane in self._lanes:
             if not lane.is_over and not lane.stopped and not lane.is_failed:
-                leader = self._places.leaders[lane.partition]
+                leader = self._order.places.leaders[lane.partition]
                 by_broker.setdefault(leader.id, deque()).append(lane)
         return [lanes for lanes in by_broker.values() for _ in range(min(PER_BROKER, len(lanes)))]
 
@@ -244,7 +240,7 @@ class Search:
 
     def _search_lane(self, lane: Lane) -> None:
         """Take one turn with a partition."""
-        broker = self._places.leaders[lane.partition]
+        broker = self._order.places.leaders[lane.partition]
         row = self._tally.rows[lane.partition]
 
         def waits(ahead: int) -> None:
@@ -259,7 +255,7 @@ class Search:
 
     def _share(self) -> int:
         """Return the hits of one turn: no partition may take all places before others had one."""
-        return -(-self._question.limit // len(self._lanes))
+        return -(-self._order.question.limit // len(self._lanes))
 
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
         row = self._tally.rows[lane.partition]
@@ -315,7 +311,7 @@ class Search:
     ) -> Iterator[Line]:
         """Ask a broker, and again while others keep it busy."""
         question = {
-            "topic": self._places.topic,
+            "topic": self._order.places.topic,
             "partition": lane.partition,
             "from": {"offset": start},
             "to": {"offset": end},
@@ -333,7 +329,7 @@ class Search:
                 if failed.status != BUSY or self._clock() >= until:
                     raise
                 self._tally.rows[lane.partition].waits = "the broker searches for others"
-                self._pipe.rest(BUSY_SECONDS)
+                self._order.pipe.rest(BUSY_SECONDS)
             else:
                 return
 
@@ -370,19 +366,19 @@ class Search:
             stop()
 
     def _check(self) -> None:
-        self._pipe.check()
+        self._order.pipe.check()
         if self._is_enough:
             raise Enough
 
     def _send(self, hit: Line, lane: Lane) -> None:
         with self._lock:
-            if self._tally.hits >= self._question.limit:
+            if self._tally.hits >= self._order.question.limit:
                 raise Enough
             self._tally.hits += 1
-        self._pipe.put(self._write(*record_of(hit, self._places.topic, lane.partition)))
+        self._order.pipe.put(self._write(*record_of(hit, self._order.places.topic, lane.partition)))
 
     def _check_limit(self) -> None:
-        if self._tally.hits >= self._question.limit:
+        if self._tally.hits >= self._order.question.limit:
             self._end()
             raise Enough
 
@@ -400,7 +396,7 @@ class Search:
         return reached
 
     def _failure(self, lane: Lane, failed: InspectionFailed) -> bytes:
-        broker = self._places.leaders[lane.partition]
+        broker = self._order.places.leaders[lane.partition]
         if failed.status == BUSY:
             step = f"wait until a search on broker {broker.id} ends, and search again"
         elif failed.status == ELSEWHERE:
@@ -427,13 +423,13 @@ class Search:
         following = {"mode": mode, "cursor": written_cursor(cursor)} if cursor else None
         hits = f"{tally.hits:,} hit{'' if tally.hits == 1 else 's'}"
         found = f"{hits} in {tally.records:,} records"
-        failed = sum(lane.is_failed for lane in self._lanes) + len(self._places.dark)
+        failed = sum(lane.is_failed for lane in self._lanes) + len(self._order.places.dark)
         lost = sum(lane.lost for lane in self._lanes)
         if failed:
-            total = len(self._lanes) + len(self._places.dark)
+            total = len(self._lanes) + len(self._order.places.dark)
             sentence = f"{found}; {failed} of {total} partitions could not be searched"
             return done_line("failed", sentence, following)
-        if tally.hits >= self._question.limit and following:
+        if tally.hits >= self._order.question.limit and following:
             return done_line("limit", f"{found}, as many as were asked for", following)
         reasons = {lane.stopped for lane in self._lanes if lane.stopped}
         if reasons:

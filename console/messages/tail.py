@@ -39,10 +39,6 @@ class Tail:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._order = order
-        self._question = order.question
-        self._places = order.places
-        self._source = order.source
-        self._pipe = order.pipe
         self._filter = wanted
         self._write = write
         self._clock = clock
@@ -76,15 +72,15 @@ class Tail:
                 self._follow()
             self._order.tell(self._done("failed", "no partition of the topic can be read"))
         except Stopped as stopped:
-            self._pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
+            self._order.pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
 
     def _follow(self) -> None:
         """Read on from where every partition is, until an offset is not there any more."""
         spans = [Span(partition=index, start=offset) for index, offset in self._next.items()]
         try:
-            with self._source.reading(spans, stops_at_end=False) as reader:
+            with self._order.source.reading(spans, stops_at_end=False) as reader:
                 for batch in reader.batches():
-                    self._pipe.check()
+                    self._order.pipe.check()
                     for record in batch:
                         self._take(record)
                     self._progress()
@@ -101,7 +97,7 @@ class Tail:
         row.records += 1
         row.size += size_of(record)
         if self._matches[index](_found(record)):
-            self._pipe.put(self._write(record))
+            self._order.pipe.put(self._write(record))
             self._tally.hits += 1
         # Only now, so that a stream that ends here begins with this record again.
         self._next[index] = row.position = offset + 1
@@ -109,8 +105,8 @@ class Tail:
 
     def _find_again(self) -> None:
         """Say what is lost, and go on where the log begins, or ends."""
-        self._pipe.check()
-        for index, (first, end) in self._source.bounds(sorted(self._next)).items():
+        self._order.pipe.check()
+        for index, (first, end) in self._order.source.bounds(sorted(self._next)).items():
             at = self._next[index]
             if at < first:
                 self._order.tell(gap_line(index, at, first, DELETED))
