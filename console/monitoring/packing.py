@@ -68,6 +68,9 @@ def unpack(data: bytes, metrics: int) -> Iterator[Block]:
 
 def mean(samples: Sequence[float]) -> float:
     """Return the mean of what is there; missing where nothing is."""
+    total = sum(samples)
+    if samples and not math.isnan(total):
+        return total / len(samples)
     there = [sample for sample in samples if sample == sample]  # noqa: PLR0124 - NaN is not itself
     return sum(there) / len(there) if there else MISSING
 
@@ -75,7 +78,7 @@ def mean(samples: Sequence[float]) -> float:
 def roll_up(samples: Sequence[float], ratio: int) -> list[float]:
     """Return one sample for each `ratio` of them."""
     one = samples[0]
-    if all(sample == one for sample in samples):
+    if samples.count(one) == len(samples):
         return [one] * (len(samples) // ratio)
     return [mean(samples[at : at + ratio]) for at in range(0, len(samples), ratio)]
 

@@ -144,7 +144,10 @@ class FullBlock:
         self.kind = kind
         self.start_s = start_s
         self.slots = slots
-        self._columns = columns
+        # By metric, then by moment; each column is as long as there are series.
+        self._lanes = tuple(
+            lane_of(columns, metric, len(slots)) for metric in range(len(kind.metrics))
+        )
 
     def series(self) -> Iterator[Finished]:
         for name in self.slots:
@@ -152,11 +155,23 @@ class FullBlock:
 
     def samples(self, name: Name) -> tuple[list[float], ...]:
         slot = self.slots[name]
-        number = max(self._columns, default=-1) + 1
-        return tuple(
-            samples_of(self._columns, slot, metric, number)
-            for metric in range(len(self.kind.metrics))
-        )
+        return tuple([column[slot] for column in lane] for lane in self._lanes)
+
+
+def lane_of(
+    columns: dict[int, tuple["array[float]", ...]], metric: int, series: int
+) -> list["array[float]"]:
+    """Return one metric's column of each moment; what came later, or was not sampled, is missing.
+
+    Once for fifty thousand series: to look for each sample by itself would cost the most of all.
+    """
+    missing = array("f", [math.nan]) * series
+    lane = []
+    for moment in range(max(columns, default=-1) + 1):
+        row = columns.get(moment)
+        column = missing if row is None else row[metric]
+        lane.append(column if len(column) == series else column + missing[len(column) :])
+    return lane
 
 
 def samples_of(
