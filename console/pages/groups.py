@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 
 from console import group_names
 from console.queries import group as group_query
+from console.queries import group_table
 from console.queries import groups as query
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -15,7 +16,7 @@ from gateway.access.selectors import rights_of
 @requires(Operation.VIEW)
 @require_safe
 def groups(request: HttpRequest) -> HttpResponse:
-    asked = query.asked_of(request.GET.dict())
+    asked = group_table.asked_of(request.GET.dict())
     reading = query.groups(request.GET.get("cluster"), asked, rights_of(request))
     context = {"page": "groups", "reading": reading, "data": reading.data}
     status = 503 if reading.is_failed else 200
