@@ -19,7 +19,7 @@ from tests.browser.walk import STEPS, Newcomer
 from tests.extras import requires
 from tests.suite.services import SharedHome, shared_console
 
-pytestmark = [requires("chromium"), pytest.mark.slow]
+pytestmark = [requires("chromium", "axe"), pytest.mark.slow]
 
 
 def walk(walker: Newcomer, home: SharedHome, pictures: Path) -> None:
@@ -37,6 +37,7 @@ def walk(walker: Newcomer, home: SharedHome, pictures: Path) -> None:
                 f"{step.__name__} failed at {visitor.page.url}: {error}\n"
                 f"a picture is in {picture}; the page said:\n{shown[:6000]}"
             ) from error
+        visitor.look()
         shown += visitor.page.content()
     assert visitor.complaints == []
     sessions = {str(cookie["value"]) for cookie in visitor.page.context.cookies()}

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Response, expect
 
+from tests.browser import accessibility
+
 # What `expect` waits at most; its own five seconds are for machines that do nothing else.
 PATIENCE_MS: Final = 20_000
 expect.set_options(timeout=PATIENCE_MS)
@@ -70,6 +72,11 @@ class Visitor:
     def sees(self, text: Name, *, within_ms: int = PATIENCE_MS) -> None:
         expect(self.page.get_by_text(text).first).to_be_visible(timeout=within_ms)
 
+    def look(self) -> None:
+        """Note what would keep somebody from using the page as it is now."""
+        found = accessibility.complaints(self.page)
+        self.complaints += [f"{self.page.url}: {complaint}" for complaint in found]
+
     def shows(self, place: str, text: str) -> None:
         """Wait until an element says just this, which the page finds out by itself."""
         expect(self.page.locator(place)).to_have_text(text, timeout=LONG_PATIENCE_MS)
@@ -106,6 +113,9 @@ class Visitor:
 
 class KeyboardVisitor(Visitor):
     """One tab, used by the keyboard alone: nothing is reached but by pressing Tab."""
+
+    def look(self) -> None:
+        """Leave it to the other visitor, who sees the same pages."""
 
     def _press(self, target: Locator) -> None:
         kind = target.evaluate("element => element.type ?? ''")

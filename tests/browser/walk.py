@@ -60,6 +60,7 @@ def create_a_topic(newcomer: Newcomer) -> None:
     visitor.write("Partitions", "2")
     visitor.press("button", "Preview")
     visitor.sees("nothing is changed yet")
+    visitor.look()
     visitor.press("button", "Apply this plan")
     visitor.sees("The plan was applied")
 
@@ -116,6 +117,7 @@ def reset_its_offsets(newcomer: Newcomer) -> None:
     visitor.press("radio", re.compile("^Earliest"))
     visitor.press("button", "Preview")
     visitor.sees("nothing is changed yet")
+    visitor.look()
     visitor.sees("2 of 2, 1 topic")
     visitor.press("button", "Apply this plan")
     visitor.sees(f"Offsets of group {newcomer.group} were reset")
@@ -127,9 +129,11 @@ def add_partitions(newcomer: Newcomer) -> None:
     visitor.search(newcomer.topic)
     visitor.press("link", "Add partitions")
     visitor.sees("Which keys move")
+    visitor.look()
     visitor.write("Partitions in all", "4")
     visitor.press("button", "Preview")
     visitor.sees("About 50% of the keys")
+    visitor.look()
     visitor.press("button", "Apply this plan")
     visitor.sees("The plan was applied")
 
@@ -140,6 +144,7 @@ def restart_a_broker(newcomer: Newcomer) -> None:
     visitor.press("link", re.compile("^2$"))
     visitor.press("link", "Restart")
     visitor.sees("What follows")
+    visitor.look()
     visitor.press("button", "Restart broker 2")
     visitor.sees("Done", within_ms=LONG_PATIENCE_MS)
     visitor.sees("Serving", within_ms=LONG_PATIENCE_MS)
@@ -153,6 +158,7 @@ def delete_the_topic(newcomer: Newcomer) -> None:
     visitor.write(re.compile("^Type"), newcomer.topic)
     visitor.press("button", "Preview")
     visitor.sees("What follows")
+    visitor.look()
     visitor.press("button", "Apply this plan")
     visitor.sees("The plan was applied")
 
