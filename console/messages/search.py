@@ -240,6 +240,7 @@ class Search:
 
     def _search_lane(self, lane: Lane) -> None:
         """Take one turn with a partition."""
+        self._check_limit()
         broker = self._order.places.leaders[lane.partition]
         row = self._tally.rows[lane.partition]
 
@@ -259,19 +260,24 @@ class Search:
 
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
         row = self._tally.rows[lane.partition]
-        hits = min(self._share(), MAX_HITS)
+        hits, taken = min(self._share(), MAX_HITS), 0
         for line in self._lines(lane, broker, lane.low, lane.high, hits=hits):
             if line["kind"] == "hit":
                 self._send(line, lane)
-                lane.low = int(line["offset"]) + 1
-                self._check_limit()
+                lane.low, taken = int(line["offset"]) + 1, taken + 1
+                if taken < hits:
+                    self._check_limit()
+                # Else the verdict follows at once, which says how many records were looked at.
             elif line["kind"] == "done":
                 lane.low = self._end_of(lane, line, lane.high)
             else:
                 lane.low = max(lane.low, int(line["next_offset"]))
             row.position, row.looked = lane.low, lane.low - row.first
+        self._check_limit()
 
     def _search_backwards(self, lane: Lane, broker: Broker) -> None:
+        row = self._tally.rows[lane.partition]
+        records, end = row.records, lane.high
         start = max(lane.low, lane.high - lane.stretch)
         hits, is_cut = self._hits_of(lane, broker, start)
         if lane.stopped:
@@ -280,10 +286,12 @@ class Search:
             self._send(hit, lane)
             lane.high = int(hit["offset"])
             self._check_limit()
-        if not is_cut:
+        if is_cut:
+            # What lies in front of the hits that were kept is looked at, and counted, once more.
+            row.records = min(row.records, records + end - lane.high)
+        else:
             lane.high = start
             lane.stretch *= GROWTH
-        row = self._tally.rows[lane.partition]
         row.position, row.looked = lane.high, row.end - lane.high
 
     def _hits_of(self, lane: Lane, broker: Broker, start: int) -> tuple[deque[Line], bool]:
@@ -375,6 +383,7 @@ class Search:
             if self._tally.hits >= self._order.question.limit:
                 raise Enough
             self._tally.hits += 1
+            self._tally.rows[lane.partition].hits += 1
         self._order.pipe.put(self._write(*record_of(hit, self._order.places.topic, lane.partition)))
 
     def _check_limit(self) -> None:

@@ -21,6 +21,7 @@ class Row:
     records: int = 0
     size: int = 0
     looked: int = 0  # offsets, of a search
+    hits: int = 0  # of a search; a broker that was stopped has not said of how many records
     waits: str = ""  # what for, where it has not begun
     told: tuple[int, int, int] = (-1, 0, 0)  # position, end and records, as they were told last
 
@@ -44,7 +45,7 @@ class Tally:
 
     @property
     def records(self) -> int:
-        return sum(row.records for row in self.rows.values())
+        return sum(max(row.records, row.hits) for row in self.rows.values())
 
     @property
     def size(self) -> int:

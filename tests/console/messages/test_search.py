@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -109,6 +110,14 @@ def test_the_newest_of_more_hits_than_a_broker_answers_are_the_newest() -> None:
     assert found(told) == [(0, 24_999), (0, 24_998), (0, 24_997)]
 
 
+def test_records_that_are_looked_at_twice_are_counted_once() -> None:
+    held = {p: hay(100, *range(0, 100, 10), partition=p) for p in range(2)}
+
+    told = lines(held, limit=20)
+
+    assert told[-1]["sentence"] == "complete: 20 hits in 200 records"
+
+
 def test_a_search_of_the_newest_that_reaches_the_beginning_is_complete() -> None:
     told = lines({0: hay(30_000, 5, step=100)}, limit=10)
 
@@ -125,6 +134,7 @@ def test_as_many_hits_as_were_asked_for_end_the_search_and_say_where_to_go_on() 
     assert found(told) == [(0, n) for n in range(0, 20, 2)]
     assert told[-1]["verdict"] == "limit"
     assert told[-1]["next"] == {"mode": "offset", "cursor": "0:19"}
+    assert told[-1]["sentence"] == "10 hits in 19 records, as many as were asked for"
     assert found(again) == [(0, n) for n in range(20, 100, 2)]
 
 
@@ -136,6 +146,7 @@ def test_no_partition_fills_the_answer_before_the_others_had_a_turn(mode: Mode) 
 
     hits = Counter(partition for partition, _ in found(told))
     assert hits == {0: 10, 1: 10, 2: 10, 3: 10}
+    assert re.fullmatch(r"40 hits in (4\d|[5-9]\d|[1-4]\d\d) records, .*", told[-1]["sentence"])
     expected = range(90, 100) if mode is Mode.NEWEST else range(10)
     assert {offset for _, offset in found(told)} == set(expected)
 
