@@ -80,7 +80,7 @@ def pointed_at(places: dict[str, dict[str, Any]], *, is_one: bool = False) -> It
     before = {alias: dict(connections.settings[alias]) for alias in places}
     connections.close_all()
     for alias, place in places.items():
-        _forget(alias)
+        forget(alias)
         connections.settings[alias] = {**before[alias], **place}
     try:
         with override_settings(IS_ONE_DATABASE=is_one):
@@ -88,11 +88,11 @@ def pointed_at(places: dict[str, dict[str, Any]], *, is_one: bool = False) -> It
     finally:
         for alias, place in before.items():
             connections[alias].close()
-            _forget(alias)
+            forget(alias)
             connections.settings[alias] = place
 
 
-def _forget(alias: str) -> None:
+def forget(alias: str) -> None:
     """Drop this thread's connection object, which has the settings it was made with."""
     from django.db import connections  # noqa: PLC0415
 

@@ -18,6 +18,8 @@ def ask(
     *,
     method: str = "GET",
     host: str = "127.0.0.1:8000",
+    query: str = "",
+    cookie: str = "",
     application: Application = application,
 ) -> tuple[int, dict[str, str], bytes]:
     """Ask an application, as the web server does: status, headers, body."""
@@ -37,8 +39,8 @@ def ask(
         "type": "http",
         "method": method,
         "path": path,
-        "query_string": b"",
-        "headers": [(b"host", host.encode())],
+        "query_string": query.encode(),
+        "headers": [(b"host", host.encode()), (b"cookie", cookie.encode())],
         "client": ("127.0.0.1", 50_000),
         "server": ("127.0.0.1", 8000),
     }
