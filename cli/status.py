@@ -17,6 +17,7 @@ from cli.home import HOME_OPTION
 STOPPED: Final[Mapping[str, Any]] = {
     "bootstrap": None,
     "console": None,
+    "gateway": None,
     "brokers": [],
     "components": [],
 }
@@ -57,6 +58,7 @@ def shown(told: Mapping[str, Any]) -> str:
         f"Home      {told['home']}",
         f"Kafka     {told['bootstrap']}",
         *([f"Console   {told['console']}"] if told["console"] else []),
+        *([f"REST      {told['gateway']}"] if told.get("gateway") else []),
         "",
     ]
     for entry in told["components"]:

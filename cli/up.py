@@ -21,6 +21,7 @@ from brokers.supervisor.options import (
     DEFAULT_BIND,
     DEFAULT_BROKERS,
     DEFAULT_PORT,
+    DEFAULT_REST_PORT,
     DEFAULT_WEB_PORT,
     Options,
     check,
@@ -90,11 +91,36 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @start_options
 @click.option(
-    "--web-port", default=DEFAULT_WEB_PORT, show_default=True, help="Of the console; 0: any."
+    "--web-port",
+    type=int,
+    metavar="PORT",
+    help=f"Of the console; 0: any. Else {DEFAULT_WEB_PORT}, or the next free one.",
 )
-def up(**given: Any) -> None:  # noqa: ANN401 (click's own values, named in `start`)
-    """Start brokers, their agent and the console."""
-    start(**given)
+@click.option(
+    "--rest-port",
+    type=int,
+    metavar="PORT",
+    help=f"Of the gateway; 0: any. Else {DEFAULT_REST_PORT}, or the next free one.",
+)
+@click.option(
+    "--gateway-workers",
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that share the gateway's port; each uses one core.",
+)
+def up(*, web_port: int | None, rest_port: int | None, port: int, **given: Any) -> None:  # noqa: ANN401 (click's own values, named in `start`)
+    """Start brokers, their agent, the console and the gateway."""
+    # Whoever lets the brokers take any ports has no use for fixed ones beside them.
+    web, rest = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT) if port else (0, 0)
+    start(
+        port=port,
+        web_port=web if web_port is None else web_port,
+        rest_port=rest if rest_port is None else rest_port,
+        can_web_port_move=web_port is None,
+        can_rest_port_move=rest_port is None,
+        **given,
+    )
 
 
 @click.command()

@@ -1,15 +1,33 @@
-"""`python -m gateway --fd N --grace SECONDS`: the web server on an inherited socket."""
+"""`python -m gateway --fd N --grace SECONDS`: a web server or a gateway on an inherited socket."""
 
 import argparse
+from pathlib import Path
 
-from gateway.server import run
+from gateway.server import Serving, run
 
-parser = argparse.ArgumentParser(prog="python -m gateway", description="Serve the console.")
+parser = argparse.ArgumentParser(
+    prog="python -m gateway", description="Serve the console, or programs by REST and WebSocket."
+)
 parser.add_argument("--fd", type=int, required=True, help="the listening socket to serve")
 parser.add_argument(
     "--grace", type=int, required=True, help="seconds that answers under way have at the end"
 )
+parser.add_argument(
+    "--door", choices=("web", "rest"), default="web", help="who comes: browsers, or programs"
+)
+parser.add_argument("--worker", default="web", metavar="NAME", help="the name of this process")
+parser.add_argument(
+    "--socket", type=Path, metavar="PATH", help="a unix socket of its own, for those of this home"
+)
 
 if __name__ == "__main__":
     given = parser.parse_args()
-    run(given.fd, grace_s=given.grace)
+    run(
+        Serving(
+            descriptor=given.fd,
+            grace_s=given.grace,
+            door=given.door,
+            worker=given.worker,
+            own_socket=given.socket,
+        )
+    )

@@ -1,15 +1,22 @@
-"""The ASGI application that the web server loads: the door, event streams, Django behind them."""
+"""The ASGI application of a web server or a gateway: the door, what is bare, Django behind them.
+
+Which of the two is said by `settings.DOOR`, before anything is loaded.
+"""
 
 import logging
 import os
 import warnings
+from typing import Final
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from gateway import home
 from gateway.dispatch import Dispatch
 from gateway.health import Application, Door
+from gateway.rest import mounts
+from gateway.rest.worker import Place, Worker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -38,28 +45,65 @@ def show_audit_log() -> None:
     audit.propagate = False
 
 
-def load() -> Application:
-    """Read the settings and make Django ready."""
-    django: Application = get_asgi_application()
-    show_audit_log()
-    # Django would read the addresses at the first request: a mistake in them must end the start.
-    assert get_resolver().url_patterns, "the console has pages"
-    # It reads Django's models, which are there only now.
+class Program:
+    """What this process serves, and the worker behind it."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self.application: Final = Door(load=self._load, missing=home.missing)
+
+    def drain(self) -> None:
+        """End all streams; there are none before Django is ready."""
+        if self._worker is None:
+            return
+        self._worker.drain()
+        if settings.DOOR == "web":
+            from console.events import running  # noqa: PLC0415 - as in _console
+
+            running.drain()
+
+    async def close(self) -> None:
+        if self._worker is not None:
+            await self._worker.close()
+
+    def _load(self) -> Application:
+        """Read the settings and make Django ready."""
+        django: Application = get_asgi_application()
+        show_audit_log()
+        # Django reads the addresses at the first request: a mistake there must end the start.
+        assert get_resolver().url_patterns, "there is something to serve"
+        self._worker = Worker(place())
+        is_web = settings.DOOR == "web"
+        door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
+        return Dispatch(
+            _console() if is_web else {},
+            calls=mounts.mounts(self._worker, door),
+            quoted=mounts.PREFIXES[door],
+            otherwise=django,
+        )
+
+
+def place() -> Place:
+    """Return where this process is, as its settings say."""
+    return Place(
+        name=settings.SAMSA_WORKER,
+        home=settings.SAMSA_HOME,
+        sockets=settings.SAMSA_SOCKETS,
+        bootstrap=settings.SAMSA_GATEWAY_BOOTSTRAP,
+        shared_url=settings.REDIS_URL,
+    )
+
+
+def _console() -> dict[str, Application]:
+    # They read Django's models, which are there only now.
     from console.events import endpoint, running  # noqa: PLC0415
     from console.messages import endpoint as messages  # noqa: PLC0415
     from console.messages import running as reading  # noqa: PLC0415
 
-    bare = {endpoint.PATH: running.application}
-    bare |= dict.fromkeys(messages.ROUTES, reading.application)
-    return Dispatch(bare, otherwise=django)
+    return {endpoint.PATH: running.application} | dict.fromkeys(
+        messages.ROUTES, reading.application
+    )
 
 
-application = Door(load=load, missing=home.missing)
-
-
-def drain() -> None:
-    """End all event streams; there are none before Django is ready."""
-    if application.is_loaded:
-        from console.events import running  # noqa: PLC0415 - as in load
-
-        running.drain()
+program: Final = Program()
+application: Final = program.application

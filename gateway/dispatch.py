@@ -1,27 +1,81 @@
-"""Sends requests past Django to bare ASGI applications, by their path.
+"""Sends requests past Django to bare ASGI applications, by their address.
 
-For what Django cannot serve: an answer that stays open would hold one of its threads.
+For what Django cannot serve: an answer that stays open would hold one of its threads, and a body
+that never ends would never reach a view.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
 
 
-class Dispatch:
-    """An ASGI application."""
+class Calls(Protocol):
+    """The calls of programs."""
 
-    def __init__(self, bare: Mapping[str, Application], *, otherwise: Application) -> None:
+    def find(self, scope: Scope) -> Application | None:
+        """Return who serves a request; None where Django does."""
+        ...
+
+    def find_own(self, scope: Scope) -> Application:
+        """Return who serves a request that came by the process's own socket."""
+        ...
+
+
+class Dispatch:
+    """An ASGI application.
+
+    `bare` is by path. Below the prefixes in `quoted` Django gets the path as it was sent, so that
+    a name with a slash in it (`a%2Fb`) stays one name; its views unquote what they find.
+    """
+
+    def __init__(
+        self,
+        bare: Mapping[str, Application],
+        *,
+        calls: Calls,
+        quoted: Sequence[str] = (),
+        otherwise: Application,
+    ) -> None:
         self._bare = bare
+        self._calls = calls
+        self._quoted = quoted
         self._otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        application = self._bare.get(scope["path"]) if scope["type"] == "http" else None
-        if application is None:
-            await self._otherwise(scope, receive, send)
+        is_http = scope["type"] == "http"
+        if is_own(scope):
+            application: Application | None = self._calls.find_own(scope)
+        elif is_http and scope["path"] in self._bare:
+            application = self._bare[scope["path"]]
         else:
-            await application(scope, receive, with_headers(send))
+            application = self._calls.find(scope)
+        if application is not None:
+            await application(scope, receive, with_headers(send) if is_http else send)
+        elif is_http:
+            await self._otherwise(self._as_sent(scope), receive, send)
+        else:
+            # Nobody speaks there: a handshake that is closed is answered 403.
+            await send({"type": "websocket.close", "code": 1000})
+
+    def _as_sent(self, scope: Scope) -> Scope:
+        path: str = scope["path"]
+        raw: bytes | None = scope.get("raw_path")
+        if raw is None or not any(is_below(path, prefix) for prefix in self._quoted):
+            return scope
+        return {**scope, "path": raw.partition(b"?")[0].decode("latin-1")}
+
+
+def is_own(scope: Scope) -> bool:
+    """Tell whether a request came by the process's own socket, to which only its user may speak."""
+    server = scope.get("server")
+    # A unix socket has a path and no port.
+    return server is not None and server[1] is None
+
+
+def is_below(path: str, prefix: str) -> bool:
+    return not prefix or path == prefix or path.startswith(f"{prefix}/")
 
 
 def with_headers(send: Send) -> Send:

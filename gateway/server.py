@@ -1,12 +1,16 @@
-"""The web server's process: uvicorn on the socket that the supervisor has bound.
+"""The process of a web server or a gateway: uvicorn on the socket that the supervisor has bound.
 
-Ours and not `python -m uvicorn`, for two things: event streams end before uvicorn waits for answers
-that are under way, which they would be for ever, and a browser that vanished is found out.
+Ours and not `python -m uvicorn`, for three things: streams end before uvicorn waits for answers
+that are under way, which they would be for ever; a client that vanished is found out; and a process
+has a second socket, its own, on which those of its home ask it.
 """
 
+import asyncio
+import os
 import socket
-from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
 
 import uvicorn
 
@@ -18,21 +22,68 @@ UNTAKEN_MS: Final = 60_000
 # After so much silence the kernel asks whether the other side is there. Connections that wait for
 # a request send nothing by themselves.
 SILENCE_SECONDS: Final = 60
+# Who asks there are the supervisor and the other workers of a home.
+OWN_BACKLOG: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What a process is told at its start."""
+
+    descriptor: int
+    grace_s: int
+    door: str = "web"
+    worker: str = "web"
+    own_socket: Path | None = None
+
+
+class Program(Protocol):
+    """What is served, as far as its end goes. Both are called on the loop."""
+
+    def drain(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which lets its event streams go first."""
+    """uvicorn's server, which lets its streams go first."""
 
-    def __init__(self, config: uvicorn.Config, *, drain: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, *, program: Program, own_socket: Path | None = None
+    ) -> None:
         super().__init__(config)
-        self._drain = drain
+        self._program = program
+        self._own_socket = own_socket
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._own_socket is not None:
+            # After the other one, so that an answer there says that this process serves.
+            own = await asyncio.get_running_loop().create_server(
+                self._protocol, sock=private(self._own_socket), backlog=OWN_BACKLOG
+            )
+            self.servers.append(own)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._drain()
+        self._program.drain()
         await super().shutdown(sockets)
+        await self._program.close()
+        if self._own_socket is not None:
+            self._own_socket.unlink(missing_ok=True)
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
 
-def run(descriptor: int, *, grace_s: int) -> None:
+def run(serving: Serving) -> None:
+    # Django reads its settings from there, and they differ between the doors.
+    os.environ["SAMSA_DOOR"] = serving.door
+    os.environ["SAMSA_WORKER"] = serving.worker
+    if serving.own_socket is not None:
+        os.environ["SAMSA_SOCKETS"] = str(serving.own_socket.parent)
     # First, because it sets up the log.
     config = uvicorn.Config(
         APPLICATION,
@@ -40,12 +91,26 @@ def run(descriptor: int, *, grace_s: int) -> None:
         lifespan="off",
         # Nobody stands in front of it: who says whom a request comes from would be believed.
         proxy_headers=False,
-        timeout_graceful_shutdown=grace_s,
+        timeout_graceful_shutdown=serving.grace_s,
     )
     # Loads Django.
     from gateway import asgi  # noqa: PLC0415
 
-    Server(config, drain=asgi.drain).run([listening(descriptor)])
+    server = Server(config, program=asgi.program, own_socket=serving.own_socket)
+    server.run([listening(serving.descriptor)])
+
+
+def private(path: Path) -> socket.socket:
+    """Return a unix socket that only this user may speak to, in the place of one left behind."""
+    path.unlink(missing_ok=True)
+    own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Its folder is this user's too; the mode says so where somebody has made it otherwise.
+    mask = os.umask(0o177)
+    try:
+        own.bind(str(path))
+    finally:
+        os.umask(mask)
+    return own
 
 
 def listening(descriptor: int, *, untaken_ms: int = UNTAKEN_MS) -> socket.socket:

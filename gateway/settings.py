@@ -49,6 +49,16 @@ def collector_address(written: str) -> tuple[str, int] | None:
 
 # Where the collector is also asked, by whoever shows the metrics key.
 SAMSA_COLLECTOR: Final = collector_address(env.str("SAMSA_COLLECTOR", default=""))
+# Who is served: browsers ("web"), or programs ("rest"). Said by the process itself.
+DOOR: Final = env.str("SAMSA_DOOR", default="web")
+# The name of this process among the workers of the home, and the folder of their sockets.
+SAMSA_WORKER: Final = env.str("SAMSA_WORKER", default="web")
+SAMSA_SOCKETS: Final = Path(env.str("SAMSA_SOCKETS", default=str(SAMSA_HOME / "run")))
+# Brokers, as HOST:PORT,…; empty where the supervisor of the home tells them. Not SAMSA_BOOTSTRAP,
+# which names the cluster that a user's commands are for.
+SAMSA_GATEWAY_BOOTSTRAP: Final = env.str("SAMSA_GATEWAY_BOOTSTRAP", default="")
+# What the workers of a gateway share; empty where each is alone. It may hold a password.
+REDIS_URL: Final = env.str("REDIS_URL", default="")
 # A pipe that waits for one line when a process serves; none where nobody waits.
 SAMSA_READY_FD: Final = env.int("SAMSA_READY_FD", default=-1)
 SAMSA_SECRETS: Final = home.SAMSA_SECRETS
@@ -111,7 +121,17 @@ MIDDLEWARE = [
     "gateway.access.middleware.AccessGate",
 ]
 
-ROOT_URLCONF = "gateway.urls"
+if DOOR == "rest":
+    # Programs have neither sessions nor pages; who they are is for the views of REST to find out.
+    MIDDLEWARE = [
+        "gateway.middleware.SecurityHeaders",
+        "gateway.middleware.ClientAddress",
+        "django.middleware.security.SecurityMiddleware",
+    ]
+# Names below REST may end in a slash, and a redirect would lose the body of a call.
+APPEND_SLASH = False
+
+ROOT_URLCONF = "gateway.urls" if DOOR == "web" else "gateway.rest.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -1,8 +1,12 @@
-"""What answers at which address: the console at the root."""
+"""What answers at which address: programs below their prefixes, the console at the root."""
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
+
+from gateway.rest.unknown import unknown
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # After all that REST serves here.
+    re_path(r"^(?:v3|kafka/v3|rest|ws|sse)(?:/|$)", unknown),
     path("", include("console.urls")),
 ]
 

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from brokers.clock import SystemClock
-from brokers.supervisor.daemon import Supervisor, Table, product_table
+from brokers.supervisor.components import table
+from brokers.supervisor.daemon import Supervisor, Table
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Terminal, Waiting
 from brokers.supervisor.home import Home
@@ -24,7 +25,7 @@ async def supervise(options: Options, components: Table) -> None:
     await supervisor.run()
 
 
-def main(arguments: Sequence[str], components: Table = product_table) -> int:
+def main(arguments: Sequence[str], components: Table = table) -> int:
     # All that runs in a home writes for its owner alone, also where the folder is open to others.
     os.umask(0o077)
     try:

@@ -1,6 +1,6 @@
 """What runs in a home: one row per process, with its command, its readiness and its limits.
 
-Valkey and a task worker will be rows of this table; nothing that is not used is started.
+A task worker will be a row of this table; nothing that is not used is started.
 """
 
 import sys
@@ -31,13 +31,14 @@ class Kind(Enum):
     BROKER = "broker"
     WEB = "web"
     COLLECTOR = "collector"
+    GATEWAY = "gateway"
 
 
 class Gate(Enum):
     """How a process says that it serves."""
 
     LINE = "a line of JSON on the pipe that it inherits"
-    HTTP = "GET /health answers 200"
+    HTTP = "GET /health on its own unix socket answers 200"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +60,14 @@ LIMITS: Final[Mapping[Kind, Limits]] = {
     # After a crash it reads back what its logs did not flush.
     Kind.BROKER: Limits(ready=30, restarts_when_late=False, stop=15),
     Kind.WEB: Limits(ready=30, restarts_when_late=True, stop=5),
+    # Streams end with their last words within the grace of a web server, too.
+    Kind.GATEWAY: Limits(ready=30, restarts_when_late=True, stop=5),
     # It listens before it reads anything; at the end it writes some seconds' worth of samples.
     Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
 }
-# The web server and the collector first, because they ask the others; the agent last, because
-# brokers tell it that they go. Kinds of one stage stop at the same time.
-STOP_ORDER: Final = ((Kind.WEB, Kind.COLLECTOR), (Kind.BROKER,), (Kind.AGENT,))
+# Those first who ask the others; the agent last, because brokers tell it that they go. Kinds of one
+# stage stop at the same time.
+STOP_ORDER: Final = ((Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR), (Kind.BROKER,), (Kind.AGENT,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +83,29 @@ class Component:
     host: str = ""
     port: int = 0  # 0: it picks one, and tells it when it is ready
     slot: int = 0  # of a broker, from 1
+    # Where it is asked, besides its port.
+    socket: Path | None = None
     inherited: tuple[int, ...] = ()
 
 
-def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -> list[Component]:
-    """All components of a home. `web_socket` is the listening descriptor and its port."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """A listening socket of the supervisor, which is there while those who serve it restart."""
+
+    descriptor: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Where browsers and programs come; None where nobody does."""
+
+    web: Listener | None = None
+    rest: Listener | None = None
+
+
+def table(options: Options, home: Home, doors: Doors) -> list[Component]:
+    """All components of a home."""
     shared = {
         "SAMSA_HOME": str(home.folder),
         "SAMSA_AGENT_SOCKET": str(home.socket_folder() / AGENT_SOCKET),
@@ -97,10 +118,14 @@ def table(options: Options, home: Home, *, web_socket: tuple[int, int] | None) -
         for slot, port in enumerate(options.ports(), start=1)
     ]
     rows = [agent(shared), *brokers]
-    if web_socket is not None:
-        descriptor, port = web_socket
+    if doors.web is not None:
         seen = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET), **shared}
-        rows += [web(options, seen, descriptor=descriptor, port=port), collector(seen)]
+        rows += [web(options, home, seen, doors.web), collector(seen)]
+    if doors.rest is not None:
+        rows += [
+            gateway(options, home, shared, doors.rest, number=number)
+            for number in range(1, options.gateway_workers + 1)
+        ]
     return rows
 
 
@@ -161,25 +186,48 @@ def collector(shared: Mapping[str, str]) -> Component:
     )
 
 
-def web(options: Options, shared: Mapping[str, str], *, descriptor: int, port: int) -> Component:
-    # The socket is the supervisor's: it is there before the web server, and while it restarts.
+def web(options: Options, home: Home, shared: Mapping[str, str], door: Listener) -> Component:
+    return served(options, home, shared, door, kind=Kind.WEB, name="web", which="web")
+
+
+def gateway(
+    options: Options, home: Home, shared: Mapping[str, str], door: Listener, *, number: int
+) -> Component:
+    """Return the row of one of the processes that take turns on the gateway's socket."""
+    name = f"gateway-{number}"
+    return served(options, home, shared, door, kind=Kind.GATEWAY, name=name, which="rest")
+
+
+def served(
+    options: Options,
+    home: Home,
+    shared: Mapping[str, str],
+    door: Listener,
+    *,
+    kind: Kind,
+    name: str,
+    which: str,
+) -> Component:
+    own = home.worker_socket(name)
     command = (
         *(sys.executable, "-m", "gateway"),
-        *("--fd", str(descriptor), "--grace", str(WEB_GRACE_SECONDS)),
+        *("--fd", str(door.descriptor), "--grace", str(WEB_GRACE_SECONDS)),
+        *("--door", which, "--worker", name, "--socket", str(own)),
     )
     return Component(
-        name="web",
-        kind=Kind.WEB,
+        name=name,
+        kind=kind,
         command=command,
-        # Names by which browsers may come.
+        # Names by which browsers and programs may come.
         environment={
             **shared,
             "SAMSA_BIND": options.bind,
             "SAMSA_ADVERTISE": options.advertised_host,
         },
         gate=Gate.HTTP,
-        limits=LIMITS[Kind.WEB],
+        limits=LIMITS[kind],
         host=options.bind,
-        port=port,
-        inherited=(descriptor,),
+        port=door.port,
+        socket=own,
+        inherited=(door.descriptor,),
     )

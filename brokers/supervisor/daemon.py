@@ -4,16 +4,15 @@ import asyncio
 import os
 import shlex
 import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from brokers.clock import Clock
 from brokers.config import environment
 from brokers.supervisor import agent_status, broker_settings, control, leftovers, picture, ports
-from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Kind, table
+from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Doors, Kind, Listener, table
 from brokers.supervisor.control import Command, Request
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
@@ -42,13 +41,7 @@ DEGRADED: Final = "degraded"
 # Events that are kept as warnings; the others are information.
 WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
 
-Table = Callable[[Options, Home, tuple[int, int] | None], Sequence[Component]]
-
-
-def product_table(
-    options: Options, home: Home, web_socket: tuple[int, int] | None
-) -> Sequence[Component]:
-    return table(options, home, web_socket=web_socket)
+Table = Callable[[Options, Home, Doors], Sequence[Component]]
 
 
 class Supervisor:
@@ -61,7 +54,7 @@ class Supervisor:
         clock: Clock,
         front: Front,
         home: Home,
-        components: Table = product_table,
+        components: Table = table,
         folder: Path = ROOT,
     ) -> None:
         self._options = options
@@ -77,7 +70,7 @@ class Supervisor:
         self._stop_asked_at = 0.0
         # Over is a start when all is healthy, or when it is known what will not be.
         self._is_start_over = False
-        self._web_port: int | None = None
+        self._doors = Doors()
         # Why a detached start was given up; empty while it was not.
         self._failure = ""
 
@@ -96,8 +89,9 @@ class Supervisor:
     async def _run_owned(self) -> None:
         await self._clear_leftovers()
         self._require_ports()
-        with self._web_socket() as web_socket:
-            await self._supervise(web_socket)
+        with ExitStack() as listening:
+            self._doors = self._open_doors(listening)
+            await self._supervise()
         self._home.remove_sockets()
         self._journal.note("supervisor.stopped", "info")
         self._journal.close()
@@ -125,19 +119,30 @@ class Supervisor:
         for slot, port in enumerate(self._options.ports(), start=1):
             ports.require_free(self._options.bind, port, f"broker-{slot}", "--port")
 
-    @contextmanager
-    def _web_socket(self) -> Iterator[tuple[int, int] | None]:
-        if self._options.web_port is None:
-            yield None
-            return
-        bind, port = self._options.bind, self._options.web_port
-        listener: socket.socket = ports.listen(bind, port, "the web server", "--web-port")
-        with listener:
-            self._web_port = listener.getsockname()[1]
-            yield listener.fileno(), self._web_port
+    def _open_doors(self, listening: ExitStack) -> Doors:
+        """Bind the doors' ports, those first that may not move."""
+        given = self._options
+        found: dict[str, Listener | None] = {"web": None, "rest": None}
+        doors = [
+            ("web", given.web_port, given.can_web_port_move, "the web server"),
+            ("rest", given.rest_port, given.can_rest_port_move, "the gateway"),
+        ]
+        for name, port, can_move, purpose in sorted(doors, key=lambda door: door[2]):
+            if port is None:
+                continue
+            option = f"--{name}-port"
+            listener = (
+                ports.listen_near(given.bind, port, purpose, option, but=given.ports())
+                if can_move and port
+                else ports.listen(given.bind, port, purpose, option)
+            )
+            listening.enter_context(listener)
+            bound: int = listener.getsockname()[1]
+            found[name] = Listener(descriptor=listener.fileno(), port=bound)
+        return Doors(**found)
 
-    async def _supervise(self, web_socket: tuple[int, int] | None) -> None:
-        components = self._table(self._options, self._home, web_socket)
+    async def _supervise(self) -> None:
+        components = self._table(self._options, self._home, self._doors)
         own = environment()
         self._watchers = [
             Watcher(
@@ -242,8 +247,7 @@ class Supervisor:
 
     def _finish_start(self, complaint: str) -> None:
         self._is_start_over = True
-        has_console = all(watcher.state is State.HEALTHY for watcher in self._of(Kind.WEB))
-        self._front.finish(self._addresses(has_console=has_console), complaint=complaint)
+        self._front.finish(self._addresses(), complaint=complaint)
 
     def _watcher(self, component: Component) -> Watcher:
         return next(watcher for watcher in self._watchers if watcher.component is component)
@@ -276,18 +280,24 @@ class Supervisor:
             home=self._home.folder,
             options=self._options,
             ports=tuple(watcher.port for watcher in self._of(Kind.BROKER)),
-            web_port=self._web_port,
+            web_port=self._doors.web.port if self._doors.web else None,
+            rest_port=self._doors.rest.port if self._doors.rest else None,
         )
 
-    def _addresses(self, *, has_console: bool) -> list[str]:
+    def _addresses(self) -> list[str]:
         reach = self._reach()
         lines = [f"Kafka     {reach.bootstrap}"]
-        if has_console and reach.console is not None:
+        if reach.console is not None and self._serves(Kind.WEB):
             lines.append(f"Console   {reach.console}")
             lines.append(f"Login     {self._login()}")
+        if reach.gateway is not None and self._serves(Kind.GATEWAY):
+            lines.append(f"REST      {reach.gateway}")
         down = f"./samsa down --home {shlex.quote(str(self._home.folder))}"
         stop = down if self._options.is_detached else "Ctrl-C"
         return [*lines, f"Stop      {stop}"]
+
+    def _serves(self, kind: Kind) -> bool:
+        return any(watcher.state is State.HEALTHY for watcher in self._of(kind))
 
     def _login(self) -> str:
         """Say who can sign in, and never name a file of passwords that is not there."""

@@ -22,7 +22,12 @@ MAX_SOCKET_PATH_BYTES: Final = 107
 CONTROL_SOCKET: Final = "control.sock"
 AGENT_SOCKET: Final = "agent.sock"
 COLLECTOR_SOCKET: Final = "collector.sock"
-SOCKETS: Final = (CONTROL_SOCKET, AGENT_SOCKET, COLLECTOR_SOCKET)
+VALKEY_SOCKET: Final = "valkey.sock"
+# As `gateway-7.sock`: workers that serve programs, the web server among them.
+WORKER_SOCKET: Final = "{}.sock"
+# Longer than any name below.
+SOCKETS: Final = "*.sock"
+LONGEST_SOCKET: Final = "gateway-99.sock"
 
 
 class Home:
@@ -80,6 +85,10 @@ class Home:
     def log_dir(self, slot: int) -> Path:
         return self.data / f"broker-{slot}"
 
+    def worker_socket(self, worker: str) -> Path:
+        """Where a worker that serves programs is asked."""
+        return self.socket_folder() / WORKER_SOCKET.format(worker)
+
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Record ports and options, whole or not at all; readers may come at any time."""
         temporary = self.settings_file.with_suffix(".tmp")
@@ -111,8 +120,8 @@ class Home:
         return known / CONTROL_SOCKET
 
     def remove_sockets(self) -> None:
-        for name in SOCKETS:
-            (self.run / name).unlink(missing_ok=True)
+        for socket in self.run.glob(SOCKETS):
+            socket.unlink(missing_ok=True)
         known = self._short_folder()
         if known is not None:
             shutil.rmtree(known, ignore_errors=True)
@@ -146,8 +155,7 @@ def flocked(lock: int, kind: int) -> bool:
 
 def fits(folder: Path) -> bool:
     """Tell whether every socket of a home may lie in a folder."""
-    longest = max(SOCKETS, key=len)
-    return len(os.fsencode(folder / longest)) <= MAX_SOCKET_PATH_BYTES
+    return len(os.fsencode(folder / LONGEST_SOCKET)) <= MAX_SOCKET_PATH_BYTES
 
 
 def short_place() -> str:

@@ -14,7 +14,9 @@ from typing import Final
 from brokers.supervisor.components import Kind
 
 EVERY_KIND: Final = frozenset(Kind)
-DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB, Kind.COLLECTOR})
+DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB, Kind.COLLECTOR, Kind.GATEWAY})
+# Who is asked over HTTP.
+DOOR_KINDS: Final = frozenset({Kind.WEB, Kind.GATEWAY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,13 @@ ROWS: Final = (
             *("SAMSA_ALLOWED_HOSTS", "SAMSA_TRUSTED_ORIGINS"),
             *("SAMSA_TRUSTED_PROXIES", "SAMSA_HTTPS"),
         ),
-        kinds=frozenset({Kind.WEB}),
-        reason="how browsers reach the console; a mistake in one must not stop the agent",
+        kinds=DOOR_KINDS,
+        reason="how clients of HTTP come; a mistake in one must not stop the agent",
+    ),
+    Row(
+        names=("REDIS_URL",),
+        kinds=DOOR_KINDS,
+        reason="what the workers of the gateway share; may hold a password",
     ),
     Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),

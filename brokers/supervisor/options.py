@@ -17,9 +17,12 @@ from brokers.supervisor.errors import StartRefused
 DEFAULT_BROKERS: Final = 3
 DEFAULT_PORT: Final = 9092
 DEFAULT_WEB_PORT: Final = 8000
+DEFAULT_REST_PORT: Final = 8082
 DEFAULT_BIND: Final = "127.0.0.1"
 # A broker is one core and 45 MB; far more than this on one host is a slip of the finger.
 MAX_BROKERS: Final = 100
+# A worker is one core and 75 MB; so many fill a host without leaving anything to brokers.
+MAX_GATEWAY_WORKERS: Final = 32
 MAX_PORT: Final = 65_535
 
 
@@ -31,6 +34,11 @@ class Options:
     brokers: int = DEFAULT_BROKERS
     port: int = DEFAULT_PORT  # of the first broker; the others follow; 0: any free ones
     web_port: int | None = DEFAULT_WEB_PORT  # None: no web server, as a node has none
+    rest_port: int | None = None  # None: no gateway
+    # Where nobody gave the port, one that is taken gives way to the next free one.
+    can_web_port_move: bool = False
+    can_rest_port_move: bool = False
+    gateway_workers: int = 1
     bind: str = DEFAULT_BIND
     advertise: str = ""  # what clients are told; empty: the bind address
     is_insecure: bool = False
@@ -47,11 +55,17 @@ class Options:
 
     def arguments(self) -> list[str]:
         """The same as arguments of `python -m brokers.supervisor`."""
-        web = "none" if self.web_port is None else str(self.web_port)
-        flags = ["--insecure"] * self.is_insecure + ["--detached"] * self.is_detached
+        flags = [
+            *(["--insecure"] * self.is_insecure),
+            *(["--detached"] * self.is_detached),
+            *(["--web-port-may-move"] * self.can_web_port_move),
+            *(["--rest-port-may-move"] * self.can_rest_port_move),
+        ]
         return [
             *("--home", str(self.home), "--brokers", str(self.brokers)),
-            *("--port", str(self.port), "--web-port", web),
+            *("--port", str(self.port), "--web-port", port_text(self.web_port)),
+            *("--rest-port", port_text(self.rest_port)),
+            *("--gateway-workers", str(self.gateway_workers)),
             *("--bind", self.bind, "--advertise", self.advertise),
             *flags,
             *(f"--set={setting}" for setting in self.settings),
@@ -68,11 +82,14 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--brokers", type=int, default=DEFAULT_BROKERS)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument(
-        "--web-port",
-        type=lambda text: None if text == "none" else int(text),
-        default=DEFAULT_WEB_PORT,
-        help="a number, or none",
+        "--web-port", type=port_of, default=DEFAULT_WEB_PORT, help="a number, or none"
     )
+    parser.add_argument("--rest-port", type=port_of, default=None, help="a number, or none")
+    for door in ("web", "rest"):
+        parser.add_argument(
+            f"--{door}-port-may-move", action="store_true", help="to the next free one"
+        )
+    parser.add_argument("--gateway-workers", type=int, default=1)
     parser.add_argument("--bind", default=DEFAULT_BIND)
     parser.add_argument("--advertise", default="")
     parser.add_argument("--insecure", action="store_true")
@@ -88,12 +105,24 @@ def parse(arguments: Sequence[str]) -> Options:
         brokers=given.brokers,
         port=given.port,
         web_port=given.web_port,
+        rest_port=given.rest_port,
+        can_web_port_move=given.web_port_may_move,
+        can_rest_port_move=given.rest_port_may_move,
+        gateway_workers=given.gateway_workers,
         bind=given.bind,
         advertise=given.advertise,
         is_insecure=given.insecure,
         is_detached=given.detached,
         settings=tuple(given.set),
     )
+
+
+def port_text(port: int | None) -> str:
+    return "none" if port is None else str(port)
+
+
+def port_of(text: str) -> int | None:
+    return None if text == "none" else int(text)
 
 
 def check(options: Options) -> None:
@@ -108,13 +137,16 @@ def check(options: Options) -> None:
             f"--port {options.port} gives {options.brokers} brokers the ports up to {last};"
             f" ports lie between 1 and {MAX_PORT}, and 0 picks free ones"
         )
-    web = options.web_port or 0
-    if not 0 <= web <= MAX_PORT:
-        raise StartRefused(f"--web-port is {web}; ports lie between 1 and {MAX_PORT}, 0 is any")
-    if web and web in options.ports():
+    check_door("--web-port", options.web_port, options, can_move=options.can_web_port_move)
+    check_door("--rest-port", options.rest_port, options, can_move=options.can_rest_port_move)
+    if options.web_port and options.web_port == options.rest_port:
         raise StartRefused(
-            f"--web-port {web} is also the port of broker-{options.ports().index(web) + 1};"
-            f" give another --web-port or --port"
+            f"--web-port and --rest-port are both {options.web_port}; give one of them another"
+        )
+    if not 1 <= options.gateway_workers <= MAX_GATEWAY_WORKERS:
+        raise StartRefused(
+            f"--gateway-workers is {options.gateway_workers};"
+            f" between 1 and {MAX_GATEWAY_WORKERS} work"
         )
     if is_wildcard(options.advertised_host):
         raise StartRefused(
@@ -125,6 +157,19 @@ def check(options: Options) -> None:
         raise StartRefused(
             f"--bind {options.bind} would open brokers to the network that ask nobody for a"
             f" password: leave it out, or add --insecure if that network is trusted"
+        )
+
+
+def check_door(option: str, port: int | None, options: Options, *, can_move: bool) -> None:
+    """Refuse a port of a door that cannot be, or is a broker's."""
+    if not port:
+        return
+    if not 0 < port <= MAX_PORT:
+        raise StartRefused(f"{option} is {port}; ports lie between 1 and {MAX_PORT}, 0 is any")
+    if port in options.ports() and not can_move:
+        raise StartRefused(
+            f"{option} {port} is also the port of broker-{options.ports().index(port) + 1};"
+            f" give another {option} or --port"
         )
 
 

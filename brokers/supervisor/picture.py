@@ -22,6 +22,7 @@ class Reach:
     options: Options
     ports: tuple[int, ...]  # of its brokers, 0 where one has not told it yet
     web_port: int | None
+    rest_port: int | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -34,16 +35,25 @@ class Reach:
             return None
         return f"http://{endpoint(self.options.advertised_host, self.web_port)}"
 
+    @property
+    def gateway(self) -> str | None:
+        """Where programs come that speak HTTP."""
+        if self.rest_port is None:
+            return None
+        return f"http://{endpoint(self.options.advertised_host, self.rest_port)}"
+
     def settings(self) -> dict[str, Any]:
         """What lies in run/settings.json while the home runs."""
         return {
             "bootstrap": self.bootstrap,
             "console": self.console,
+            "gateway": self.gateway,
             "bind": self.options.bind,
             "advertise": self.options.advertised_host,
             "brokers": self.options.brokers,
             "ports": list(self.ports),
             "web_port": self.web_port,
+            "rest_port": self.rest_port,
         }
 
 
@@ -59,6 +69,7 @@ def status(
     return {
         "bootstrap": reach.bootstrap,
         "console": reach.console,
+        "gateway": reach.gateway,
         "brokers": [
             {
                 "id": watcher.broker_id,

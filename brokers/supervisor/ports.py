@@ -3,14 +3,17 @@
 import errno
 import os
 import socket
+from collections.abc import Container
 from typing import Final
 
 from brokers.supervisor.errors import StartRefused
-from brokers.supervisor.options import endpoint
+from brokers.supervisor.options import MAX_PORT, endpoint
 
 # Long enough for a database across a continent, short enough for somebody who waits.
 REACH_SECONDS: Final = 3
 BACKLOG: Final = 512
+# Far more homes than run beside each other on one machine.
+MAX_STEPS: Final = 100
 
 
 def listen(host: str, port: int, purpose: str, option: str) -> socket.socket:
@@ -18,6 +21,20 @@ def listen(host: str, port: int, purpose: str, option: str) -> socket.socket:
     listener = bound(host, port, purpose, option)
     listener.listen(BACKLOG)
     return listener
+
+
+def listen_near(
+    host: str, port: int, purpose: str, option: str, *, but: Container[int]
+) -> socket.socket:
+    """Bind a port, or the next free one above it that is not among some others."""
+    last = min(port + MAX_STEPS, MAX_PORT)
+    for candidate in range(port, last + 1):
+        if candidate not in but and not is_taken(host, candidate):
+            return listen(host, candidate, purpose, option)
+    raise StartRefused(
+        f"ports {port} to {last}, one of which was meant for {purpose}, are all taken:"
+        f" give {option} a free one"
+    )
 
 
 def require_free(host: str, port: int, purpose: str, option: str) -> None:

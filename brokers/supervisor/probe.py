@@ -1,29 +1,43 @@
 """Asks a process over HTTP whether it serves."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 # A healthy answer takes milliseconds; a machine under load is given the benefit of the doubt.
 PROBE_SECONDS: Final = 2.0
 # The status line is all that counts.
 MAX_STATUS_BYTES: Final = 256
 GOOD: Final = b"200"
+Opening = Coroutine[Any, Any, tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
 
 async def is_healthy(host: str, port: int, path: str = "/health") -> bool:
     """Tell whether GET on the path answers 200 in time."""
+    name = f"[{host}]" if ":" in host else host
+    opening = asyncio.open_connection(host, port, limit=MAX_STATUS_BYTES)
+    return await is_good(opening, f"{name}:{port}", path)
+
+
+async def is_healthy_at(socket: Path, path: str = "/health") -> bool:
+    """Tell the same of a process that is asked on a unix socket."""
+    opening = asyncio.open_unix_connection(socket, limit=MAX_STATUS_BYTES)
+    return await is_good(opening, "localhost", path)
+
+
+async def is_good(opening: Opening, host: str, path: str) -> bool:
     with suppress(OSError, TimeoutError, ValueError):
         async with asyncio.timeout(PROBE_SECONDS):
-            return await status_of(host, port, path) == GOOD
+            return await status_of(opening, host, path) == GOOD
     return False
 
 
-async def status_of(host: str, port: int, path: str) -> bytes:
-    reader, writer = await asyncio.open_connection(host, port, limit=MAX_STATUS_BYTES)
+async def status_of(opening: Opening, host: str, path: str) -> bytes:
+    reader, writer = await opening
     try:
-        name = f"[{host}]" if ":" in host else host
-        head = f"GET {path} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n"
+        head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
         writer.write(head.encode("ascii"))
         words = (await reader.readline()).split()
         return words[1] if len(words) > 1 else b""

@@ -18,7 +18,7 @@ from brokers.supervisor.components import Component, Gate, Kind, environment_of
 from brokers.supervisor.holds import Hold
 from brokers.supervisor.output import LogFile, Pump, is_telling, readable, structured
 from brokers.supervisor.ports import is_taken
-from brokers.supervisor.probe import is_healthy
+from brokers.supervisor.probe import is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
 from brokers.supervisor.restarts import Restarts
 
@@ -125,8 +125,10 @@ class Watcher:
             self._finished.set()
 
     async def answers(self) -> bool:
-        """Ask the process whether it serves; one without a port for that is believed."""
-        port = self.port if self.component.gate is Gate.HTTP else self._inspection_port
+        """Ask the process whether it serves; one that cannot be asked is believed."""
+        if self.component.socket is not None:
+            return await is_healthy_at(self.component.socket)
+        port = self._inspection_port
         return not port or await is_healthy(self.component.host, port)
 
     async def stop(self) -> None:
@@ -248,7 +250,7 @@ class Watcher:
         if self.component.gate is Gate.LINE:
             return await ready.said
         # A web server tells nobody that it serves: it is asked.
-        while not await is_healthy(self.component.host, self.port):  # noqa: ASYNC110
+        while not await self.answers():  # noqa: ASYNC110
             await asyncio.sleep(PROBE_INTERVAL)
         return {}
 

@@ -3,14 +3,17 @@
 A room offers `routes(worker)`; it knows the rest of its addresses and no prefix.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
-from gateway.rest.calls import Receive, Scope, Send
-from gateway.rest.router import Route, Router
+from gateway.rest.calls import Call, Receive, Scope, Send
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.router import NOBODY, Callers, Route, Router
 from gateway.rest.worker import Worker
+
+Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 
 class Door(Enum):
@@ -25,6 +28,13 @@ V3: Final = ("/v3", "/kafka/v3")
 V2: Final[Mapping[Door, str]] = {Door.GATEWAY: "", Door.WEB: "/rest"}
 # What is ours beside the published interfaces.
 OURS: Final[Mapping[Door, str]] = {Door.GATEWAY: "/v1", Door.WEB: "/rest/v1"}
+# What another worker of the home was asked and hands to this one, which owns what it is about.
+PASSED: Final = "/passed"
+# Below these nothing is the console's; at the gateway's own port nothing is.
+PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
+    Door.GATEWAY: ("",),
+    Door.WEB: (*V3, "/rest", "/ws", "/sse"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,35 +45,57 @@ class Mount:
     router: Router
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A call of ours: who serves it, with what."""
-
-    router: Router
-    route: Route
-    parameters: Mapping[str, str]
-
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.router.serve(self.route, self.parameters, scope, receive, send)
-
-
 class Mounts:
     """All bare calls of a process. Belongs to one event loop."""
 
-    def __init__(self, mounts: Sequence[Mount]) -> None:
+    def __init__(
+        self,
+        mounts: Sequence[Mount],
+        *,
+        passed: Mount,
+        sockets: Mapping[str, Application] | None = None,
+    ) -> None:
         # The longest prefix first: at the root everything is below it.
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.prefix))
+        self._passed = passed
+        self._sockets = sockets or {}
 
-    def find(self, scope: Scope) -> Found | None:
-        """Return who serves a call; None where it is Django's."""
+    def find(self, scope: Scope) -> Application | None:
+        """Return who serves a call; None where it is Django's, or nobody's."""
+        if scope["type"] == "websocket":
+            return self._sockets.get(scope["path"])
         if scope["type"] != "http":
             return None
         for mount in self._mounts:
-            found = mount.router.find(scope, under=mount.prefix)
-            if found is not None:
-                route, parameters = found
-                return Found(router=mount.router, route=route, parameters=parameters)
+            if (application := found(mount, scope)) is not None:
+                return application
         return None
+
+    def find_own(self, scope: Scope) -> Application:
+        """Return who serves a call that came by the worker's own socket."""
+        application = found(self._passed, scope) if scope["type"] == "http" else None
+        return application or refuse_own
+
+
+def found(mount: Mount, scope: Scope) -> Application | None:
+    hit = mount.router.find(scope, under=mount.prefix)
+    if hit is None:
+        return None
+    route, parameters = hit
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        await mount.router.serve(route, parameters, scope, receive, send)
+
+    return serve
+
+
+async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer what the own socket does not serve: it is for calls that are passed on."""
+    if scope["type"] == "http":
+        call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
+        await call.fail(ApiError(Code.NOT_FOUND, f"{scope['path']} is not served on this socket"))
+    else:
+        await send({"type": "websocket.close", "code": 1000})
 
 
 def mounts(worker: Worker, door: Door) -> Mounts:
@@ -71,19 +103,24 @@ def mounts(worker: Worker, door: Door) -> Mounts:
     v3: list[Route] = []
     v2: list[Route] = []
     ours: list[Route] = []
+    sockets: dict[str, Application] = {}
     return Mounts(
         [
             *(_mount(worker, prefix, v3) for prefix in V3),
             _mount(worker, V2[door], v2),
             _mount(worker, OURS[door], ours),
-        ]
+        ],
+        passed=_mount(worker, PASSED, v2, callers=worker.passed_callers),
+        sockets=sockets,
     )
 
 
-def _mount(worker: Worker, prefix: str, routes: Sequence[Route]) -> Mount:
+def _mount(
+    worker: Worker, prefix: str, routes: Sequence[Route], *, callers: Callers | None = None
+) -> Mount:
     router = Router(
         routes,
-        callers=worker.callers,
+        callers=callers or worker.callers,
         traffic=worker.traffic,
         cluster_id=lambda: worker.cluster_id,
     )

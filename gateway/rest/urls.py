@@ -1,5 +1,16 @@
 """The addresses of a gateway's process that views serve; a room includes its own here."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, re_path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from gateway.rest.unknown import unknown
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    # Last: what nothing else serves.
+    re_path("", unknown),
+]
+
+# Django asks for them by name.
+handler400 = "gateway.rest.unknown.bad_request"
+handler403 = "gateway.rest.unknown.forbidden"
+handler404 = "gateway.rest.unknown.unknown"
+handler500 = "gateway.rest.unknown.failed"

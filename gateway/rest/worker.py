@@ -6,6 +6,8 @@ Knows no addresses: `mounts` has them. A room that needs something shared adds a
 import asyncio
 import json
 import logging
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +19,15 @@ from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.router import Callers
 from gateway.rest.traffic import Counter
+from gateway.shared.store import Shared
 
 log: Final = logging.getLogger(__name__)
 CLIENT_ID: Final = "samsa-gateway"
 # What parts have to let go of clients and threads, all at the same time; a thread of librdkafka
 # that hangs must not keep a process that was told to go.
 CLOSE_SECONDS: Final = 2.0
+# The names of processes that serve programs; other sockets are in the same folder.
+WORKER: Final = re.compile(r"gateway-\d+|web")
 
 
 class Part(Protocol):
@@ -46,8 +51,12 @@ class Place:
 
     name: str
     home: Path
+    # The folder of the sockets on which the workers of a home ask each other.
+    sockets: Path
     # Addresses of brokers; empty where the home's supervisor tells them.
     bootstrap: str = ""
+    # Where workers share what they own; empty where each is alone.
+    shared_url: str = ""
 
     @property
     def settings_file(self) -> Path:
@@ -56,6 +65,15 @@ class Place:
     @property
     def cluster_file(self) -> Path:
         return self.home / "cluster-id"
+
+    def socket_of(self, worker: str) -> Path:
+        """Return where another worker of this home is asked."""
+        return self.sockets / f"{worker}.sock"
+
+    def others(self) -> Sequence[str]:
+        """Return the names of the other workers of this home, some of which may have gone."""
+        found = (path.stem for path in self.sockets.glob("*.sock"))
+        return sorted(name for name in found if WORKER.fullmatch(name) and name != self.name)
 
 
 class NoCallers:
@@ -90,6 +108,15 @@ class Worker:
     @cached_property
     def callers(self) -> Callers:
         return NoCallers()
+
+    @cached_property
+    def passed_callers(self) -> Callers:
+        """Who calls that another worker has passed on; it has looked, and says so."""
+        return NoCallers()
+
+    @cached_property
+    def shared(self) -> Shared:
+        return self.held(Shared(self.place.shared_url, cluster=self.cluster_id))
 
     @cached_property
     def connection(self) -> Connection:

@@ -1,4 +1,4 @@
-"""Every address of the project with a value for each of its arguments. Needs the project set up."""
+"""Every address of the console with a value for each of its arguments. Needs the project set up."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Address:
 
 def addresses() -> list[Address]:
     found = []
-    for pattern in patterns(get_resolver()):
+    for pattern in patterns(console()):
         kwargs = {name: value_of(kind) for name, kind in pattern.pattern.converters.items()}
         assert pattern.name, f"{pattern} has a name"
         path = reverse(f"console:{pattern.name}", kwargs=kwargs)
@@ -42,6 +42,15 @@ def needs(audience: Audience) -> list[Address]:
         for address in addresses()
         if address.requirement and address.requirement.audience is audience
     ]
+
+
+def console() -> URLResolver:
+    """Return where pages are; beside them are the addresses of programs."""
+    return next(
+        entry
+        for entry in get_resolver().url_patterns
+        if isinstance(entry, URLResolver) and entry.namespace == "console"
+    )
 
 
 def patterns(of: URLResolver) -> Iterator[URLPattern]:

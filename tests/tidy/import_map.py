@@ -136,7 +136,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # What the workers of the gateway share.
     "gateway.shared": ("", "asyncio redis"),
     # The web server's process.
-    "gateway.server": ("gateway", "socket"),
+    "gateway.server": ("gateway", "asyncio socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
     "gateway.sqlite": ("", "django fcntl threading"),
     "connectors.sdk": ("", ""),

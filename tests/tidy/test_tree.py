@@ -28,8 +28,6 @@ FROM_TABLES |= {"console.management.commands.collector"}
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
-    "gateway.rest.mounts": "the processes that programs ask",
-    "gateway.rest.urls": "the processes that programs ask",
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 
 MODES = frozenset(sys.argv[1:])
 STOPS = {signal.SIGTERM, signal.SIGINT}
@@ -21,9 +22,13 @@ def say(**said: object) -> None:
 
 
 def serve_health() -> None:
-    """Answer every request with 200 on the socket that was inherited."""
-    descriptor = int(next(mode for mode in MODES if mode.isdigit()))
-    with socket.socket(fileno=descriptor) as listener:
+    """Answer every request with 200 on a socket of its own."""
+    path = next(mode for mode in MODES if mode.endswith(".sock"))
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
         while True:
             connection, _ = listener.accept()
             with connection:

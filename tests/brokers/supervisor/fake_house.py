@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from brokers.supervisor.__main__ import main
-from brokers.supervisor.components import Component, Gate, table
+from brokers.supervisor.components import Component, Doors, Gate, table
 from brokers.supervisor.home import Home
 from brokers.supervisor.options import Options
 
@@ -27,15 +27,13 @@ class Fakes:
         self._ready_seconds = ready_seconds
         self._stop_seconds = stop_seconds
 
-    def __call__(
-        self, options: Options, home: Home, web_socket: tuple[int, int] | None
-    ) -> Sequence[Component]:
-        return [self._fake(row) for row in table(options, home, web_socket=web_socket)]
+    def __call__(self, options: Options, home: Home, doors: Doors) -> Sequence[Component]:
+        return [self._fake(row) for row in table(options, home, doors)]
 
     def _fake(self, row: Component) -> Component:
         modes = self._modes.get(row.name, "").split("+")
         if row.gate is Gate.HTTP:
-            modes += ["http", str(row.inherited[0])]
+            modes += ["http", str(row.socket)]
         limits = replace(row.limits, stop=self._stop_seconds, ready=self._ready_seconds)
         return replace(
             row, command=(sys.executable, str(PROGRAM), *filter(None, modes)), limits=limits

@@ -12,7 +12,7 @@ from brokers.supervisor.broker_settings import (
     parse_setting,
     read_file,
 )
-from brokers.supervisor.components import Kind, table
+from brokers.supervisor.components import Doors, Kind, table
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.home import Home
 from brokers.supervisor.options import Options, check
@@ -29,7 +29,7 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(home: Path, *settings: str) -> dict[str, str]:
     """What the brokers of a home are told; every one the same, and nobody else."""
-    rows = table(Options(home=home, settings=settings), Home(home), web_socket=None)
+    rows = table(Options(home=home, settings=settings), Home(home), Doors())
     carried = {row.environment.get(VARIABLE) for row in rows if row.kind is Kind.BROKER}
     assert not any(VARIABLE in row.environment for row in rows if row.kind is not Kind.BROKER)
     (text,) = carried
@@ -91,7 +91,7 @@ def test_a_file_that_makes_no_sense_is_refused_by_its_path(
     write(tmp_path, text)
 
     with pytest.raises(StartRefused, match=words) as refused:
-        table(Options(home=tmp_path), Home(tmp_path), web_socket=None)
+        table(Options(home=tmp_path), Home(tmp_path), Doors())
 
     assert str(tmp_path / FILE_NAME) in str(refused.value)
 

@@ -1,5 +1,6 @@
 """A home starts, mends itself, tells what it is doing, and stops leaving nothing behind."""
 
+import json
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import pytest
 
 from brokers.supervisor import leftovers, probe
 from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.ports import MAX_STEPS
 from tests.brokers.supervisor.houses import options_for, running, within
 
 pytestmark = pytest.mark.slow
@@ -193,6 +195,36 @@ def test_a_taken_web_port_is_named(tmp_path: Path) -> None:
     async def scenario(port: int) -> None:
         with pytest.raises(StartRefused, match=f"port {port}, meant for the web server, is taken"):
             async with running(tmp_path, web_port=port):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        within(lambda: scenario(squatter.getsockname()[1]))
+
+
+def test_a_door_that_nobody_gave_a_port_takes_the_next_free_one(tmp_path: Path) -> None:
+    async def scenario(port: int) -> None:
+        async with running(
+            tmp_path, web_port=None, rest_port=port, can_rest_port_move=True, gateway_workers=2
+        ) as house:
+            await house.audience.hears("all is healthy")
+            told = await house.status()
+            settings = json.loads(house.home.settings_file.read_text(encoding="utf-8"))
+
+        moved = settings["rest_port"]
+        assert port < moved <= port + MAX_STEPS
+        assert told["gateway"] == settings["gateway"] == f"http://127.0.0.1:{moved}"
+        workers = [entry for entry in told["components"] if entry["name"].startswith("gateway")]
+        assert [entry["name"] for entry in workers] == ["gateway-1", "gateway-2"]
+        assert any(line.startswith("REST ") for line in house.audience.lines)
+
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        within(lambda: scenario(squatter.getsockname()[1]))
+
+
+def test_a_given_port_of_the_gateway_that_is_taken_is_named(tmp_path: Path) -> None:
+    async def scenario(port: int) -> None:
+        with pytest.raises(StartRefused, match=f"port {port}, meant for the gateway, is taken"):
+            async with running(tmp_path, rest_port=port):
                 pass
 
     with socket.create_server(("127.0.0.1", 0)) as squatter:

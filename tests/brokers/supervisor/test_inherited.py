@@ -25,7 +25,8 @@ ORDINARY = {"PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "PYTHONUTF8": 
     [
         (Kind.AGENT, {"DATABASE_URL", "PGPASSWORD"}),
         (Kind.BROKER, set()),
-        (Kind.WEB, {"DATABASE_URL", "PGPASSWORD"}),
+        (Kind.WEB, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
+        (Kind.GATEWAY, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
         (Kind.COLLECTOR, {"DATABASE_URL", "PGPASSWORD"}),
     ],
 )
@@ -42,11 +43,12 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
     ("name", "kinds"),
     [
         ("SAMSA_DEFAULTS", {Kind.BROKER}),
-        ("SAMSA_ALLOWED_HOSTS", {Kind.WEB}),
-        ("SAMSA_TRUSTED_PROXIES", {Kind.WEB}),
-        ("SAMSA_HTTPS", {Kind.WEB}),
+        ("SAMSA_ALLOWED_HOSTS", {Kind.WEB, Kind.GATEWAY}),
+        ("SAMSA_TRUSTED_PROXIES", {Kind.WEB, Kind.GATEWAY}),
+        ("SAMSA_HTTPS", {Kind.WEB, Kind.GATEWAY}),
+        ("REDIS_URL", {Kind.WEB, Kind.GATEWAY}),
         ("SAMSA_COLLECTOR", {Kind.WEB, Kind.COLLECTOR}),
-        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB, Kind.COLLECTOR}),
+        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB, Kind.COLLECTOR, Kind.GATEWAY}),
         ("OPENSSL_CONF", set(Kind)),
         ("SAMSA_BOOTSTRAP", set()),
         ("DJANGO_SETTINGS_MODULE", set()),

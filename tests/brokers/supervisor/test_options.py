@@ -16,6 +16,8 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
     [
         Options(home=HOME),
         Options(home=HOME, brokers=1, port=0, web_port=None, is_detached=True),
+        Options(home=HOME, rest_port=8082, can_web_port_move=True, gateway_workers=3),
+        Options(home=HOME, rest_port=0, can_rest_port_move=True),
         Options(home=HOME, bind="10.0.0.1", advertise="broker.example", is_insecure=True),
         Options(home=HOME, settings=("broker.rack=--a=b", "auto.create.topics.enable=false")),
     ],
@@ -33,6 +35,11 @@ def test_options_come_through_as_arguments(options: Options) -> None:
         (Options(home=HOME, port=-1), "ports lie between 1 and 65535"),
         (Options(home=HOME, web_port=70_000), "--web-port is 70000"),
         (Options(home=HOME, port=7999), "--web-port 8000 is also the port of broker-2"),
+        (Options(home=HOME, rest_port=-1), "--rest-port is -1"),
+        (Options(home=HOME, rest_port=9094), "--rest-port 9094 is also the port of broker-3"),
+        (Options(home=HOME, rest_port=8000), "--web-port and --rest-port are both 8000"),
+        (Options(home=HOME, gateway_workers=0), "--gateway-workers is 0"),
+        (Options(home=HOME, gateway_workers=33), "between 1 and 32"),
         (Options(home=HOME, bind="10.0.0.1"), "add --insecure"),
         (Options(home=HOME, bind="example.org"), "add --insecure"),
         (Options(home=HOME, bind=EVERYWHERE, is_insecure=True), "--advertise HOST"),
@@ -55,6 +62,8 @@ def test_what_cannot_work_is_refused_in_words(options: Options, words: str) -> N
         Options(home=HOME, bind=EVERYWHERE, advertise="here.example", is_insecure=True),
         Options(home=HOME, port=0, web_port=0),
         Options(home=HOME, port=7999, web_port=None),
+        Options(home=HOME, port=7999, can_web_port_move=True),
+        Options(home=HOME, web_port=0, rest_port=0),
     ],
 )
 def test_what_can_work_passes(options: Options) -> None:

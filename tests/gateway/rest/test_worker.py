@@ -11,7 +11,7 @@ from gateway.rest.worker import Place, Worker
 
 
 def worker(home: Path, *, bootstrap: str = "") -> Worker:
-    return Worker(Place(name="gateway-1", home=home, bootstrap=bootstrap))
+    return Worker(Place(name="gateway-1", home=home, sockets=home, bootstrap=bootstrap))
 
 
 class Held:
@@ -75,3 +75,13 @@ def test_a_part_that_comes_while_the_worker_drains_is_drained_at_once(tmp_path: 
     made.held(Held(told))
 
     assert told == ["drained"]
+
+
+def test_the_other_workers_are_those_whose_sockets_are_there(tmp_path: Path) -> None:
+    for name in ("gateway-1", "gateway-2", "web", "collector", "gateway-x"):
+        (tmp_path / f"{name}.sock").touch()
+
+    place = worker(tmp_path).place
+
+    assert place.others() == ["gateway-2", "web"]
+    assert place.socket_of("web") == tmp_path / "web.sock"

@@ -1,0 +1,45 @@
+"""What Django answers where no view of REST does: the same body as all other errors."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from gateway.access.requirements import public
+from gateway.rest.calls import JSON
+from gateway.rest.codes import ApiError, Code
+
+
+@csrf_exempt
+@public
+def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 - given by Django
+    return answered(
+        ApiError(
+            Code.NOT_FOUND,
+            f"{request.method} {request.path} is served by nothing here: the versions of the"
+            " interface are below /v3, /topics, /consumers and /v1",
+        )
+    )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - given by Django
+    """Answer what Django refuses before a view sees it, such as a name that it is not asked by."""
+    return answered(
+        ApiError(
+            Code.BAD_REQUEST,
+            f"the request was refused: {type(exception).__name__}; where the name in its Host"
+            " header is a proxy's, set SAMSA_ALLOWED_HOSTS",
+        )
+    )
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - given by Django
+    return answered(ApiError(Code.NOT_ALLOWED, "this is not allowed"))
+
+
+def failed(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - given by Django
+    return answered(
+        ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+    )
+
+
+def answered(error: ApiError) -> HttpResponse:
+    return HttpResponse(error.body(), status=error.code.status, content_type=JSON)

@@ -1,0 +1,223 @@
+"""The client of what workers share. Every call is short; None says that nobody answered.
+
+Knows no Django and no calls.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from redis.asyncio import Redis
+from redis.asyncio.connection import BlockingConnectionPool, ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
+
+# A call over a unix socket takes a millisecond; a client of ours must not wait for one that hangs.
+DEADLINE_SECONDS: Final = 0.25
+# After a failure nothing is asked for so long, so that not every call waits for its deadline.
+PAUSE_SECONDS: Final = 1.0
+# Calls are short, so few wait at the same time; what is beyond waits for a connection.
+MAX_CONNECTIONS: Final = 8
+# What others may have left there under one kind is looked at in pieces, and not beyond this.
+SCAN_COUNT: Final = 500
+MAX_FOUND: Final = 10_000
+# All keys begin so, because a server of somebody else may hold other things too.
+PREFIX: Final = "samsa"
+# Becomes or stays the owner's, unless it is somebody else's.
+CLAIM: Final = """
+local owner = redis.call('GET', KEYS[1])
+if owner == false or owner == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+end
+return 0
+"""
+RELEASE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+# The first one of a window says when the window ends.
+COUNT: Final = """
+local total = redis.call('INCRBY', KEYS[1], ARGV[1])
+if total == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return total
+"""
+
+
+class Shared:
+    """Belongs to one event loop. `cluster` keeps clusters apart that share a server."""
+
+    def __init__(self, url: str, *, cluster: str) -> None:
+        self._client = Redis(connection_pool=pool(url)) if url else None
+        self._prefix = f"{PREFIX}:{cluster}"
+        self._is_lost = False
+        self._asks_again_at = 0.0
+        self._listeners: list[asyncio.Task[None]] = []
+
+    @property
+    def is_there(self) -> bool:
+        """Tell whether the last call was answered; also where nothing was asked yet."""
+        return self._client is not None and not self._is_lost
+
+    # --- owners ------------------------------------------------------------------------------
+
+    async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None:
+        """Make a name the owner's, or keep it so; False where it is somebody else's."""
+        key = self._key(kind, name)
+        got = await self._ask(lambda client: client.eval(CLAIM, 1, key, owner, _ms(ttl_s)))
+        return None if got is None else bool(got)
+
+    async def renew(
+        self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
+    ) -> Sequence[str] | None:
+        """Keep many names; return those that have become somebody else's meanwhile."""
+
+        async def renewed(client: "Redis") -> list[Any]:
+            pipe = client.pipeline(transaction=False)
+            for name in names:
+                pipe.eval(CLAIM, 1, self._key(kind, name), owner, _ms(ttl_s))
+            return list(await pipe.execute())
+
+        held = await self._ask(renewed)
+        if held is None:
+            return None
+        return [name for name, is_held in zip(names, held, strict=True) if not is_held]
+
+    async def release(self, kind: str, name: str, *, owner: str) -> None:
+        """Let go of a name, if it is the owner's."""
+        key = self._key(kind, name)
+        await self._ask(lambda client: client.eval(RELEASE, 1, key, owner))
+
+    async def owner_of(self, kind: str, name: str) -> str | None:
+        """Return whose a name is; None for nobody's too: `is_there` tells the two apart."""
+        found = await self._ask(lambda client: client.get(self._key(kind, name)))
+        return found.decode("utf-8", "replace") if isinstance(found, bytes) else None
+
+    # --- counts ------------------------------------------------------------------------------
+
+    async def count(self, kind: str, name: str, amount: int, *, window_s: float) -> int | None:
+        """Add to what all workers counted in this window; return the sum."""
+        key = self._key(kind, name)
+        total = await self._ask(lambda client: client.eval(COUNT, 1, key, amount, _ms(window_s)))
+        return None if total is None else int(total)
+
+    # --- values ------------------------------------------------------------------------------
+
+    async def put(self, kind: str, name: str, value: bytes, *, ttl_s: float) -> bool:
+        """Leave a value for others; tell whether it was taken."""
+        key = self._key(kind, name)
+        return bool(await self._ask(lambda client: client.set(key, value, px=_ms(ttl_s))))
+
+    async def all_of(self, kind: str) -> Mapping[str, bytes] | None:
+        """Return all values of a kind by name, of every worker."""
+
+        async def found(client: "Redis") -> dict[str, bytes]:
+            start = self._key(kind, "")
+            keys: list[bytes] = []
+            async for key in client.scan_iter(match=f"{_literal(start)}*", count=SCAN_COUNT):
+                keys.append(key)
+                if len(keys) >= MAX_FOUND:
+                    break
+            values = await client.mget(keys) if keys else []
+            return {
+                key.decode("utf-8", "replace")[len(start) :]: value
+                for key, value in zip(keys, values, strict=True)
+                # One that has ended meanwhile has none.
+                if isinstance(value, bytes)
+            }
+
+        return await self._ask(found)
+
+    # --- news --------------------------------------------------------------------------------
+
+    async def publish(self, channel: str, value: bytes) -> bool:
+        """Tell all workers; tell whether it could be said. Who is away does not hear it."""
+        key = self._key("news", channel)
+        return await self._ask(lambda client: client.publish(key, value)) is not None
+
+    def listen(self, channel: str, heard: Callable[[bytes], None]) -> None:
+        """Call `heard` on the loop with all that is published from now on, until `close`."""
+        if self._client is not None:
+            self._listeners.append(
+                asyncio.get_running_loop().create_task(self._hear(channel, heard))
+            )
+
+    # --- life --------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Go on: what drains still lets go of what it owns."""
+
+    async def close(self) -> None:
+        for listener in self._listeners:
+            listener.cancel()
+        await asyncio.gather(*self._listeners, return_exceptions=True)
+        if self._client is not None:
+            # Closes nothing that it was given.
+            await self._client.connection_pool.disconnect()
+            await self._client.aclose()
+
+    async def _ask(self, question: Callable[["Redis"], Awaitable[T]]) -> T | None:
+        if self._client is None or time.monotonic() < self._asks_again_at:
+            return None
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                answer = await question(self._client)
+        except (RedisError, OSError, TimeoutError) as error:
+            self._lose(error)
+            return None
+        if self._is_lost:
+            self._is_lost = False
+            log.warning("shared.found")
+        return answer
+
+    def _lose(self, error: Exception) -> None:
+        self._asks_again_at = time.monotonic() + PAUSE_SECONDS
+        if not self._is_lost:
+            self._is_lost = True
+            # Never the URL, which may hold a password.
+            log.warning("shared.lost error=%s", type(error).__name__)
+
+    async def _hear(self, channel: str, heard: Callable[[bytes], None]) -> None:
+        assert self._client is not None, "listen looks"
+        while True:
+            try:
+                async with self._client.pubsub() as subscription:
+                    await subscription.subscribe(self._key("news", channel))
+                    # Without an end of its own: news may be hours apart.
+                    async for message in subscription.listen():
+                        if message["type"] == "message":
+                            heard(message["data"])
+            except (RedisError, OSError) as error:
+                self._lose(error)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _key(self, kind: str, name: str) -> str:
+        return f"{self._prefix}:{kind}:{name}"
+
+
+def pool(url: str) -> ConnectionPool:
+    made: ConnectionPool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=MAX_CONNECTIONS,
+        timeout=DEADLINE_SECONDS,
+        socket_connect_timeout=DEADLINE_SECONDS,
+        # Whether to try again is known here and not to the library.
+        retry=Retry(NoBackoff(), 0),
+        client_name="samsa-gateway",
+    )
+    return made
+
+
+def _ms(seconds: float) -> int:
+    return max(1, int(seconds * 1_000))
+
+
+def _literal(text: str) -> str:
+    """Return a pattern that stands for the text itself."""
+    return "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in text)
