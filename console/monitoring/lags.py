@@ -27,8 +27,9 @@ RECENT_S: Final = 20.0
 LONGER_S: Final = 300.0
 # Three commits of a client that commits every 5 s, and some.
 STANDSTILL_MS: Final = 20_000
-# A pair that is behind and where nothing moves is looked at this often.
-STILL_MS: Final = 30_000
+# A pair that is behind and where nothing moves is looked at this often: a verdict is told within a
+# minute of its truth.
+STILL_MS: Final = 40_000
 # Places of which one leader is asked at once; the inspection port takes no more.
 MAX_ASKED: Final = 500
 
@@ -54,17 +55,25 @@ class Lags:
         self._retention, self._default_retention = by_topic, default_ms
 
     def look(self, now_ms: int) -> set[str]:
-        """Weigh what has moved, and what has stood still for long; return names of groups."""
+        """Weigh what has moved, and what has stood still for long.
+
+        Return the names of groups of which something has moved or is found to be otherwise.
+        """
         observed = self._observed
         pairs, observed.moved_pairs = observed.moved_pairs, set()
         for name in observed.moved_topics:
             if readers := observed.readers.get(name):
                 pairs.update(readers.values())
         observed.moved_topics.clear()
-        pairs.update(self._due(now_ms))
         for pair in pairs:
             self._weigh(pair, now_ms)
-        return {pair.group for pair in pairs}
+        changed = {pair.group for pair in pairs}
+        for pair in list(self._due(now_ms)):
+            before = (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta)
+            self._weigh(pair, now_ms)
+            if before != (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta):
+                changed.add(pair.group)
+        return changed
 
     def _due(self, now_ms: int) -> Iterator[Pair]:
         """Return pairs that are behind and were not looked at for long."""
