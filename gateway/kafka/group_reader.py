@@ -14,8 +14,10 @@ from gateway.kafka.consumer import record_of
 from gateway.kafka.errors import from_exception, translated
 from gateway.kafka.values import Record
 
-# What is fetched ahead of a caller that reads a few records at a time.
+# What is fetched ahead of a caller that reads a few records at a time, in all and of one partition:
+# a slow reader would be busy with the first of its partitions for minutes.
 MAX_AHEAD_KBYTES: Final = 1024
+MAX_PARTITION_BYTES: Final = 16 * 1024
 # What a member waits for and gets over: the group moves, or the broker is about to come back.
 PASSING: Final = frozenset(
     {
@@ -40,6 +42,7 @@ class GroupReader:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             queued_max_messages_kbytes=MAX_AHEAD_KBYTES,
+            fetch_message_max_bytes=MAX_PARTITION_BYTES,
         )
         try:
             self._client = Consumer(settings)
