@@ -80,7 +80,8 @@ def pages_of(user: Client) -> list[str]:
     user.raise_request_exception = False
     found = []
     for address in addresses():
-        path = f"{address.path}?cluster={CLUSTER}"
+        # Pages about a group are told by the query which one is meant.
+        path = f"{address.path}?cluster={CLUSTER}&name={NAME}"
         answer = user.get(path)
         is_page = answer.get("Content-Type", "").startswith("text/html")
         if is_page and not answer.streaming and b"<html" in answer.content:
