@@ -119,10 +119,11 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """Where the cluster has put a record that it acknowledged."""
+    """Where the cluster has put a record that it acknowledged, and the time it has there."""
 
     partition: int
     offset: int
+    timestamp_ms: int | None = None
 
 
 class PositionKind(Enum):

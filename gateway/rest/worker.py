@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeVar
 
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
+from gateway.kafka.delivery import Deliveries
 from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.router import Callers
@@ -129,6 +130,11 @@ class Worker:
                 retry_after_s=1,
             )
         return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """The one producer of this process, for records to all topics."""
+        return self.held(Deliveries(self.connection))
 
     @cached_property
     def cluster_id(self) -> str:

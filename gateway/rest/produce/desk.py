@@ -1,0 +1,99 @@
+"""What all kinds of producing share: who may write where, and a record on its way to its topic."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.delivery import Deliveries, size_of
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Delivered, NewRecord
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, Code
+
+Done = Callable[[Delivered | Exception], None]
+# What a closing worker tells new callers: another one serves them.
+COMES_BACK_S: Final = 1
+
+
+class Limits(Protocol):
+    """How much a caller may write."""
+
+    def take_records(self, caller: Caller, records: int, size: int) -> float: ...
+
+    def refusal(self, caller: Caller, wait_s: float) -> ApiError: ...
+
+
+class Watching(Protocol):
+    """Returns when a stream of a caller has to end, with what to tell it."""
+
+    def __call__(self, caller: Caller, holds: Callable[[Caller], bool]) -> Awaitable[ApiError]: ...
+
+
+class Desk:
+    """Belongs to one event loop."""
+
+    def __init__(
+        self,
+        deliveries: Deliveries,
+        *,
+        is_draining: Callable[[], bool] = lambda: False,
+        limits: Limits | None = None,
+        watch: Watching | None = None,
+    ) -> None:
+        self.deliveries = deliveries
+        self.watch = watch
+        self._is_draining = is_draining
+        self._limits = limits
+
+    async def topic_of(self, call: Call) -> str:
+        """Return the topic that a call writes to; refuse who may not, and topics that are not."""
+        topic = call.parameters["topic"]
+        if self._is_draining():
+            raise stopping()
+        cluster_id = call.parameters.get("cluster", call.cluster_id)
+        if cluster_id != call.cluster_id:
+            raise ApiError(Code.NOT_FOUND, f"Cluster {cluster_id} cannot be found.")
+        call.require(Operation.PRODUCE, Kind.TOPIC, topic)
+        await self.require(topic)
+        return topic
+
+    async def require(self, topic: str, partition: int | None = None) -> None:
+        """Find a topic; the errors tell a topic that is missing from a partition that is."""
+        count = await self.deliveries.require(topic)
+        if partition is None or partition < count:
+            return
+        try:
+            await self.deliveries.require(topic, partition)
+        except KafkaFailure as failed:
+            if self.deliveries.is_known(topic):
+                raise ApiError(Code.NO_PARTITION, f"Partition not found. {failed}") from None
+            raise
+
+    def is_ready(self, topic: str, partition: int | None) -> bool:
+        """Say whether a record may be sent without waiting."""
+        return not self.deliveries.is_full and self.deliveries.is_known(topic, partition)
+
+    async def ready(self, topic: str, partition: int | None) -> None:
+        """Wait until a record may be sent; fail where it never may."""
+        await self.require(topic, partition)
+        await self.deliveries.room()
+
+    def send(self, call: Call, topic: str, record: NewRecord, done: Done) -> int:
+        """Send a record and return its size; raises where the caller has sent too much."""
+        size = size_of(record)
+        if self._limits is not None:
+            wait_s = self._limits.take_records(call.caller, 1, size)
+            if wait_s:
+                raise self._limits.refusal(call.caller, wait_s)
+        call.records += 1
+        self.deliveries.send(topic, record, done)
+        return size
+
+
+def stopping() -> ApiError:
+    return ApiError(
+        Code.UNAVAILABLE,
+        "this worker of the gateway stops: send again",
+        retry_after_s=COMES_BACK_S,
+    )

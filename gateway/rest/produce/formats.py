@@ -1,0 +1,115 @@
+"""How keys, values, headers and times of records are written in JSON, and what bytes they mean.
+
+Pure. Numbers stay the text that they were: what a program means by 30 digits is not ours to round.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from gateway.rest.codes import ApiError, Code
+
+
+class Format(Enum):
+    BINARY = "BINARY"
+    STRING = "STRING"
+    JSON = "JSON"
+
+
+# Formats that a schema registry would write; JSON in their place would be read as something else.
+OF_REGISTRY: Final = frozenset({"AVRO", "JSONSCHEMA", "PROTOBUF"})
+NULL: Final = b"null"
+RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?P<fraction>\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)"
+)
+EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+SHOWN: Final = 80
+
+
+def refused(what: str) -> ApiError:
+    return ApiError(Code.BAD_PAYLOAD, f"Payload error. {what}")
+
+
+def format_of(name: str | None, field: str) -> Format:
+    """Return the format that a record names for its key or value."""
+    if name is None:
+        raise ApiError(
+            Code.BAD_SCHEMA,
+            f"{field}.type is missing and there is no schema registry to tell it: "
+            "say BINARY, STRING or JSON",
+        )
+    if name in OF_REGISTRY:
+        raise ApiError(
+            Code.BAD_SCHEMA,
+            f"{field}.type is {name}, which needs a schema registry, and this gateway has none: "
+            "send BINARY, STRING or JSON",
+        )
+    try:
+        return Format(name)
+    except ValueError:
+        raise refused(f"{field}.type is {name[:SHOWN]!r}: say BINARY, STRING or JSON") from None
+
+
+def decoded(data: msgspec.Raw, form: Format, field: str) -> bytes | None:
+    """Return the bytes of a key or value; null is null in every format."""
+    raw = bytes(data)
+    if not raw or raw == NULL:
+        return None
+    if form is Format.JSON:
+        return msgspec.json.format(raw, indent=-1)
+    text = text_of(raw, form, field)
+    return text.encode() if form is Format.STRING else binary(text, field)
+
+
+def text_of(raw: bytes, form: Format, field: str) -> str:
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.ValidationError:
+        shown = raw[:SHOWN].decode(errors="replace")
+        raise refused(
+            f"{field} is {shown}, and {form.value} takes a string: quote it, or send JSON"
+        ) from None
+
+
+def binary(text: str, field: str) -> bytes:
+    """Return what base64 means; a letter that is none of its own is never skipped."""
+    try:
+        return b64decode(text.encode("ascii"), validate=True)
+    except (NotBase64, UnicodeEncodeError) as error:
+        raise refused(f"{field} is {text[:SHOWN]!r}, which is no base64: {error}") from None
+
+
+def milliseconds(text: str) -> int:
+    """Return a time of RFC 3339 as Kafka has it; what is finer than a millisecond is cut off."""
+    found = RFC_3339.fullmatch(text)
+    try:
+        if found is None:
+            raise ValueError("it is not written so")  # noqa: TRY301 - told as the others below
+        fraction = found["fraction"] or ""
+        time = datetime.fromisoformat(text.upper().replace(fraction, "", 1))
+    except ValueError as error:
+        raise refused(
+            f"timestamp is {text[:SHOWN]!r}: write it like 2026-01-31T12:00:00.123Z ({error})"
+        ) from None
+    since = time - EPOCH
+    seconds = since.days * 86_400 + since.seconds
+    value = seconds * 1_000 + int(fraction[1:4].ljust(3, "0"))
+    # The client library takes 0 for "now".
+    if value <= 0:
+        raise refused(f"timestamp is {text!r}: it must be after 1970-01-01T00:00:00Z")
+    return value
+
+
+def time_text(milliseconds: int) -> str:
+    """Return a time of Kafka as RFC 3339 with milliseconds."""
+    seconds, rest = divmod(milliseconds, 1_000)
+    try:
+        time = datetime.fromtimestamp(seconds, EPOCH.tzinfo)
+    except (ValueError, OverflowError, OSError):
+        return "9999-12-31T23:59:59.999Z"
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{rest:03}Z"

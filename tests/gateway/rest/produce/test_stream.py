@@ -1,0 +1,300 @@
+"""Records of version 3 on their way to a real broker, and their receipts."""
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import Callable, Coroutine, Iterator
+from functools import cached_property, wraps
+from typing import Any
+
+import pytest
+
+from gateway.kafka.connection import Connection
+from gateway.kafka.consumer import Reader
+from gateway.kafka.delivery import Deliveries
+from gateway.kafka.values import Record, Span
+from gateway.rest.calls import Call
+from gateway.rest.produce.desk import Desk
+from gateway.rest.produce.stream import Streams
+from gateway.rest.router import Route
+from tests.fakes.broker_thread import broker_beside
+from tests.fakes.rest_door import CLUSTER, VIEWER, Door, Duplex
+
+pytestmark = pytest.mark.slow
+RECORDS = f"/clusters/{CLUSTER}/topics/four/records"
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    with broker_beside(
+        tmp_path_factory.mktemp("broker"), topics={"four": 4, "one": 1, "kept": 1, "slow": 1}
+    ) as broker:
+        yield Connection(bootstrap=broker.bootstrap)
+
+
+class Stage:
+    """What a test uses on its loop, made when it is first asked for."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @cached_property
+    def desk(self) -> Desk:
+        return Desk(Deliveries(self.connection))
+
+    @cached_property
+    def streams(self) -> Streams:
+        return Streams()
+
+    @cached_property
+    def door(self) -> Door:
+        return door_of(self.streams, self.desk)
+
+
+@pytest.fixture
+def stage(connection: Connection) -> Stage:
+    return Stage(connection)
+
+
+def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on a loop of its own; its records are all under way no longer when it ends."""
+
+    @wraps(test)
+    def run(stage: Stage, **others: object) -> None:
+        async def whole() -> None:
+            try:
+                await test(stage=stage, **others)
+            finally:
+                await stage.desk.deliveries.close()
+
+        asyncio.run(whole())
+
+    return run
+
+
+def door_of(streams: Streams, desk: Desk) -> Door:
+    async def produce(call: Call) -> None:
+        await streams.produce(call, desk)
+
+    path = "/clusters/{cluster}/topics/{topic}/records"
+    return Door([Route(method="POST", path=path, handler=produce)])
+
+
+def records_of(connection: Connection, topic: str, partition: int = 0) -> list[Record]:
+    spans = [Span(partition=partition, start=0)]
+    with Reader(connection, topic, spans, stops_at_end=True) as reader:
+        return [record for batch in reader.batches() for record in batch]
+
+
+def record(value: object, **more: object) -> dict[str, Any]:
+    return {"value": {"type": "JSON", "data": value}, **more}
+
+
+def text(*records: object) -> bytes:
+    return b"".join(json.dumps(each).encode() for each in records)
+
+
+@on_loop
+async def test_a_record_arrives_as_it_was_meant(stage: Stage) -> None:
+    answer = await stage.door.post(
+        f"/clusters/{CLUSTER}/topics/kept/records",
+        {
+            "partition_id": 0,
+            "headers": [
+                {"name": "a", "value": b64encode(b"\x00\xff").decode()},
+                {"name": "b", "value": None},
+            ],
+            "key": {"type": "BINARY", "data": b64encode(b"\x00key").decode()},
+            "value": {"type": "STRING", "data": "schön"},
+            "timestamp": "2026-01-31T13:00:00.123456+01:00",
+        },
+    )
+
+    assert answer.status == 200
+    assert answer.json() == {
+        "error_code": 200,
+        "cluster_id": CLUSTER,
+        "topic_name": "kept",
+        "partition_id": 0,
+        "offset": 0,
+        "timestamp": "2026-01-31T12:00:00.123Z",
+        "key": {"type": "BINARY", "size": 4},
+        "value": {"type": "STRING", "size": 6},
+    }
+    [found] = await asyncio.to_thread(records_of, stage.connection, "kept")
+    assert (found.key, found.value) == (b"\x00key", "schön".encode())
+    assert found.headers == (("a", b"\x00\xff"), ("b", None))
+    assert found.timestamp_ms == 1_769_860_800_123
+
+
+@on_loop
+async def test_receipts_come_in_order_while_the_client_still_sends(stage: Stage) -> None:
+    async with Duplex(stage.door, RECORDS) as client:
+        sent = text(*(record(n, partition_id=n % 4) for n in range(40)))
+        client.send(sent[:-3])
+        first = await client.receipts(39)
+        client.send(sent[-3:])
+        client.send(text(record(40, partition_id=0)), is_last=True)
+        rest = await client.rest()
+
+    told = first + rest
+    assert client.status == 200
+    assert client.is_ended
+    assert [each["partition_id"] for each in told] == [n % 4 for n in range(41)]
+    for partition in range(4):
+        offsets = [each["offset"] for each in told if each["partition_id"] == partition]
+        assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+
+
+@on_loop
+async def test_a_wrong_record_gets_its_own_receipt_and_the_stream_goes_on(stage: Stage) -> None:
+    wrong = [
+        {"value": {"type": "AVRO", "data": 1}},
+        {"value": {"data": 1}},
+        {"value": {"type": "BINARY", "data": "a b="}},
+        {"value": {"type": "STRING", "data": 7}},
+        {"vaule": {"type": "JSON", "data": 1}},
+        record(1, timestamp="yesterday"),
+        record(1, partition_id=-1),
+        record(1, headers=[{"name": "h", "value": "not base64!"}]),
+    ]
+
+    async with Duplex(stage.door, RECORDS) as client:
+        client.send(text(*wrong, record(1, partition_id=9), record(2)), is_last=True)
+        told = await client.rest()
+
+    assert [each["error_code"] for each in told] == [422] * len(wrong) + [40402, 200]
+    assert told[0]["message"].startswith("Error: 42205 : value.type is AVRO")
+    assert told[1]["message"].startswith("Error: 42205 : ")
+    assert all(each["message"].startswith("Error: 42206 : ") for each in told[2:-2])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [b'{"value":{"type":"JSON","data":NaN}}', b'{"value":', b"[1]", b'{"a":"\xff"}', b"{'a'}"],
+)
+@on_loop
+async def test_what_cannot_be_read_ends_the_stream_with_a_receipt(
+    stage: Stage, broken: bytes
+) -> None:
+    async with Duplex(stage.door, RECORDS) as client:
+        client.send(text(record(1), record(2)) + broken, is_last=True)
+        told = await client.rest()
+
+    assert [each["error_code"] for each in told] == [200, 200, 400]
+    assert client.is_ended
+
+
+@on_loop
+async def test_one_record_of_known_length_is_answered_by_its_own_status(stage: Stage) -> None:
+    answers = [
+        await stage.door.post(RECORDS, {"value": {"type": "PROTOBUF", "data": 1}}),
+        await stage.door.post(RECORDS, record(1, partition_id=77)),
+        await stage.door.post(RECORDS, b"{"),
+        await stage.door.post(RECORDS, b""),
+        await stage.door.post(RECORDS, record(1), content_type="text/plain"),
+        await stage.door.post(RECORDS.replace("four", "none"), record(1)),
+        await stage.door.post(RECORDS.replace("four", "bad name"), record(1)),
+        await stage.door.post(RECORDS.replace(CLUSTER, "other"), record(1)),
+    ]
+
+    assert [(answer.status, answer.json()["error_code"]) for answer in answers] == [
+        (422, 42205),
+        (404, 40402),
+        (400, 400),
+        (400, 400),
+        (415, 415),
+        (404, 40401),
+        (404, 40401),
+        (404, 404),
+    ]
+
+
+@on_loop
+async def test_many_records_of_known_length_are_answered_as_a_stream(stage: Stage) -> None:
+    answer = await stage.door.post(RECORDS, text(*(record(n) for n in range(100))))
+
+    lines = answer.body.split(b"\r\n")
+    assert lines.pop() == b""
+    assert [json.loads(line)["error_code"] for line in lines] == [200] * 100
+
+
+@on_loop
+async def test_numbers_stay_as_they_were_written(stage: Stage) -> None:
+    number = b"123456789012345678901234567890.000000000000000000001"
+    topic = "one"
+
+    await stage.door.post(
+        RECORDS.replace("four", topic), b'{"value":{"type":"JSON","data":{"n": ' + number + b"}}}"
+    )
+
+    found = await asyncio.to_thread(records_of, stage.connection, topic)
+    assert found[-1].value == b'{"n":' + number + b"}"
+
+
+@on_loop
+async def test_nobody_writes_without_the_right(stage: Stage) -> None:
+    stage.door.callers.caller = VIEWER
+
+    answer = await stage.door.post(RECORDS, record(1))
+
+    assert (answer.status, answer.json()["error_code"]) == (403, 40301)
+
+
+@on_loop
+async def test_a_stop_ends_a_stream_after_its_last_receipts(stage: Stage) -> None:
+    async with Duplex(stage.door, RECORDS) as client:
+        client.send(text(record(1), record(2)))
+        first = await client.receipts(2)
+        stage.streams.drain()
+        assert await client.rest() == []
+
+    assert [each["error_code"] for each in first] == [200, 200]
+    assert client.is_ended
+
+
+@on_loop
+async def test_a_client_that_reads_no_receipts_is_read_no_further_and_ended(stage: Stage) -> None:
+    streams = Streams(unread_s=0.5)
+    async with Duplex(door_of(streams, stage.desk), RECORDS) as client:
+        client.reads.clear()
+        for _ in range(30):
+            client.send(text(*(record("x" * 20_000, partition_id=0) for _ in range(20))))
+        await client.rest()
+
+        assert client.unread > 15
+        assert not client.is_ended
+
+
+@on_loop
+async def test_a_client_that_reads_late_gets_all_receipts(stage: Stage) -> None:
+    async with Duplex(door_of(Streams(), stage.desk), RECORDS) as client:
+        client.reads.clear()
+        for _ in range(30):
+            client.send(text(*(record("x" * 20_000, partition_id=0) for _ in range(20))))
+        client.reads.set()
+        told = await client.receipts(600)
+
+    offsets = [each["offset"] for each in told]
+    assert offsets == list(range(offsets[0], offsets[0] + 600))
+
+
+@on_loop
+async def test_a_stream_has_a_longest_time(stage: Stage) -> None:
+    async with Duplex(door_of(Streams(open_s=0.2), stage.desk), RECORDS) as client:
+        client.send(text(record(1)))
+        told = await client.rest()
+
+    assert [each["error_code"] for each in told] == [200, 408]
+    assert client.is_ended
+
+
+@on_loop
+async def test_a_client_that_leaves_ends_its_stream(stage: Stage) -> None:
+    async with Duplex(door_of(Streams(), stage.desk), RECORDS) as client:
+        client.send(text(record(1)) + b'{"value"')
+        await client.receipts(1)
+        client.leave()
+        assert await client.rest() == []
+
+    assert not client.is_ended
