@@ -56,6 +56,10 @@ class Cluster:
     def status(self) -> Mapping[str, Any]:
         return client.ask(self.home, "status")
 
+    @property
+    def gateway(self) -> str:
+        return str(self.status()["gateway"])
+
     def component(self, name: str) -> Mapping[str, Any]:
         return next(entry for entry in self.status()["components"] if entry["name"] == name)
 
@@ -119,11 +123,19 @@ def running_cluster(
     *,
     brokers: int = 1,
     has_web: bool = False,
+    gateway_workers: int = 0,
     port: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """Start a cluster, hand it over when it is healthy, and stop it without a trace."""
-    options = Options(home=folder, brokers=brokers, port=port, web_port=0 if has_web else None)
+    options = Options(
+        home=folder,
+        brokers=brokers,
+        port=port,
+        web_port=0 if has_web else None,
+        rest_port=0 if gateway_workers else None,
+        gateway_workers=gateway_workers or 1,
+    )
     cluster = start(options, environment or {})
     try:
         yield cluster

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
-from brokers.supervisor import broker_settings, leftovers
-from brokers.supervisor.home import AGENT_SOCKET, COLLECTOR_SOCKET, Home
+from brokers.supervisor import broker_settings, leftovers, valkey
+from brokers.supervisor.home import AGENT_SOCKET, COLLECTOR_SOCKET, VALKEY_SOCKET, Home
 from brokers.supervisor.options import Options
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -32,6 +33,7 @@ class Kind(Enum):
     WEB = "web"
     COLLECTOR = "collector"
     GATEWAY = "gateway"
+    VALKEY = "valkey"
 
 
 class Gate(Enum):
@@ -39,6 +41,7 @@ class Gate(Enum):
 
     LINE = "a line of JSON on the pipe that it inherits"
     HTTP = "GET /health on its own unix socket answers 200"
+    PING = "PING on its unix socket answers PONG"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +65,18 @@ LIMITS: Final[Mapping[Kind, Limits]] = {
     Kind.WEB: Limits(ready=30, restarts_when_late=True, stop=5),
     # Streams end with their last words within the grace of a web server, too.
     Kind.GATEWAY: Limits(ready=30, restarts_when_late=True, stop=5),
+    # It reads back some megabytes at most.
+    Kind.VALKEY: Limits(ready=15, restarts_when_late=False, stop=5),
     # It listens before it reads anything; at the end it writes some seconds' worth of samples.
     Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
 }
 # Those first who ask the others; the agent last, because brokers tell it that they go. Kinds of one
 # stage stop at the same time.
-STOP_ORDER: Final = ((Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR), (Kind.BROKER,), (Kind.AGENT,))
+STOP_ORDER: Final = (
+    (Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR),
+    (Kind.BROKER, Kind.VALKEY),
+    (Kind.AGENT,),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +111,9 @@ class Doors:
 
     web: Listener | None = None
     rest: Listener | None = None
+    # The program of the server that workers share; None where REDIS_URL names another, or there is
+    # none: then each worker is alone.
+    valkey: Path | None = None
 
 
 def table(options: Options, home: Home, doors: Doors) -> list[Component]:
@@ -118,14 +130,22 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
         for slot, port in enumerate(options.ports(), start=1)
     ]
     rows = [agent(shared), *brokers]
+    told_to_doors = shared
+    if doors.valkey is not None:
+        told_to_doors = {**shared, "REDIS_URL": f"unix://{quote(str(valkey_socket(home)))}"}
     if doors.web is not None:
-        seen = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET), **shared}
-        rows += [web(options, home, seen, doors.web), collector(seen)]
+        collecting = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET)}
+        rows += [
+            web(options, home, {**told_to_doors, **collecting}, doors.web),
+            collector({**shared, **collecting}),
+        ]
     if doors.rest is not None:
         rows += [
-            gateway(options, home, shared, doors.rest, number=number)
+            gateway(options, home, told_to_doors, doors.rest, number=number)
             for number in range(1, options.gateway_workers + 1)
         ]
+    if doors.valkey is not None:
+        rows.append(shared_store(home, shared, doors.valkey))
     return rows
 
 
@@ -183,6 +203,24 @@ def collector(shared: Mapping[str, str]) -> Component:
         environment=shared,
         gate=Gate.LINE,
         limits=LIMITS[Kind.COLLECTOR],
+    )
+
+
+def valkey_socket(home: Home) -> Path:
+    return home.socket_folder() / VALKEY_SOCKET
+
+
+def shared_store(home: Home, shared: Mapping[str, str], program: Path) -> Component:
+    """Return the row of the server that the workers of the gateway share."""
+    socket = valkey_socket(home)
+    return Component(
+        name="valkey",
+        kind=Kind.VALKEY,
+        command=valkey.command(program, socket=socket, folder=home.valkey_folder()),
+        environment=shared,
+        gate=Gate.PING,
+        limits=LIMITS[Kind.VALKEY],
+        socket=socket,
     )
 
 

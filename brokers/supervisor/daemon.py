@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from brokers.clock import Clock
 from brokers.config import environment
-from brokers.supervisor import agent_status, broker_settings, control, leftovers, picture, ports
+from brokers.supervisor import (
+    agent_status,
+    broker_settings,
+    control,
+    leftovers,
+    picture,
+    ports,
+    valkey,
+)
 from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Doors, Kind, Listener, table
 from brokers.supervisor.control import Command, Request
 from brokers.supervisor.errors import StartRefused
@@ -139,7 +147,8 @@ class Supervisor:
             listening.enter_context(listener)
             bound: int = listener.getsockname()[1]
             found[name] = Listener(descriptor=listener.fileno(), port=bound)
-        return Doors(**found)
+        has_store = given.rest_port is not None and not environment().get("REDIS_URL")
+        return Doors(**found, valkey=valkey.program() if has_store else None)
 
     async def _supervise(self) -> None:
         components = self._table(self._options, self._home, self._doors)

@@ -89,6 +89,15 @@ class Home:
         """Where a worker that serves programs is asked."""
         return self.socket_folder() / WORKER_SOCKET.format(worker)
 
+    def valkey_folder(self) -> Path:
+        """Where the server that workers share keeps its log; made when there is one."""
+        folder = self.data / "valkey"
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise self.unwritable(error) from error
+        return folder
+
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Record ports and options, whole or not at all; readers may come at any time."""
         temporary = self.settings_file.with_suffix(".tmp")

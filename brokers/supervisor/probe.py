@@ -27,6 +27,19 @@ async def is_healthy_at(socket: Path, path: str = "/health") -> bool:
     return await is_good(opening, "localhost", path)
 
 
+async def answers_ping(socket: Path) -> bool:
+    """Tell whether a server of Valkey's protocol serves; one that loads does not yet."""
+    with suppress(OSError, TimeoutError, ValueError):
+        async with asyncio.timeout(PROBE_SECONDS):
+            reader, writer = await asyncio.open_unix_connection(socket, limit=MAX_STATUS_BYTES)
+            try:
+                writer.write(b"PING\r\n")
+                return (await reader.readline()).startswith(b"+PONG")
+            finally:
+                writer.close()
+    return False
+
+
 async def is_good(opening: Opening, host: str, path: str) -> bool:
     with suppress(OSError, TimeoutError, ValueError):
         async with asyncio.timeout(PROBE_SECONDS):

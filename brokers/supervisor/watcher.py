@@ -18,7 +18,7 @@ from brokers.supervisor.components import Component, Gate, Kind, environment_of
 from brokers.supervisor.holds import Hold
 from brokers.supervisor.output import LogFile, Pump, is_telling, readable, structured
 from brokers.supervisor.ports import is_taken
-from brokers.supervisor.probe import is_healthy, is_healthy_at
+from brokers.supervisor.probe import answers_ping, is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
 from brokers.supervisor.restarts import Restarts
 
@@ -127,7 +127,9 @@ class Watcher:
     async def answers(self) -> bool:
         """Ask the process whether it serves; one that cannot be asked is believed."""
         if self.component.socket is not None:
-            return await is_healthy_at(self.component.socket)
+            is_store = self.component.gate is Gate.PING
+            ask = answers_ping if is_store else is_healthy_at
+            return await ask(self.component.socket)
         port = self._inspection_port
         return not port or await is_healthy(self.component.host, port)
 
@@ -249,7 +251,7 @@ class Watcher:
     async def _gate(self, ready: ReadyLine) -> Mapping[str, Any]:
         if self.component.gate is Gate.LINE:
             return await ready.said
-        # A web server tells nobody that it serves: it is asked.
+        # The others tell nobody that they serve: they are asked.
         while not await self.answers():  # noqa: ASYNC110
             await asyncio.sleep(PROBE_INTERVAL)
         return {}

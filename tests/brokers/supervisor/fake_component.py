@@ -32,8 +32,9 @@ def serve_health() -> None:
         while True:
             connection, _ = listener.accept()
             with connection:
-                connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                is_ping = connection.recv(4096).startswith(b"PING")
+                good = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+                connection.sendall(b"+PONG\r\n" if is_ping else good)
 
 
 def main() -> None:

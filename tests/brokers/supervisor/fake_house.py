@@ -32,7 +32,7 @@ class Fakes:
 
     def _fake(self, row: Component) -> Component:
         modes = self._modes.get(row.name, "").split("+")
-        if row.gate is Gate.HTTP:
+        if row.gate in {Gate.HTTP, Gate.PING}:
             modes += ["http", str(row.socket)]
         limits = replace(row.limits, stop=self._stop_seconds, ready=self._ready_seconds)
         return replace(

@@ -1,0 +1,89 @@
+"""A home with two gateway workers: they share a port, and what dies comes back."""
+
+import http.client
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.cluster import Cluster, running_cluster
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder: Path = tmp_path_factory.mktemp("workers")
+    with running_cluster(folder / "home", has_web=True, gateway_workers=2) as cluster:
+        yield cluster
+
+
+def answer(address: str, path: str, method: str = "GET") -> tuple[int, str, bytes]:
+    parts = urlsplit(address)
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=60)) as connection:
+        connection.request(method, path)
+        found = connection.getresponse()
+        return found.status, found.headers["Content-Type"], found.read()
+
+
+def answer_of(worker: Path, path: str) -> bytes:
+    """Ask a worker on its own socket; return all that it says."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        connection.connect(str(worker))
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        with connection.makefile("rb") as said:
+            return said.read()
+
+
+def test_what_nobody_serves_is_told_as_every_error_is(home: Cluster) -> None:
+    at_gateway = answer(home.gateway, "/nothing/a%2Fb")
+    at_web = answer(home.console, "/v3/nothing", "POST")
+
+    for status, kind, body in (at_gateway, at_web):
+        assert (status, kind) == (404, "application/json")
+        assert json.loads(body)["error_code"] == 404
+    assert b"/nothing/a%2Fb" in at_gateway[2]
+
+
+def test_each_worker_is_asked_on_a_socket_that_is_nobody_elses(home: Cluster) -> None:
+    sockets = [home.folder / "run" / f"{name}.sock" for name in ("gateway-1", "gateway-2", "web")]
+
+    for path in sockets:
+        assert path.stat().st_mode & 0o077 == 0
+        assert b'{"status": "ok"}' in answer_of(path, "/health")
+        assert b"is not served on this socket" in answer_of(path, "/login")
+
+
+def test_a_worker_that_is_killed_comes_back_and_the_port_answers_meanwhile(home: Cluster) -> None:
+    killed = home.kill("gateway-1")
+
+    during = answer(home.gateway, "/health")[0]
+    home.wait_for_restart("gateway-1", killed)
+
+    assert during == 200
+    assert b'{"status": "ok"}' in answer_of(home.folder / "run" / "gateway-1.sock", "/health")
+
+
+def test_without_what_they_share_workers_go_on(home: Cluster) -> None:
+    killed = home.kill("valkey")
+
+    during = answer(home.gateway, "/health")[0]
+    home.wait_for_restart("valkey", killed)
+
+    assert during == 200
+
+
+def test_a_worker_that_is_told_to_stop_ends_by_itself(home: Cluster) -> None:
+    log = home.home.log_file("gateway-2")
+    before = log.read_text(encoding="utf-8").count("Finished server process")
+
+    killed = home.kill("gateway-2", signal.SIGTERM)
+    home.wait_for_restart("gateway-2", killed)
+
+    assert log.read_text(encoding="utf-8").count("Finished server process") == before + 1
