@@ -78,15 +78,19 @@ def typed(text: str, zone: tzinfo) -> tuple[datetime, ...]:
     Two in the hour that clocks run through twice, the earlier one first; none in the hour that they
     leave out. A text that carries an offset means one, in any zone.
     """
-    naive = datetime.fromisoformat(text)
-    if naive.tzinfo is not None:
-        return (naive.astimezone(UTC),)
+    given = datetime.fromisoformat(text)
+    try:
+        if given.tzinfo is not None:
+            return (given.astimezone(UTC),)
+        return _moments(given, zone)
+    except OverflowError:
+        raise ValueError(f"{text!r} lies outside of the years 1 to 9999") from None
+
+
+def _moments(naive: datetime, zone: tzinfo) -> tuple[datetime, ...]:
     found: set[datetime] = set()
     for fold in (0, 1):
-        try:
-            moment = naive.replace(tzinfo=zone, fold=fold).astimezone(UTC)
-        except OverflowError:
-            raise ValueError(f"{text!r} lies outside of the years 1 to 9999") from None
+        moment = naive.replace(tzinfo=zone, fold=fold).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) == naive:
             found.add(moment)
     return tuple(sorted(found))

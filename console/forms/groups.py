@@ -33,6 +33,7 @@ MAX_TIME_CHARS: Final = 32
 # More than Kafka's own clients ever use; the protocol would take 32 KiB.
 MAX_GROUP_CHARS: Final = 1_000
 MAX_AGO: Final = 1_000_000
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS: Final = {
     "minutes": timedelta(minutes=1),
     "hours": timedelta(hours=1),
@@ -136,9 +137,9 @@ class ResetForm(forms.Form):
             case "time":
                 return self._since(self._moment(given), topics)
             case "ago":
-                return self._since(
-                    self._now - given["ago"] * UNITS[given["unit"] or "hours"], topics
-                )
+                # Further back than 1970 there is no record, nor soon any date.
+                span = min(given["ago"] * UNITS[given["unit"] or "hours"], self._now - EPOCH)
+                return self._since(self._now - span, topics)
             case "group":
                 goal = Goal(kind=GoalKind.FILE)
                 return AskedReset(

@@ -53,6 +53,12 @@ class Asking:
     def may_view(self, topic: str) -> bool:
         return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.TOPIC, topic) == ""
 
+    def hides(self, group: str) -> str:
+        """Return why another group may not be looked at; empty where it may, or none is named."""
+        if not group:
+            return ""
+        return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.GROUP, group)
+
     def around(self) -> Around:
         return Around(
             cluster_id=self.cluster_id,
@@ -83,6 +89,10 @@ def reset_offsets(request: HttpRequest) -> HttpResponse:
         return _reset_form(request, asking, form)
     if not form.is_valid() or form.asked is None:
         return _reset_form(request, asking, form, status=400)
+    if reason := asking.hides(form.asked.source):
+        # Its offsets would be shown.
+        form.add_error("source", reason)
+        return _reset_form(request, asking, form, status=403)
     asked, told = form.asked, form.told()
     return _previewed(
         request,

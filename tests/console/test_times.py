@@ -109,7 +109,13 @@ def test_a_typed_time_means_one_moment_or_two_or_none(
     assert all(moment.tzinfo is UTC for moment in found)
 
 
-@pytest.mark.parametrize("text", ["", "noon", "2026-02-30T00:00", "0001-01-01T00:00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "noon", "2026-02-30T00:00", "0001-01-01T00:00"),
+        *("0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"),
+    ],
+)
 def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         times.typed(text, ZoneInfo("Asia/Tokyo"))

@@ -210,6 +210,42 @@ def test_another_cluster_than_the_one_that_was_named_is_never_taken(alice: Clien
 
 
 @pytest.mark.usefixtures("cluster")
+def test_offsets_of_a_group_are_taken_over_by_those_only_who_may_view_it() -> None:
+    user = users.user("some", role=None)
+    users.grant(user, Operation.VIEW, kind=Kind.GROUP, pattern="billing")
+    users.grant(user, Operation.VIEW, kind=Kind.TOPIC)
+    browser = Client()
+    browser.force_login(user)
+    given = {"mode": "group", "source": "payroll", "scope": "all", "zone": "UTC"}
+
+    answer = browser.post(f"/group/reset?{AT}", given)
+
+    assert answer.status_code == 403
+    assert "You may not view on group payroll" in answer.content.decode()
+    assert 'value="payroll"' in answer.content.decode()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mode": "ago", "ago": "1000000", "unit": "days"},
+        {"mode": "time", "time": "0001-01-01T00:00+05:00"},
+        {"mode": "time", "time": "9999-12-31T23:59-05:00"},
+    ],
+)
+def test_a_time_beyond_all_dates_is_no_crash(
+    alice: Client, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
+) -> None:
+    monkeypatch.setattr(desk, "TURNS", Turns(places=0, queue=0, wait_s=0.0, what="x"))
+
+    answer = alice.post(f"/group/reset?{AT}", {"scope": "all", "zone": "UTC", **fields})
+
+    # Understood, and then nobody is asked; or refused in words.
+    assert answer.status_code == (503 if fields["mode"] == "ago" else 400)
+
+
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
