@@ -136,7 +136,8 @@ class Collector:
         full = self.end_blocks() if any(self._is_over(ring, at_s) for ring in self._rings()) else []
         for ring in self._rings():
             ring.block_s = at_s - at_s % BLOCK_S
-        self.partition_ring.sample(self.observed.ends)
+        self.partition_ring.sample(self.observed.ends, self.observed.taken_over)
+        self.observed.taken_over.clear()
         self._measure_topics(now_ms)
         for view in self.observed.brokers.values():
             if not view.failure:
@@ -172,10 +173,11 @@ class Collector:
                 before = self._counters.get(name)
                 if before is None:
                     continue
+                # Counters of a topic that was gone meanwhile began again at zero.
                 rates = (
-                    round((records - before[0]) / seconds, 1),
-                    round((bytes_in - before[1]) / seconds, 1),
-                    round((bytes_out - before[2]) / seconds, 1),
+                    round(max(0, records - before[0]) / seconds, 1),
+                    round(max(0, bytes_in - before[1]) / seconds, 1),
+                    round(max(0, bytes_out - before[2]) / seconds, 1),
                 )
                 if self._rates.get(name) != rates:
                     self._rates[name] = rates

@@ -117,8 +117,13 @@ class History:
                 if written_ms and (not oldest_ms or written_ms < oldest_ms):
                     oldest_ms = written_ms
                 continue
-            if not cells[base + LAG] and cells[base + SEEN_COMMITTED] == committed:
-                # At its end as before, which is how most partitions are found.
+            if (
+                not cells[base + LAG]
+                and cells[base + SEEN_COMMITTED] == committed
+                and cells[base + SEEN_COMMIT_MS] == cells[base + COMMIT_MS]
+            ):
+                # At its end as before, which is how most partitions are found. One that commits the
+                # same again is weighed, or its commits would look like one long pause.
                 cells[base + BEHIND_SINCE] = now_ms
                 continue
             self._weigh(base, following, end, now_ms)

@@ -155,6 +155,8 @@ class Observed:
         self.moved_pairs: set[Pair] = set()
         # By topic, then by group.
         self.readers: dict[str, dict[str, Pair]] = {}
+        # Places in the columns that another partition had before; whoever samples empties it.
+        self.taken_over: set[int] = set()
         self._free: list[int] = []
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
@@ -314,7 +316,9 @@ class Observed:
 
     def _new_slot(self) -> int | None:
         if self._free:
-            return self._free.pop()
+            slot = self._free.pop()
+            self.taken_over.add(slot)
+            return slot
         if len(self.ends) >= MAX_PARTITIONS:
             self.is_cut = True
             return None

@@ -6,7 +6,7 @@ however many series there are. A full block goes to the file, in portions, while
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -193,11 +193,17 @@ class PartitionRing:
         self._before: array[int] | None = None
         self._columns: list[array[float]] = []
 
-    def sample(self, ends: "array[int]") -> None:
-        """Take a sample of all ends."""
+    def sample(self, ends: "array[int]", taken_over: Collection[int] = ()) -> None:
+        """Take a sample of all ends; places that were taken over have another partition now."""
         before, self._before = self._before, array("q", ends)
         if before is None:
             return
+        for slot in taken_over:
+            if slot < len(before):
+                before[slot] = ends[slot]
+            for column in self._columns:
+                if slot < len(column):
+                    column[slot] = 0.0
         grown = array("f", map(int.__sub__, ends, before))
         # Partitions that came since then began at their present end.
         grown.extend([0.0] * (len(ends) - len(before)))

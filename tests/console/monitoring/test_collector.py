@@ -228,6 +228,59 @@ def test_counters_of_a_broker_that_was_started_again_are_no_traffic() -> None:
     assert cluster.collector.observed.topics["orders"].bytes_in == 0
 
 
+def test_a_topic_that_was_gone_for_a_moment_has_no_rates_below_zero() -> None:
+    cluster = Cluster(Feed())
+    cluster[1].partition("orders", 0, end=100)
+    cluster.go_on()
+    cluster.collector.sample(cluster.now_ms)
+    cluster[1].partition("orders", 0, end=600)
+    cluster.go_on(10)
+    cluster.collector.sample(cluster.now_ms)
+    cluster[1].drop("rows", "orders", 0)
+    cluster.go_on(5)
+    cluster[1].partition("orders", 0, end=600)
+    cluster.go_on(5)
+    cluster.collector.sample(cluster.now_ms)
+    cluster.go_on()
+
+    assert cluster.topic("orders").records_per_s == 0
+
+
+def test_a_partition_in_the_place_of_another_one_begins_without_its_past() -> None:
+    cluster = Cluster(Feed())
+    cluster[1].partition("orders", 0, end=100)
+    cluster.go_on()
+    cluster.collector.sample(cluster.now_ms)
+    cluster[1].partition("orders", 0, end=600)
+    cluster.go_on(10)
+    cluster.collector.sample(cluster.now_ms)
+    cluster[1].drop("rows", "orders", 0)
+    cluster.go_on(5)
+    cluster[1].partition("payments", 0, end=9_000_000)
+    cluster.go_on(5)
+    cluster.collector.sample(cluster.now_ms)
+
+    found = cluster.collector.topic_detail("payments")
+    assert found is not None
+    assert found["partitions"][0][5] == [0.0, 0.0]
+
+
+def test_commits_of_the_same_place_are_no_pause() -> None:
+    cluster = Cluster(Feed())
+    cluster[1].partition("orders", 0, end=100)
+    for _ in range(200):
+        cluster[1].commit("billing", "orders", 0, 100, at_ms=cluster.now_ms)
+        cluster.go_on(5)
+    cluster[1].partition("orders", 0, end=120)
+    cluster[1].commit("billing", "orders", 0, 110, at_ms=cluster.now_ms)
+    cluster.go_on(5)
+    # It stops here.
+    for _ in range(40):
+        cluster.go_on(5)
+
+    assert cluster.group("billing").verdict == "stopped"
+
+
 def test_a_group_shows_who_owns_its_partitions_and_how_each_does() -> None:
     cluster = Cluster()
     cluster[1].partition("orders", 0, end=100)
