@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
@@ -57,6 +57,9 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     # The cluster is all that is asked for: no topic has this name.
     reading = stored_topic(request.GET.get("cluster"), "", rights_of(request))
     shown = None if reading.data is None else reading.data.frame.shown
+    # A topic is never made in another cluster than the one that was named.
+    if shown is not None and request.GET.get("cluster") not in {None, shown.cluster_id}:
+        raise Http404
     given = request.POST if request.method == "POST" else None
     initial = {"name": request.GET.get("name", "")[: forms.MAX_NAME_CHARS]}
     form = forms.NewTopicForm(given, initial=initial)

@@ -61,7 +61,8 @@ def produce_page(cluster_id: str | None, name: str, rights: Rights) -> Reading[P
 
 def _read(cluster_id: str | None, name: str, rights: Rights) -> ProducePage:
     around = frame(cluster_id, rights)
-    if around.shown is None:
+    # Another cluster's topic of the same name is another topic.
+    if around.shown is None or cluster_id not in {None, around.shown.cluster_id}:
         return ProducePage(frame=around, name=name)
     shown = around.shown.cluster_id
     return ProducePage(

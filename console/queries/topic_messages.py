@@ -140,7 +140,8 @@ def topic_messages(
 
 def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> TopicMessages:
     around = frame(cluster_id, rights)
-    if around.shown is None:
+    # Another cluster's topic of the same name is another topic.
+    if around.shown is None or cluster_id not in {None, around.shown.cluster_id}:
         return TopicMessages(frame=around, name=name, asked=asked)
     shown = around.shown.cluster_id
     resource = Resource(kind=Kind.TOPIC, cluster=shown, name=name)

@@ -174,6 +174,15 @@ def test_a_topic_that_is_gone_is_not_made_by_writing_to_it(olga: Client, log: Lo
     assert log.written == []
 
 
+def test_a_record_goes_to_no_other_cluster_than_the_one_that_was_named(
+    olga: Client, log: Log
+) -> None:
+    answer = olga.post("/topics/orders/produce?cluster=gone", FORM)
+
+    assert answer.status_code == 404
+    assert log.written == []
+
+
 def test_a_record_is_written_again_from_its_place(
     olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,13 @@ def test_a_topic_is_created_through_a_preview_which_leads_to_it(alice: Client) -
 
 
 @pytest.mark.usefixtures("cluster")
+def test_a_topic_is_made_in_no_other_cluster_than_the_one_that_was_named(alice: Client) -> None:
+    answer = alice.post("/topics/+new?cluster=gone", {"name": "orders"})
+
+    assert answer.status_code == 404
+
+
+@pytest.mark.usefixtures("cluster")
 def test_fields_that_are_left_empty_are_the_clusters_choice(alice: Client) -> None:
     applied(alice, sent(alice, NEW, name="orders"))
 

@@ -109,6 +109,12 @@ def test_a_topic_that_is_not_there_is_said_to_be_missing(alice: Client) -> None:
         assert "<b>" not in answer.content.decode()
 
 
+def test_a_topic_of_another_cluster_than_the_one_named_is_not_shown(alice: Client) -> None:
+    answer = alice.get("/topics/orders/messages?cluster=gone")
+
+    assert answer.status_code == 404
+
+
 def test_who_may_not_read_payloads_is_told_which_right_is_missing(victor: Client) -> None:
     answer = victor.get("/topics/orders/messages")
 
