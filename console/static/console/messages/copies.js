@@ -14,7 +14,7 @@ const MARKS = ["\n", "\x1e", "\x1f", "\x1e\x1f", "\x1f\x1f\x1e", "\x1e\x1e\x1f"]
 ]);
 // Linux takes no longer argument of a program.
 const MAX_ARGUMENT = 100_000;
-const DEFAULT_REST = "http://localhost:8082";
+const DEFAULT_REST = "localhost:8082";
 const NOTHING = new Uint8Array(0);
 
 export function asJson(record) {
