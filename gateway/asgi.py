@@ -15,7 +15,7 @@ from django.urls import get_resolver
 from gateway import home
 from gateway.dispatch import Dispatch
 from gateway.health import Application, Door
-from gateway.rest import mounts
+from gateway.rest import mounts, process
 from gateway.rest.worker import Place, Worker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -73,6 +73,8 @@ class Program:
         # Django reads the addresses at the first request: a mistake there must end the start.
         assert get_resolver().url_patterns, "there is something to serve"
         self._worker = Worker(place())
+        # For views, which are made without it.
+        process.take(self._worker)
         is_web = settings.DOOR == "web"
         door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
         return Dispatch(

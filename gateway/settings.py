@@ -284,6 +284,11 @@ WHITENOISE_USE_FINDERS = True
 # No other site has a use for them.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
+REST_FRAMEWORK = {
+    # `?format=` is no part of the interfaces; Accept is.
+    "URL_FORMAT_OVERRIDE": None,
+}
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True

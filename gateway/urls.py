@@ -5,6 +5,8 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from gateway.rest.unknown import unknown
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("v3/", include("gateway.rest.v3.urls")),
+    path("kafka/v3/", include("gateway.rest.v3.urls")),
     # After all that REST serves here.
     re_path(r"^(?:v3|kafka/v3|rest|ws|sse)(?:/|$)", unknown),
     path("", include("console.urls")),

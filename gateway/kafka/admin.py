@@ -6,6 +6,7 @@ by asking for it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from enum import Enum
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Node, TopicCollection, TopicPartition
@@ -24,14 +25,19 @@ from confluent_kafka.cimpl import NewPartitions
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
 from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.values import (
+    Broker,
+    Cluster,
     Config,
     ConfigEdit,
+    ConfigSynonym,
     EditKind,
     NewTopic,
     Partition,
+    Place,
     Position,
     PositionKind,
     ResourceKind,
@@ -89,6 +95,10 @@ class Admin:
 
     def brokers(self) -> list[int]:
         """Return the ids of all brokers that the cluster names."""
+        return [broker.id for broker in self.cluster().brokers]
+
+    def cluster(self) -> Cluster:
+        """Return the cluster's id, its controller and its brokers, by their ids."""
 
         def ask(deadline: Deadline) -> DescribeClusterResult:
             future = self._calls.send(
@@ -100,16 +110,28 @@ class Admin:
             )
             return answer
 
-        return sorted(node.id for node in self._calls.read(ask).nodes)
+        found = self._calls.read(ask)
+        # Typed as if there always were one.
+        controller: Node | None = found.controller
+        return Cluster(
+            id=found.cluster_id or "",
+            controller=None if controller is None else controller.id,
+            brokers=tuple(
+                Broker(id=node.id, host=node.host, port=node.port, rack=node.rack or None)
+                for node in sorted(found.nodes, key=lambda node: node.id)
+            ),
+        )
 
-    def describe(self, names: Iterable[str]) -> list[Topic]:
+    def describe(self, names: Iterable[str], *, has_operations: bool = False) -> list[Topic]:
         """Return topics in the order asked for; the first that is missing is the failure."""
         wanted = list(names)
 
         def ask(deadline: Deadline) -> list[TopicDescription]:
             futures = self._calls.send(
                 lambda: self._calls.client.describe_topics(
-                    TopicCollection(wanted), request_timeout=deadline.left()
+                    TopicCollection(wanted),
+                    request_timeout=deadline.left(),
+                    include_authorized_operations=has_operations,
                 )
             )
             return self._all(futures, deadline, "topic")
@@ -140,15 +162,7 @@ class Admin:
         return self._calls.read(ask)
 
     def create(self, topics: Sequence[NewTopic], *, is_dry_run: bool = False) -> None:
-        asked = [
-            ConfluentTopic(
-                topic.name,
-                num_partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                config=dict(topic.configs),
-            )
-            for topic in topics
-        ]
+        asked = self._calls.send(lambda: [_new_topic(topic) for topic in topics])
         deadline = self._connection.deadline()
         futures = self._calls.send(
             lambda: self._calls.client.create_topics(
@@ -179,16 +193,30 @@ class Admin:
         """Return every config of a resource, by key."""
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
-        asked = [ConfigResource(RESOURCES[kind], name)]
+        [found] = self._configs(kind, [name])
+        return found
+
+    def configs_of_topics(self, names: Sequence[str]) -> dict[str, list[Config]]:
+        """Return every config of topics, in one question; the first missing is the failure."""
+        if not names:
+            return {}
+        return dict(zip(names, self._configs(ResourceKind.TOPIC, names), strict=True))
+
+    def _configs(self, kind: ResourceKind, names: Sequence[str]) -> list[list[Config]]:
+        asked = [ConfigResource(RESOURCES[kind], name) for name in names]
 
         def ask(deadline: Deadline) -> list[dict[str, ConfigEntry]]:
             futures = self._calls.send(
                 lambda: self._calls.client.describe_configs(asked, request_timeout=deadline.left())
             )
-            return self._all(futures, deadline, kind.value)
+            return [
+                self._calls.wait(futures[resource], deadline, f"{kind.value} {resource.name}")
+                for resource in asked
+            ]
 
-        [entries] = self._calls.read(ask)
-        return [_config(entries[key]) for key in sorted(entries)]
+        return [
+            [_config(entries[key]) for key in sorted(entries)] for entries in self._calls.read(ask)
+        ]
 
     def alter_configs(
         self,
@@ -236,6 +264,10 @@ class Admin:
                 later = [index for index in wanted if found[index] < 0]
                 return found | self._list_offsets(topic, later, LATEST)
 
+    def bounds(self, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
+        """Return first offset and end of each place that has a leader to tell."""
+        return bounds(self._calls, places)
+
     def _list_offsets(self, topic: str, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
         if not partitions:
             return {}
@@ -271,13 +303,32 @@ class Admin:
         ]
 
 
+def _new_topic(topic: NewTopic) -> ConfluentTopic:
+    if topic.assignments:
+        return ConfluentTopic(
+            topic.name,
+            num_partitions=len(topic.assignments),
+            replica_assignment=[list(brokers) for brokers in topic.assignments],
+            config=dict(topic.configs),
+        )
+    return ConfluentTopic(
+        topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        config=dict(topic.configs),
+    )
+
+
 def _topic(found: TopicDescription) -> Topic:
+    # Typed as if somebody always had asked for them.
+    operations: list[Enum] | None = found.authorized_operations
     return Topic(
         name=found.name,
         # librdkafka writes the id in the other alphabet of base64 than Kafka's tools.
         id=str(found.topic_id).replace("+", "-").replace("/", "_"),
         is_internal=found.is_internal,
         partitions=tuple(_partition(info) for info in found.partitions),
+        operations=None if operations is None else tuple(sorted(one.name for one in operations)),
     )
 
 
@@ -300,4 +351,8 @@ def _config(entry: ConfigEntry) -> Config:
         is_default=entry.is_default,
         is_read_only=entry.is_read_only,
         is_sensitive=entry.is_sensitive,
+        synonyms=tuple(
+            ConfigSynonym(key=other.name, value=other.value, source=ConfigSource(other.source).name)
+            for other in entry.synonyms.values()
+        ),
     )

@@ -102,6 +102,30 @@ class Groups:
         found = self._calls.read(ask)
         return [_group(name, group) for name, group in zip(wanted, found, strict=True)]
 
+    def find(self, names: Iterable[str]) -> dict[str, Group]:
+        """Return those groups that exist, by name."""
+        self._require_service()
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+
+        def ask(deadline: Deadline) -> dict[str, Group]:
+            futures = self._calls.send(
+                lambda: self._calls.client.describe_consumer_groups(
+                    wanted, request_timeout=deadline.left()
+                )
+            )
+            found = {}
+            for name, future in futures.items():
+                try:
+                    found[name] = _group(name, self._calls.wait(future, deadline, f"group {name}"))
+                except KafkaFailure as failed:
+                    if failed.name != "GROUP_ID_NOT_FOUND":
+                        raise
+            return found
+
+        return self._calls.read(ask)
+
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
         """Return all that groups have committed: by group, by place."""
         self._require_service()

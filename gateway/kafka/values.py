@@ -15,6 +15,23 @@ CLUSTER_DEFAULT: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker as the cluster names it to its clients."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    id: str
+    controller: int | None
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSummary:
     """A topic as a list shows it."""
 
@@ -38,6 +55,8 @@ class Topic:
     id: str  # as Kafka's tools write it
     is_internal: bool
     partitions: tuple[Partition, ...]
+    # What this client may do with it, in Kafka's words; None where nobody asked.
+    operations: tuple[str, ...] | None = None
 
     @property
     def replication_factor(self) -> int:
@@ -50,6 +69,8 @@ class NewTopic:
     partitions: int = CLUSTER_DEFAULT
     replication_factor: int = CLUSTER_DEFAULT
     configs: Mapping[str, str] = field(default_factory=dict)
+    # The brokers of each partition, the preferred leader first; then no number above counts.
+    assignments: tuple[tuple[int, ...], ...] = ()
 
 
 class ResourceKind(Enum):
@@ -57,6 +78,15 @@ class ResourceKind(Enum):
 
     TOPIC = "topic"
     BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSynonym:
+    """One place where the value of a config may come from; the first that is set wins."""
+
+    key: str
+    value: str | None
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +99,7 @@ class Config:
     is_default: bool
     is_read_only: bool
     is_sensitive: bool
+    synonyms: tuple[ConfigSynonym, ...] = ()
 
 
 class EditKind(Enum):

@@ -1,10 +1,12 @@
 """The addresses of a gateway's process that views serve; a room includes its own here."""
 
-from django.urls import URLPattern, URLResolver, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from gateway.rest.unknown import unknown
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("v3/", include("gateway.rest.v3.urls")),
+    path("kafka/v3/", include("gateway.rest.v3.urls")),
     # Last: what nothing else serves.
     re_path("", unknown),
 ]

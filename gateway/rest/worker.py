@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.delivery import Deliveries
+from gateway.kafka.pool import Pool
 from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.router import Callers
@@ -147,6 +148,11 @@ class Worker:
                 "the agent has not told the cluster's id yet: try again in a second",
                 retry_after_s=1,
             ) from None
+
+    @cached_property
+    def admins(self) -> Pool:
+        """Clients for questions and changes, for threads."""
+        return self.held(Pool(lambda: self.connection))
 
     # --- life --------------------------------------------------------------------------------
 

@@ -114,6 +114,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.kafka": ("", "confluent_kafka concurrent"),
     # Deliveries and records come in threads of the library, and go to an event loop.
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
+    # Lends clients to threads.
+    "gateway.kafka.pool": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     "gateway.kafka.readers": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Who may do what, for every room that people reach by a browser or by HTTP.
     "gateway.access": ("", "django"),

@@ -1,0 +1,133 @@
+"""Access rules of a cluster, asked for and changed over the wire.
+
+Kinds and operations are Kafka's words. A cluster without security answers SECURITY_DISABLED.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, cast
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from gateway.kafka.admin_calls import AdminCalls
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import failure
+
+# Kafka's words for kinds of resources, as the client library has them; it has no other ones.
+RESOURCES: Final = {
+    "ANY": ResourceType.ANY,
+    "TOPIC": ResourceType.TOPIC,
+    "GROUP": ResourceType.GROUP,
+    "CLUSTER": ResourceType.BROKER,
+    "TRANSACTIONAL_ID": ResourceType.TRANSACTIONAL_ID,
+}
+RESOURCE_NAMES: Final[dict[Enum, str]] = {kind: name for name, kind in RESOURCES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclRule:
+    """A rule, or a filter of rules, in which None fits everything."""
+
+    resource_type: str
+    resource_name: str | None
+    pattern_type: str
+    principal: str | None
+    host: str | None
+    operation: str
+    permission: str
+
+
+class Acls:
+    """One connection for questions about rules, and changes. For one thread at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._calls = AdminCalls(connection)
+
+    def matching(self, wanted: AclRule) -> list[AclRule]:
+        """Return the rules that a filter fits."""
+        asked = self._calls.send(lambda: AclBindingFilter(*_arguments(wanted)), "the filter")
+
+        def ask(deadline: Deadline) -> list[AclBinding]:
+            future = self._calls.send(
+                lambda: self._calls.client.describe_acls(asked, request_timeout=deadline.left())
+            )
+            # Typed as a future of anything.
+            answer: list[AclBinding] = self._calls.wait(future, deadline, "access rules")
+            return answer
+
+        return [_rule(found) for found in self._calls.read(ask)]
+
+    def create(self, rules: Sequence[AclRule]) -> None:
+        """Make rules; the first that is refused is the failure."""
+        asked = self._calls.send(
+            lambda: [AclBinding(*_arguments(rule)) for rule in rules], "the rule"
+        )
+        deadline = self._connection.deadline()
+        futures = self._calls.send(
+            lambda: self._calls.client.create_acls(asked, request_timeout=deadline.left())
+        )
+        for future in futures.values():
+            self._calls.wait(future, deadline, "access rules")
+
+    def delete(self, wanted: AclRule) -> list[AclRule]:
+        """Delete the rules that a filter fits, and return them."""
+        asked = self._calls.send(lambda: AclBindingFilter(*_arguments(wanted)), "the filter")
+        deadline = self._connection.deadline()
+        futures = self._calls.send(
+            lambda: self._calls.client.delete_acls([asked], request_timeout=deadline.left())
+        )
+        return [
+            _rule(found)
+            for future in futures.values()
+            for found in self._calls.wait(future, deadline, "access rules")
+        ]
+
+
+def _arguments(rule: AclRule) -> tuple[Any, ...]:
+    """Return a rule as the library's classes take it; fails for a kind that it lacks."""
+    if rule.resource_type not in RESOURCES:
+        raise failure(
+            "INVALID_REQUEST",
+            f"resource type {rule.resource_type}",
+            f"rules can be asked for and made on {', '.join(RESOURCES)}",
+        )
+    return (
+        RESOURCES[rule.resource_type],
+        rule.resource_name,
+        ResourcePatternType[rule.pattern_type],
+        rule.principal,
+        rule.host,
+        AclOperation[rule.operation],
+        AclPermissionType[rule.permission],
+    )
+
+
+def _rule(found: AclBinding) -> AclRule:
+    # Typed as what its constructor takes, which are words, too.
+    kind, pattern, operation, permission = (
+        cast("Enum", word)
+        for word in (
+            found.restype,
+            found.resource_pattern_type,
+            found.operation,
+            found.permission_type,
+        )
+    )
+    return AclRule(
+        resource_type=RESOURCE_NAMES.get(kind, "UNKNOWN"),
+        resource_name=found.name,
+        pattern_type=pattern.name,
+        principal=found.principal,
+        host=found.host,
+        operation=operation.name,
+        permission=permission.name,
+    )

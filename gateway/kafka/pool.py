@@ -1,0 +1,105 @@
+"""Clients for questions and changes, lent to threads that serve calls: a few for many.
+
+A client of librdkafka has threads and sockets of its own, so a worker has a bounded number of
+them. One whose call failed for want of an answer is not lent again: its connection may be broken.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from threading import Condition
+from typing import Final
+
+from gateway.kafka.acls import Acls
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure, failure
+from gateway.kafka.groups import Groups
+
+# Views wait in threads, of which a process has some tens; each client has three threads and a
+# megabyte, and answers a question in milliseconds.
+MAX_CLIENTS: Final = 4
+# As long as one call may take: who is in front gives its client back by then.
+WAIT_S: Final = 15.0
+# After these the connection is in doubt; all other failures are answers of a broker.
+DOUBTFUL: Final = frozenset({"BROKER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"})
+
+
+class Clients:
+    """What one borrower may ask with. For one thread at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def admin(self) -> Admin:
+        return Admin(self._connection)
+
+    @cached_property
+    def groups(self) -> Groups:
+        return Groups(self._connection)
+
+    @cached_property
+    def acls(self) -> Acls:
+        return Acls(self._connection)
+
+
+class Pool:
+    """From any thread; `drain` and `close` are the worker's."""
+
+    def __init__(
+        self,
+        connection: Callable[[], Connection],
+        *,
+        max_clients: int = MAX_CLIENTS,
+        wait_s: float = WAIT_S,
+    ) -> None:
+        self._connection = connection
+        self._max_clients = max_clients
+        self._wait_s = wait_s
+        self._free: list[Clients] = []
+        self._lent = 0
+        self._condition = Condition()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Clients]:
+        """Lend clients for a block; waits while all are lent, until the deadline."""
+        clients = self._take()
+        is_sound = False
+        try:
+            if clients is None:
+                clients = Clients(self._connection())
+            yield clients
+            is_sound = True
+        except KafkaFailure as failed:
+            is_sound = failed.name not in DOUBTFUL
+            raise
+        finally:
+            with self._condition:
+                self._lent -= 1
+                if is_sound and clients is not None:
+                    self._free.append(clients)
+                self._condition.notify()
+
+    def drain(self) -> None:
+        """Calls under way are short, and those that come find what is free."""
+
+    async def close(self) -> None:
+        """Let go of all clients that nobody has."""
+        with self._condition:
+            self._free.clear()
+
+    def _take(self) -> Clients | None:
+        """Wait for a place; None where the borrower is to make its own clients."""
+        deadline = Deadline(self._wait_s)
+        with self._condition:
+            while self._lent >= self._max_clients:
+                if deadline.is_over():
+                    raise failure(
+                        "REQUEST_TIMED_OUT",
+                        "this gateway",
+                        f"all of its {self._max_clients} clients were busy for {self._wait_s:g} s",
+                    )
+                self._condition.wait(deadline.left())
+            self._lent += 1
+            return self._free.pop() if self._free else None

@@ -1,0 +1,98 @@
+"""Whatever a view of REST raises, as the one form of answer that errors have."""
+
+import logging
+from typing import Any, Final
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, UnreadablePostError
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from gateway.kafka.errors import KafkaFailure
+from gateway.rest.codes import ApiError, Code, from_kafka
+
+log: Final = logging.getLogger(__name__)
+# By the status that Django REST framework gives an error of its own.
+BY_STATUS: Final = {
+    400: Code.BAD_REQUEST,
+    401: Code.NOT_AUTHENTICATED,
+    403: Code.NOT_ALLOWED,
+    404: Code.NOT_FOUND,
+    405: Code.METHOD_NOT_ALLOWED,
+    406: Code.NOT_ACCEPTABLE,
+    413: Code.TOO_LARGE,
+    415: Code.UNSUPPORTED_TYPE,
+    429: Code.TOO_MANY,
+}
+# Of many mistakes in one body the first ones are enough to go on with.
+MAX_MISTAKES: Final = 10
+
+
+def handler(raised: Exception, context: dict[str, Any]) -> Response:
+    """Return the answer for what a view raised."""
+    error = meant(raised)
+    if error is None:
+        # One call that fails must not end the process that serves the others.
+        log.error("rest.view_failed view=%s", type(context.get("view")).__name__, exc_info=raised)
+        error = ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+    view = context.get("view")
+    if error.code is Code.NO_TOPIC:
+        error = ApiError(getattr(view, "no_topic", Code.NO_TOPIC), error.message)
+    answer = Response(error.value(), status=error.code.status)
+    if error.retry_after_s is not None:
+        answer["Retry-After"] = str(error.retry_after_s)
+    if error.code is Code.NOT_AUTHENTICATED:
+        answer["WWW-Authenticate"] = 'Basic realm="Samsa", charset="UTF-8"'
+    if allowed := getattr(view, "allowed_methods", None):
+        answer["Allow"] = ", ".join(allowed)
+    return answer
+
+
+def meant(raised: Exception) -> ApiError | None:
+    """Return what an exception is to a caller; None for a fault of ours."""
+    match raised:
+        case ApiError():
+            error: ApiError | None = raised
+        case KafkaFailure():
+            error = from_kafka(raised)
+        case exceptions.APIException():
+            error = _of_framework(raised)
+        case Http404():
+            error = ApiError(Code.NOT_FOUND, str(raised) or "there is nothing at this address")
+        case RequestDataTooBig():
+            error = ApiError(Code.TOO_LARGE, "the body is too large: send less in one call")
+        case UnreadablePostError():
+            error = ApiError(Code.BAD_REQUEST, "the body broke off: send it again")
+        case _:
+            error = None
+    return error
+
+
+def _of_framework(raised: exceptions.APIException) -> ApiError | None:
+    code = BY_STATUS.get(raised.status_code)
+    if code is None:
+        return None
+    if isinstance(raised, exceptions.ValidationError):
+        return ApiError(code, mistakes(raised.detail))
+    if code is Code.METHOD_NOT_ALLOWED:
+        return ApiError(code, f"{raised.detail} What it takes is in the header Allow.")
+    return ApiError(code, str(raised.detail), retry_after_s=1 if code is Code.TOO_MANY else None)
+
+
+def mistakes(detail: object) -> str:
+    """Return all that is wrong with a body, in one sentence: `field: what is wrong`."""
+    return "; ".join(_mistakes(detail, "")[:MAX_MISTAKES])
+
+
+def _mistakes(detail: object, at: str) -> list[str]:
+    if isinstance(detail, dict):
+        return [
+            one
+            for name, below in detail.items()
+            for one in _mistakes(
+                below, at if name == "non_field_errors" else f"{at}.{name}" if at else str(name)
+            )
+        ]
+    if isinstance(detail, list):
+        return [one for below in detail for one in _mistakes(below, at)]
+    return [f"{at}: {detail}" if at else str(detail)]

@@ -1,0 +1,1 @@
+"""The description of the REST interfaces, made from their views and routes."""

@@ -1,0 +1,92 @@
+"""How a view of REST is described: what it takes, what it answers, in a few words per method."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.serializers import CharField, IntegerField, Serializer
+
+F = TypeVar("F", bound=Callable[..., Any])
+Shape = type[Serializer[Any]]
+# Numbers in addresses; all other parameters are names.
+NUMBERS: Final = frozenset({"partition_id", "broker_id"})
+# What any call may be answered with, besides what it is for.
+ERRORS: Final[Mapping[int, str]] = {
+    400: "The request is wrong, or the brokers refused it (40002).",
+    401: "Nobody is known by this request (40101).",
+    403: "The caller lacks the right (40301).",
+    404: "What the address names does not exist.",
+    405: "The address does not take this method.",
+    406: "No media type that was asked for is answered.",
+    413: "The body is too large.",
+    415: "The body has another media type.",
+    429: "The caller's limit is reached; see Retry-After.",
+    500: "The cluster failed (50002, 50003), or the gateway (500).",
+    503: "No broker answers (50302), or this process is still starting.",
+}
+
+
+class ErrorBody(Serializer[Any]):
+    error_code = IntegerField()
+    message = CharField(allow_null=True)
+
+
+def answers(
+    shape: Shape | None,
+    *,
+    status: int | Sequence[int] = 200,
+    body: Shape | None = None,
+    query: Sequence[str | Shape] = (),
+) -> Callable[[F], F]:
+    """Say what a method of a view answers and takes; its docstring says what it does."""
+    statuses = [status] if isinstance(status, int) else status
+    done = OpenApiResponse(shape, description="Done.")
+    parameters = [
+        OpenApiParameter(one, required=False, type=str) if isinstance(one, str) else one
+        for one in query
+    ]
+    return extend_schema(
+        request=body,
+        responses={
+            **{
+                number: OpenApiResponse(ErrorBody, description=said)
+                for number, said in ERRORS.items()
+            },
+            **dict.fromkeys(statuses, done),
+        },
+        parameters=parameters,
+    )
+
+
+class Describe(AutoSchema):
+    """Knows what all views of REST have in common."""
+
+    def get_operation_id(self) -> str:
+        """Return a name that says method and place, as no two operations share both."""
+        parts = [
+            part.strip("{}").replace("-", "_").replace(":", "_") or "all"
+            for part in self.path.strip("/").split("/")
+        ]
+        return "_".join([self.method.lower(), *(part.strip("_") or "all" for part in parts)])
+
+    def get_tags(self) -> list[str]:
+        tags: list[str] = getattr(self.view, "tags", [])
+        return tags
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        # One for all, in `document`.
+        return []
+
+    def _resolve_path_parameters(self, variables: list[str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
+                if name in NUMBERS
+                else {"type": "string", "minLength": 1},
+            }
+            for name in variables
+        ]

@@ -1,0 +1,254 @@
+"""Configs of topics, of brokers, and of all brokers at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.pool import Clients
+from gateway.kafka.values import Config, ConfigEdit, EditKind, ResourceKind
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.openapi.describe import answers
+from gateway.rest.v3 import schemas
+from gateway.rest.v3.clusters import broker_of
+from gateway.rest.v3.present import cluster_configs
+from gateway.rest.v3.views import V3View, nothing
+
+TopicConfigDataList = schemas.listed(schemas.TopicConfigData)
+BrokerConfigDataList = schemas.listed(schemas.BrokerConfigData)
+ClusterConfigDataList = schemas.listed(schemas.ClusterConfigData)
+# Each has some thirty configs of half a kilobyte of JSON: more would be an answer of 10 MB.
+MAX_TOPICS: Final = 500
+# The name under which brokers keep what is set for all of them.
+ALL_BROKERS: Final = ""
+
+
+class ConfigsView(V3View):
+    """What the three kinds of configs have in common."""
+
+    tags: ClassVar = ["Configs"]
+
+    def alter(
+        self,
+        kind: ResourceKind,
+        name: str,
+        edits: Sequence[ConfigEdit],
+        *,
+        is_dry_run: bool = False,
+    ) -> Response:
+        access = Kind.TOPIC if kind is ResourceKind.TOPIC else Kind.CLUSTER
+        self.require(Operation.ALTER_CONFIGS, access, name if access is Kind.TOPIC else "")
+        with self.clients() as clients:
+            if kind is ResourceKind.BROKER and name != ALL_BROKERS:
+                name = str(broker_of(clients, name).id)
+            clients.admin.alter_configs(kind, name, edits, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            keys = ", ".join(edit.key for edit in edits)
+            self.note("configs_altered", f"{kind.value} {name}".strip(), keys=keys)
+        return nothing()
+
+    def alter_many(self, kind: ResourceKind, name: str) -> Response:
+        asked = self.asked(schemas.AlterConfigBatchRequestData)
+        edits = edits_of(asked["data"])
+        return self.alter(kind, name, edits, is_dry_run=asked["validate_only"])
+
+    def set(self, kind: ResourceKind, name: str, key: str) -> Response:
+        value = self.asked(schemas.UpdateConfigRequestData).get("value")
+        if value is None:
+            raise ApiError(Code.BAD_REQUEST, "value: give one, or DELETE the config to unset it")
+        return self.alter(kind, name, [ConfigEdit(key=key, value=value)])
+
+    def unset(self, kind: ResourceKind, name: str, key: str) -> Response:
+        return self.alter(kind, name, [ConfigEdit(key=key, kind=EditKind.DELETE)])
+
+
+class AllTopicConfigsView(ConfigsView):
+    @answers(TopicConfigDataList)
+    def get(self, _request: Request) -> Response:
+        """List the configs of all topics that the caller may see."""
+        with self.clients() as clients:
+            known = [topic.name for topic in clients.admin.topics()]
+            names = self.visible(Kind.TOPIC, known)
+            if len(names) > MAX_TOPICS:
+                raise ApiError(
+                    Code.UNPROCESSABLE,
+                    f"there are {len(names)} topics, and the configs of {MAX_TOPICS} are told at"
+                    " once: ask topic by topic",
+                )
+            found = clients.admin.configs_of_topics(names)
+        items = [
+            self.bodies.of_topic_config(name, config)
+            for name, configs in found.items()
+            for config in configs
+        ]
+        at = ("topics", "-", "configs")
+        return Response(self.bodies.listed("KafkaTopicConfig", items, *at))
+
+
+class TopicConfigsView(ConfigsView):
+    @answers(TopicConfigDataList)
+    def get(self, _request: Request, topic_name: str) -> Response:
+        """List the configs of a topic."""
+        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
+        with self.clients() as clients:
+            found = clients.admin.configs(ResourceKind.TOPIC, topic_name)
+        items = [self.bodies.of_topic_config(topic_name, config) for config in found]
+        at = ("topics", topic_name, "configs")
+        return Response(self.bodies.listed("KafkaTopicConfig", items, *at))
+
+
+class AlterTopicConfigsView(ConfigsView):
+    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
+    def post(self, _request: Request, topic_name: str) -> Response:
+        """Set and unset configs of a topic: all of them, or none."""
+        return self.alter_many(ResourceKind.TOPIC, topic_name)
+
+
+class TopicConfigView(ConfigsView):
+    @answers(schemas.TopicConfigData)
+    def get(self, _request: Request, topic_name: str, name: str) -> Response:
+        """Show a config of a topic."""
+        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
+        with self.clients() as clients:
+            found = clients.admin.configs(ResourceKind.TOPIC, topic_name)
+        config = one_of(found, name, f"topic {topic_name}")
+        return Response(self.bodies.of_topic_config(topic_name, config))
+
+    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
+    def put(self, _request: Request, topic_name: str, name: str) -> Response:
+        """Set a config of a topic."""
+        return self.set(ResourceKind.TOPIC, topic_name, name)
+
+    @answers(None, status=204)
+    def delete(self, _request: Request, topic_name: str, name: str) -> Response:
+        """Unset a config of a topic, so that the default holds."""
+        return self.unset(ResourceKind.TOPIC, topic_name, name)
+
+
+class AllBrokerConfigsView(ConfigsView):
+    @answers(BrokerConfigDataList)
+    def get(self, _request: Request) -> Response:
+        """List the configs of all brokers."""
+        self.require(Operation.VIEW, Kind.CLUSTER)
+        with self.clients() as clients:
+            items = [
+                self.bodies.of_broker_config(broker, config)
+                for broker in clients.admin.brokers()
+                for config in clients.admin.configs(ResourceKind.BROKER, str(broker))
+            ]
+        at = ("brokers", "-", "configs")
+        return Response(self.bodies.listed("KafkaBrokerConfig", items, *at))
+
+
+class BrokerConfigsView(ConfigsView):
+    @answers(BrokerConfigDataList)
+    def get(self, _request: Request, broker_id: str) -> Response:
+        """List the configs of a broker."""
+        self.require(Operation.VIEW, Kind.CLUSTER)
+        with self.clients() as clients:
+            broker, found = configs_of_broker(clients, broker_id)
+        items = [self.bodies.of_broker_config(broker, config) for config in found]
+        at = ("brokers", broker, "configs")
+        return Response(self.bodies.listed("KafkaBrokerConfig", items, *at))
+
+
+class AlterBrokerConfigsView(ConfigsView):
+    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
+    def post(self, _request: Request, broker_id: str) -> Response:
+        """Set and unset configs of a broker: all of them, or none."""
+        return self.alter_many(ResourceKind.BROKER, broker_id)
+
+
+class BrokerConfigView(ConfigsView):
+    @answers(schemas.BrokerConfigData)
+    def get(self, _request: Request, broker_id: str, name: str) -> Response:
+        """Show a config of a broker."""
+        self.require(Operation.VIEW, Kind.CLUSTER)
+        with self.clients() as clients:
+            broker, found = configs_of_broker(clients, broker_id)
+        config = one_of(found, name, f"broker {broker}")
+        return Response(self.bodies.of_broker_config(broker, config))
+
+    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
+    def put(self, _request: Request, broker_id: str, name: str) -> Response:
+        """Set a config of a broker."""
+        return self.set(ResourceKind.BROKER, broker_id, name)
+
+    @answers(None, status=204)
+    def delete(self, _request: Request, broker_id: str, name: str) -> Response:
+        """Unset a config of a broker."""
+        return self.unset(ResourceKind.BROKER, broker_id, name)
+
+
+class ClusterConfigsView(ConfigsView):
+    @answers(ClusterConfigDataList)
+    def get(self, _request: Request) -> Response:
+        """List the configs that are set for all brokers."""
+        found = self.defaults()
+        items = [self.bodies.of_cluster_config(config) for config in found]
+        return Response(self.bodies.listed("KafkaClusterConfig", items, "broker-configs"))
+
+    def defaults(self) -> list[Config]:
+        self.require(Operation.VIEW, Kind.CLUSTER)
+        with self.clients() as clients:
+            # Each broker tells them, as one of the places where its own may come from.
+            [first, *_] = clients.admin.brokers()
+            return cluster_configs(clients.admin.configs(ResourceKind.BROKER, str(first)))
+
+
+class AlterClusterConfigsView(ConfigsView):
+    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
+    def post(self, _request: Request) -> Response:
+        """Set and unset configs of all brokers: all of them, or none."""
+        return self.alter_many(ResourceKind.BROKER, ALL_BROKERS)
+
+
+class ClusterConfigView(ClusterConfigsView):
+    @answers(schemas.ClusterConfigData)
+    def get(self, _request: Request, name: str) -> Response:  # type: ignore[override]
+        """Show a config that is set for all brokers."""
+        config = one_of(self.defaults(), name, "the brokers together")
+        return Response(self.bodies.of_cluster_config(config))
+
+    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
+    def put(self, _request: Request, name: str) -> Response:
+        """Set a config of all brokers."""
+        return self.set(ResourceKind.BROKER, ALL_BROKERS, name)
+
+    @answers(None, status=204)
+    def delete(self, _request: Request, name: str) -> Response:
+        """Unset a config of all brokers."""
+        return self.unset(ResourceKind.BROKER, ALL_BROKERS, name)
+
+
+def configs_of_broker(clients: Clients, number: str) -> tuple[int, list[Config]]:
+    broker = broker_of(clients, number).id
+    return broker, clients.admin.configs(ResourceKind.BROKER, str(broker))
+
+
+def one_of(found: Iterable[Config], name: str, owner: str) -> Config:
+    for config in found:
+        if config.key == name:
+            return config
+    raise ApiError(
+        Code.NOT_FOUND, f"Config {name} cannot be found for {owner}; the list shows all of them."
+    )
+
+
+def edits_of(asked: Iterable[Mapping[str, Any]]) -> list[ConfigEdit]:
+    """Return the changes of a batch; one without an operation sets."""
+    found = []
+    for one in asked:
+        key, value = one["name"], one.get("value")
+        if one.get("operation") == "DELETE":
+            found.append(ConfigEdit(key=key, kind=EditKind.DELETE))
+        elif value is None:
+            raise ApiError(
+                Code.BAD_REQUEST,
+                f"data: {key} has no value; give one, or the operation DELETE to unset it",
+            )
+        else:
+            found.append(ConfigEdit(key=key, value=value))
+    return found

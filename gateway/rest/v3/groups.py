@@ -1,0 +1,170 @@
+"""Consumer groups: their consumers, what these have to read, and how far they are behind."""
+
+from typing import ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.pool import Clients
+from gateway.kafka.values import Group, Member, Place
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.openapi.describe import answers
+from gateway.rest.v3 import schemas
+from gateway.rest.v3.present import LagRow, lag_rows
+from gateway.rest.v3.views import V3View, number_of
+
+ConsumerGroupDataList = schemas.listed(schemas.ConsumerGroupData)
+ConsumerDataList = schemas.listed(schemas.ConsumerData)
+ConsumerAssignmentDataList = schemas.listed(schemas.ConsumerAssignmentData)
+ConsumerLagDataList = schemas.listed(schemas.ConsumerLagData)
+
+
+class GroupView(V3View):
+    """What views of one group have in common."""
+
+    tags: ClassVar = ["Consumer groups"]
+
+    def group(self, clients: Clients, name: str) -> Group:
+        self.require(Operation.VIEW, Kind.GROUP, name)
+        [found] = clients.groups.describe([name])
+        return found
+
+    def consumer(self, name: str, consumer: str) -> Member:
+        with self.clients() as clients:
+            found = self.group(clients, name)
+        for member in found.members:
+            if member.id == consumer:
+                return member
+        raise ApiError(
+            Code.NOT_FOUND, f"Consumer {consumer} cannot be found in consumer group {name}."
+        )
+
+    def lags(self, name: str) -> list[LagRow]:
+        """Return how far a group is behind, where it has committed anything."""
+        with self.clients() as clients:
+            group = self.group(clients, name)
+            committed = clients.groups.offsets([name]).get(name, {})
+            ends = clients.admin.bounds(committed)
+        return lag_rows(committed, ends, group.members)
+
+
+class ConsumerGroupsView(V3View):
+    tags: ClassVar = ["Consumer groups"]
+
+    @answers(ConsumerGroupDataList)
+    def get(self, _request: Request) -> Response:
+        """List the consumer groups that the caller may see, by name."""
+        with self.clients() as clients:
+            # What is committed under the empty name has no address.
+            listed = {one.name: one for one in clients.groups.summaries() if one.name}
+            found = clients.groups.find(self.visible(Kind.GROUP, list(listed)))
+        items = [
+            self.bodies.of_group(group, is_simple=listed[name].is_simple)
+            for name, group in found.items()
+        ]
+        return Response(self.bodies.listed("KafkaConsumerGroup", items, "consumer-groups"))
+
+
+class ConsumerGroupView(GroupView):
+    @answers(schemas.ConsumerGroupData)
+    def get(self, _request: Request, consumer_group_id: str) -> Response:
+        """Show a consumer group."""
+        with self.clients() as clients:
+            found = self.group(clients, consumer_group_id)
+            # A list alone tells which groups never had members.
+            is_simple = not found.members and any(
+                one.name == found.name and one.is_simple for one in clients.groups.summaries()
+            )
+        return Response(self.bodies.of_group(found, is_simple=is_simple))
+
+
+class ConsumersView(GroupView):
+    @answers(ConsumerDataList)
+    def get(self, _request: Request, consumer_group_id: str) -> Response:
+        """List the consumers of a group."""
+        with self.clients() as clients:
+            found = self.group(clients, consumer_group_id)
+        items = [self.bodies.of_consumer(found.name, member) for member in found.members]
+        at = ("consumer-groups", consumer_group_id, "consumers")
+        return Response(self.bodies.listed("KafkaConsumer", items, *at))
+
+
+class ConsumerView(GroupView):
+    @answers(schemas.ConsumerData)
+    def get(self, _request: Request, consumer_group_id: str, consumer_id: str) -> Response:
+        """Show a consumer."""
+        found = self.consumer(consumer_group_id, consumer_id)
+        return Response(self.bodies.of_consumer(consumer_group_id, found))
+
+
+class AssignmentsView(GroupView):
+    @answers(ConsumerAssignmentDataList)
+    def get(self, _request: Request, consumer_group_id: str, consumer_id: str) -> Response:
+        """List the partitions that a consumer reads."""
+        found = self.consumer(consumer_group_id, consumer_id)
+        items = [
+            self.bodies.of_assignment(consumer_group_id, found, place) for place in found.assignment
+        ]
+        at = ("consumer-groups", consumer_group_id, "consumers", consumer_id, "assignments")
+        return Response(self.bodies.listed("KafkaConsumerAssignment", items, *at))
+
+
+class AssignmentView(GroupView):
+    @answers(schemas.ConsumerAssignmentData)
+    def get(
+        self,
+        _request: Request,
+        consumer_group_id: str,
+        consumer_id: str,
+        topic_name: str,
+        partition_id: str,
+    ) -> Response:
+        """Show one partition that a consumer reads."""
+        place = Place(topic=topic_name, partition=number_of(partition_id, "partition"))
+        found = self.consumer(consumer_group_id, consumer_id)
+        if place not in found.assignment:
+            raise ApiError(Code.NOT_FOUND, f"consumer {consumer_id} is not assigned to {place}")
+        return Response(self.bodies.of_assignment(consumer_group_id, found, place))
+
+
+class LagSummaryView(GroupView):
+    @answers(schemas.ConsumerGroupLagSummaryData)
+    def get(self, _request: Request, consumer_group_id: str) -> Response:
+        """Show how far a group is behind in all, and where it is furthest behind."""
+        rows = self.lags(consumer_group_id)
+        if not rows:
+            raise ApiError(
+                Code.NOT_FOUND,
+                f"consumer group {consumer_group_id} has committed nothing yet, so it has no lag",
+            )
+        return Response(self.bodies.of_lag_summary(consumer_group_id, rows))
+
+
+class LagsView(GroupView):
+    @answers(ConsumerLagDataList)
+    def get(self, _request: Request, consumer_group_id: str) -> Response:
+        """List how far a group is behind, for each partition with a committed offset."""
+        rows = self.lags(consumer_group_id)
+        items = [self.bodies.of_lag(consumer_group_id, row) for row in rows]
+        at = ("consumer-groups", consumer_group_id, "lags")
+        return Response(self.bodies.listed("KafkaConsumerLag", items, *at))
+
+
+class LagView(GroupView):
+    @answers(schemas.ConsumerLagData)
+    def get(
+        self,
+        _request: Request,
+        consumer_group_id: str,
+        topic_name: str,
+        partition_id: str,
+    ) -> Response:
+        """Show how far a group is behind in one partition."""
+        place = Place(topic=topic_name, partition=number_of(partition_id, "partition"))
+        for row in self.lags(consumer_group_id):
+            if row.place == place:
+                return Response(self.bodies.of_lag(consumer_group_id, row))
+        raise ApiError(
+            Code.NOT_FOUND, f"consumer group {consumer_group_id} has committed nothing for {place}"
+        )

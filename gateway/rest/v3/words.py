@@ -1,0 +1,51 @@
+"""The closed lists of words that version 3 answers with, and takes. All may grow."""
+
+from typing import Final
+
+CONFIG_SOURCES: Final = (
+    "DYNAMIC_CLUSTER_LINK_CONFIG",
+    "DYNAMIC_TOPIC_CONFIG",
+    "DYNAMIC_BROKER_LOGGER_CONFIG",
+    "DYNAMIC_BROKER_CONFIG",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    "STATIC_BROKER_CONFIG",
+    "DEFAULT_CONFIG",
+    "UNKNOWN",
+)
+GROUP_STATES: Final = (
+    "UNKNOWN",
+    "PREPARING_REBALANCE",
+    "COMPLETING_REBALANCE",
+    "ASSIGNING",
+    "RECONCILING",
+    "STABLE",
+    "DEAD",
+    "EMPTY",
+)
+GROUP_TYPES: Final = ("UNKNOWN", "CLASSIC", "CONSUMER", "SHARE")
+ACL_OPERATIONS: Final = (
+    "UNKNOWN",
+    "ANY",
+    "ALL",
+    "READ",
+    "WRITE",
+    "CREATE",
+    "DELETE",
+    "ALTER",
+    "DESCRIBE",
+    "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS",
+    "IDEMPOTENT_WRITE",
+)
+ACL_RESOURCE_TYPES: Final = (
+    "UNKNOWN",
+    "ANY",
+    "TOPIC",
+    "GROUP",
+    "CLUSTER",
+    "TRANSACTIONAL_ID",
+    "DELEGATION_TOKEN",
+)
+PATTERN_TYPES: Final = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+ACL_PERMISSIONS: Final = ("UNKNOWN", "ANY", "DENY", "ALLOW")

@@ -1,0 +1,147 @@
+"""What all views of REST have in common: who calls, which cluster, bodies, errors, what changed.
+
+A view is asked and answered in one piece, in a thread. What streams is bare: see `router`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
+from urllib.parse import unquote
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import URLPattern, re_path
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from gateway.access import audit
+from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
+from gateway.access.requirements import public
+from gateway.kafka.pool import Clients
+from gateway.rest.bodies import json_of
+from gateway.rest.calls import JSON
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.errors import handler
+from gateway.rest.openapi.describe import Describe
+from gateway.rest.process import worker
+from gateway.rest.worker import Worker
+
+METHODS: Final = ["get", "head", "post", "put", "patch", "delete"]
+SEGMENT: Final = re.compile(r"\{(\w+)\}")
+
+
+class ApiView(APIView):
+    """Serves nobody who is unknown, and no cluster but this one."""
+
+    # Nobody, until there is one who finds out who calls.
+    authentication_classes = ()
+    renderer_classes = (JSONRenderer,)
+    # Bodies are read by `asked`, which has limits.
+    parser_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
+    metadata_class = None
+    schema = Describe()
+    media_types: ClassVar[tuple[str, ...]] = (JSON,)
+    # The two versions of the interface have different codes for a topic that is not there.
+    no_topic: ClassVar[Code] = Code.NO_TOPIC
+    http_method_names = METHODS
+    caller: Caller
+    asked_cluster: str | None = None
+
+    def dispatch(self, request: HttpRequest, *_args: object, **quoted: str) -> HttpResponseBase:
+        """Serve with the names that the address has, as they are; all are of one cluster."""
+        names = {name: unquote(value) for name, value in quoted.items()}
+        self.asked_cluster = names.pop("cluster_id", None)
+        return super().dispatch(request, **names)
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        super().initial(request, *args, **kwargs)
+        self.caller = caller_of(request)
+        asked = self.asked_cluster
+        if asked is not None and asked != self.worker.cluster_id:
+            raise ApiError(Code.NOT_FOUND, f"Cluster {asked} cannot be found.")
+        # The client library would take what comes before it for the whole name.
+        if any("\0" in str(name) for name in kwargs.values()):
+            raise ApiError(Code.BAD_REQUEST, "no name holds a NUL: leave %00 out of the address")
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
+        return handler
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: object, **kwargs: object
+    ) -> Response:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        caller = getattr(self, "caller", None)
+        if caller is not None:
+            content = getattr(answer, "data", None)
+            self.worker.traffic.add(
+                caller.key,
+                requests=1,
+                errors=int(answer.status_code >= 400 and content is not None),
+            )
+        return answer
+
+    @property
+    def worker(self) -> Worker:
+        return worker()
+
+    @property
+    def cluster_id(self) -> str:
+        return self.worker.cluster_id
+
+    @contextmanager
+    def clients(self) -> Iterator[Clients]:
+        with self.worker.admins.borrowed() as clients:
+            yield clients
+
+    def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
+        """Refuse a caller who may not do this; the message says which right is missing."""
+        cluster = "" if kind is Kind.CONSOLE else self.cluster_id
+        decision = self.caller.decide(operation, kind, cluster, name)
+        if not decision.is_allowed:
+            raise ApiError(Code.NOT_ALLOWED, decision.reason)
+
+    def visible(self, kind: Kind, names: list[str]) -> list[str]:
+        """Return those of many names that the caller may see, in their order."""
+        allowed = self.caller.rights.names(Operation.VIEW, cluster=self.cluster_id, kind=kind)
+        return allowed.among(names)
+
+    def asked(self, shape: type[Serializer[Any]]) -> Mapping[str, Any]:
+        """Return what the body asks for, checked; ApiError for what does not fit the shape."""
+        given = json_of(self.request._request, media_types=self.media_types)  # noqa: SLF001 - documented
+        form = shape(data=given)
+        form.is_valid(raise_exception=True)
+        found: Mapping[str, Any] = form.validated_data
+        return found
+
+    def note(self, event: str, subject: str, **details: str) -> None:
+        """Write down a change that the caller has made; `event` is in the past tense."""
+        actor = audit.Actor(name=self.caller.principal, address=self.request.META["REMOTE_ADDR"])
+        audit.record(f"rest.{event}", actor=actor, subject=subject, **details)
+
+
+def caller_of(request: Request) -> Caller:
+    for found in (request.auth, request.user):
+        if isinstance(found, Caller):
+            return found
+    raise ApiError(
+        Code.NOT_AUTHENTICATED,
+        "nobody is known by this request: send a token as `Authorization: Bearer TOKEN`, or a"
+        " user of the console by Basic",
+    )
+
+
+def at(address: str, view: type[ApiView]) -> URLPattern:
+    """Return where a view is; segments in braces are its parameters, each a name of any characters.
+
+    Django gets paths as they were sent, so that `a%2Fb` is one segment. A slash at the end changes
+    nothing.
+    """
+    pattern = SEGMENT.sub(lambda found: f"(?P<{found[1]}>[^/]+)", address)
+    # Whoever calls is found out by the view: pages are for people, this is for programs.
+    return re_path(f"^{pattern}/?$", public(view.as_view()), name=f"rest:{address}")
