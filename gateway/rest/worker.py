@@ -17,6 +17,7 @@ from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.pool import Pool
+from gateway.kafka.readers.engine import Readers
 from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.router import Callers
@@ -136,6 +137,11 @@ class Worker:
     def deliveries(self) -> Deliveries:
         """The one producer of this process, for records to all topics."""
         return self.held(Deliveries(self.connection))
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Everybody who reads without a group."""
+        return self.held(Readers(self.connection))
 
     @cached_property
     def cluster_id(self) -> str:

@@ -1,0 +1,343 @@
+"""One partition and all of its readers: who shares the head, and whose turn it is behind it.
+
+The head is one fetch. Its window keeps what the readers that keep up have not all taken. It stops
+when the fastest of them has half a window before it; the slowest fall out of a window that is
+full, and read on by turns. Somebody always has the head, and a reader that is ahead of it takes it
+along. Belongs to the event loop, does nothing by itself, and knows no threads.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.readers.buffers import Buffers
+from gateway.kafka.readers.cursor import Cursor
+from gateway.kafka.readers.lane import Arrived
+from gateway.kafka.readers.values import End, Gap, GapReason, News, size_of
+from gateway.kafka.readers.window import Window
+from gateway.kafka.values import Place
+
+
+class Orders(Protocol):
+    """Reads partitions in the background; see `lane.Lane`."""
+
+    def read(self, place: Place, offset: int, order: int) -> None: ...
+    def stop(self, place: Place) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all partitions of a process use."""
+
+    head: Orders
+    turns: Orders
+    buffers: Buffers
+    # Finds out what became of a partition that cannot be read, and calls `found` or `over`.
+    look: "Callable[[Feed, KafkaFailure], None]"
+    # Numbers of orders, none of them twice; 0 is no order.
+    next_order: Callable[[], int]
+    window_bytes: Callable[[], int]
+    turn_bytes: int
+
+
+class Feed:
+    def __init__(self, place: Place, *, topic_id: str, shared: Shared) -> None:
+        self.place = place
+        self.topic_id = topic_id
+        self.cursors: set[Cursor] = set()
+        # Where the partition ends, as far as is known.
+        self.end = 0
+        self._shared = shared
+        self._head = shared.head
+        self._turns = shared.turns
+        self._buffers = shared.buffers
+        self._head_order = 0
+        self._turn_order = 0
+        self._window: Window | None = None
+        self._attached: set[Cursor] = set()
+        self._queue: deque[Cursor] = deque()
+        self._turn: Cursor | None = None
+        # Nothing more can be read; what is there may still be taken.
+        self._is_over = False
+
+    # --- readers -------------------------------------------------------------------------------
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
+
+    def add(self, cursor: Cursor, *, first: int, end: int) -> None:
+        """Let a reader in; these are the bounds of the partition."""
+        self.cursors.add(cursor)
+        self.end = max(self.end, end)
+        self._put_right(cursor, first, end)
+        if not cursor.waiting:
+            self._settle(cursor)
+
+    def remove(self, cursor: Cursor) -> None:
+        cursor.is_closed = True
+        self._buffers.forget(cursor)
+        self.cursors.discard(cursor)
+        self._detach(cursor)
+        if cursor.is_queued:
+            self._queue.remove(cursor)
+            cursor.is_queued = False
+        if cursor is self._turn:
+            self._end_turn()
+        self._steer()
+
+    def take(self, cursor: Cursor, max_rows: int, max_bytes: int, *, is_first: bool) -> list[News]:
+        """Return what a reader may have now; its first row comes however large it is."""
+        found: list[News] = []
+        if cursor.number is None and not cursor.waiting:
+            self._settle(cursor)
+        if cursor.number is not None:
+            assert self._window is not None
+            rows = self._window.rows(cursor.number, max_rows)
+        else:
+            rows = [row for row, _ in zip(cursor.waiting, range(max_rows), strict=False)]
+        size = 0
+        for news, behind in rows:
+            size += size_of(news)
+            if size > max_bytes and (found or not is_first):
+                break
+            found.append(_from(news, cursor.position))
+            cursor.position = behind
+        if cursor.number is not None:
+            cursor.number += len(found)
+            self._steer()
+        elif found:
+            self._buffers.taken(cursor, len(found))
+            if not cursor.waiting:
+                # What comes next is fetched while the reader is at this.
+                self._settle(cursor)
+        if not found and cursor.end is not None:
+            found.append(cursor.end)
+        return found
+
+    def has_more(self, cursor: Cursor) -> bool:
+        if cursor.number is not None:
+            assert self._window is not None
+            if cursor.number < self._window.count:
+                return True
+        return bool(cursor.waiting) or cursor.end is not None
+
+    # --- what arrives --------------------------------------------------------------------------
+
+    def head_arrived(self, arrived: Arrived) -> None:
+        window = self._window
+        if arrived.order != self._head_order or window is None:
+            return
+        count = window.count
+        for record in arrived.records:
+            if record.offset > window.end:
+                self._put_gap(window, record.offset)
+            if record.offset == window.end:
+                window.put(record)
+        if arrived.end is not None and arrived.end > window.end:
+            self._put_gap(window, arrived.end)
+        self.end = max(self.end, window.end)
+        if window.count > count:
+            for cursor in self._attached:
+                # Who has rows before these knows already.
+                if cursor.number is not None and cursor.number >= count:
+                    cursor.wake()
+        if arrived.failed is not None:
+            self._head_order = 0
+            self._shared.look(self, arrived.failed)
+            return
+        self._steer()
+
+    def turn_arrived(self, arrived: Arrived) -> None:
+        cursor = self._turn
+        if arrived.order != self._turn_order or cursor is None:
+            return
+        is_over = False
+        for record in arrived.records:
+            if self._is_at_head(record.offset):
+                self._reach(cursor, self._head_end())
+                is_over = True
+                break
+            if record.offset < cursor.reach:
+                continue
+            self._reach(cursor, record.offset)
+            self._buffers.put(cursor, record, record.offset + 1)
+            if cursor.waiting_bytes >= self._shared.turn_bytes:
+                is_over = True
+                break
+        if arrived.end is not None and not is_over:
+            self.end = max(self.end, arrived.end)
+            is_at_head = self._is_at_head(arrived.end)
+            self._reach(cursor, self._head_end() if is_at_head else arrived.end)
+            is_over = True
+        if arrived.failed is not None:
+            self._turn_order = 0
+            self._shared.look(self, arrived.failed)
+        elif is_over or (self._window is not None and self._window.holds(cursor.reach)):
+            self._end_turn()
+            cursor.wake()
+
+    def found(self, first: int, end: int) -> None:
+        """Take in where the partition begins and ends now, after it could not be read."""
+        self.end = end
+        window = self._window
+        if window is not None and window.end > end:
+            # The log was cut: what is shared is no part of it any more.
+            for cursor in list(self._attached):
+                self._detach(cursor)
+            self._window = None
+            window = None
+        elif window is not None and window.end < first:
+            window.put(
+                Gap(place=self.place, start=window.end, next=first, reason=GapReason.DELETED)
+            )
+        for cursor in self.cursors:
+            if cursor.number is None:
+                self._put_right(cursor, first, end)
+            cursor.wake()
+        self._end_turn()
+        self._steer()
+
+    def over(self, name: str, message: str) -> None:
+        """Give all readers their last word."""
+        self._is_over = True
+        self._queue.clear()
+        if self._turn is not None:
+            self._end_turn()
+        self._stop_head()
+        for cursor in self.cursors:
+            cursor.is_queued = False
+            cursor.end = End(place=self.place, name=name, message=message)
+            cursor.wake()
+
+    # --- the head ------------------------------------------------------------------------------
+
+    def _settle(self, cursor: Cursor) -> None:
+        """Give a reader the head where it fits there, and else a place in the queue."""
+        if self._is_over:
+            return
+        window = self._window
+        if window is None or not self._attached or cursor.position > window.end:
+            for other in list(self._attached):
+                # It reads on by turns, from where it is.
+                self._detach(other)
+                other.wake()
+            window = self._window = Window(cursor.position)
+            self._head_order = 0
+        if window.holds(cursor.position):
+            cursor.number = window.number_of(cursor.position)
+            self._attached.add(cursor)
+            if cursor.is_queued:
+                self._queue.remove(cursor)
+                cursor.is_queued = False
+            if cursor is self._turn:
+                self._end_turn()
+        elif not cursor.is_queued and cursor is not self._turn:
+            cursor.is_queued = True
+            self._queue.append(cursor)
+            if self._turn is None:
+                self._next_turn()
+        self._steer()
+
+    def _steer(self) -> None:
+        """Let go of what is too old, and fetch as far ahead as the fastest reader needs."""
+        window = self._window
+        if window is None or self._is_over:
+            return
+        if not self._attached:
+            self._stop_head()
+            self._window = None
+            self._wake_one()
+            return
+        limit = self._shared.window_bytes()
+        fastest = max(cursor.number or 0 for cursor in self._attached)
+        if window.bytes > limit:
+            window.let_go(down_to_bytes=limit, before=fastest)
+            for cursor in [one for one in self._attached if (one.number or 0) < window.first]:
+                self._detach(cursor)
+                cursor.wake()
+        elif len(self._attached) == len(self.cursors):
+            # Nobody is behind, who might come for them.
+            slowest = min(cursor.number or 0 for cursor in self._attached)
+            window.let_go(down_to_bytes=0, before=slowest)
+        ahead = window.bytes_from(fastest)
+        if self._head_order and ahead >= limit // 2:
+            self._stop_head()
+        elif not self._head_order and ahead < limit // 4:
+            self._head_order = self._shared.next_order()
+            self._head.read(self.place, window.end, self._head_order)
+
+    def _stop_head(self) -> None:
+        if self._head_order:
+            self._head_order = 0
+            self._head.stop(self.place)
+
+    def _detach(self, cursor: Cursor) -> None:
+        """Take a reader from the head; it reads on by turns, from where it is."""
+        if cursor in self._attached:
+            self._attached.discard(cursor)
+            cursor.number = None
+            cursor.reach = cursor.position
+
+    def _wake_one(self) -> None:
+        """Let somebody who is behind take the head, which nobody has."""
+        if self._queue:
+            cursor = self._queue.popleft()
+            cursor.is_queued = False
+            cursor.wake()
+
+    def _put_gap(self, window: Window, behind: int) -> None:
+        window.put(Gap(place=self.place, start=window.end, next=behind, reason=GapReason.NO_RECORD))
+
+    def _is_at_head(self, offset: int) -> bool:
+        return self._window is not None and offset >= self._window.end
+
+    def _head_end(self) -> int:
+        assert self._window is not None
+        return self._window.end
+
+    # --- turns ---------------------------------------------------------------------------------
+
+    def _next_turn(self) -> None:
+        assert self._turn is None
+        if self._queue:
+            self._turn = self._queue.popleft()
+            self._turn.is_queued = False
+            self._turn_order = self._shared.next_order()
+            self._turns.read(self.place, self._turn.reach, self._turn_order)
+
+    def _end_turn(self) -> None:
+        if self._turn is None:
+            return
+        self._turn, self._turn_order = None, 0
+        if self._queue:
+            self._next_turn()
+        else:
+            self._turns.stop(self.place)
+
+    def _reach(self, cursor: Cursor, offset: int) -> None:
+        """Tell a reader that there is nothing between where it has come to and an offset."""
+        if offset > cursor.reach:
+            gap = Gap(place=self.place, start=cursor.reach, next=offset, reason=GapReason.NO_RECORD)
+            self._buffers.put(cursor, gap, offset)
+
+    def _put_right(self, cursor: Cursor, first: int, end: int) -> None:
+        """Move a reader that is behind to where there are records, and tell it why."""
+        if cursor.reach > end:
+            self._buffers.forget(cursor)
+        at = cursor.reach
+        if at < first:
+            gap = Gap(place=self.place, start=at, next=first, reason=GapReason.DELETED)
+            self._buffers.put(cursor, gap, first)
+        elif at > end:
+            gap = Gap(place=self.place, start=at, next=end, reason=GapReason.CUT)
+            self._buffers.put(cursor, gap, end)
+
+
+def _from(news: News, position: int) -> News:
+    """Return a gap from where the reader is, which may be in the middle of it."""
+    if isinstance(news, Gap) and news.start < position < news.next:
+        return Gap(place=news.place, start=position, next=news.next, reason=news.reason)
+    return news

@@ -1,0 +1,237 @@
+"""One client of librdkafka that reads many partitions, in a thread, for one event loop.
+
+Knows no readers. The loop says which partitions to read from where, and each time gets a number;
+what arrives carries the number, so that what was on its way for an earlier order is known by it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from gateway.kafka.connection import Connection, Reach
+from gateway.kafka.consumer import record_of
+from gateway.kafka.errors import KafkaFailure, from_exception, translated
+from gateway.kafka.values import Place, Record
+
+# What is handed to the loop at once: a few milliseconds of its time.
+BATCH: Final = 500
+# What is fetched of one partition at a time. A batch that is larger comes whole.
+FETCH_BYTES: Final = 1024 * 1024
+# What one answer of a broker holds at most, of all partitions.
+ANSWER_BYTES: Final = 4 * 1024 * 1024
+# How soon a queue that was full is looked at again; librdkafka's own second is for slow readers.
+FULL_QUEUE_MS: Final = 10
+# How long a broker holds a fetch that finds nothing. A partition that is added waits as long.
+FETCH_WAIT_MS: Final = 100
+# Batches that the loop has not taken yet; the thread stands still meanwhile.
+BATCHES_WAITING: Final = 2
+# A client that nobody needs is closed after so long, and made again when somebody does.
+IDLE_S: Final = 10.0
+# How long librdkafka believes that a topic which is missing has only just been made.
+NEW_TOPIC_MS: Final = 3_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a lane reads."""
+
+    # What librdkafka keeps for the thread to take, of all partitions.
+    ahead_kbytes: int
+    # How long the thread waits for records before it looks for orders.
+    tick_s: float
+
+
+# What comes next is on its way while the thread is at this.
+STEADY: Final = Pace(ahead_kbytes=2 * 1024, tick_s=0.02)
+# Each order wants a little from somewhere else: what would be fetched behind it is thrown away, and
+# has to be waited for before the next one (100 ms in twenty turns, else 3 ms).
+JUMPING: Final = Pace(ahead_kbytes=1, tick_s=0.005)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """What has come for one order: records in order, or news of the partition."""
+
+    place: Place
+    order: int
+    records: Sequence[Record] = ()
+    # Where the partition ends, which was reached.
+    end: int | None = None
+    failed: KafkaFailure | None = None
+
+
+class Lane:
+    """Orders from the loop, `tell` on the loop. Its thread lives while there is something to do."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        name: str,
+        pace: Pace,
+        tell: Callable[[Arrived], None],
+    ) -> None:
+        self._connection = connection
+        self._name = name
+        self._pace = pace
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._change = threading.Condition()
+        self._orders: list[tuple[Place, int, int | None]] = []
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._room = threading.Semaphore(BATCHES_WAITING)
+        # Of the thread: the number of the order by which each partition is read.
+        self._reading: dict[Place, int] = {}
+
+    def read(self, place: Place, offset: int, order: int) -> None:
+        """Read a partition from an offset on, instead of what was read of it before."""
+        self._say((place, order, offset))
+
+    def stop(self, place: Place) -> None:
+        self._say((place, 0, None))
+
+    def close(self) -> threading.Thread | None:
+        """Ask the thread to end, and return it where there is one."""
+        with self._change:
+            self._is_closed = True
+            self._change.notify()
+            thread = self._thread
+        for _ in range(BATCHES_WAITING):
+            self._room.release()
+        return thread
+
+    def _say(self, order: tuple[Place, int, int | None]) -> None:
+        with self._change:
+            if self._is_closed:
+                return
+            self._orders.append(order)
+            self._change.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    # --- the thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            client = self._client()
+        except KafkaFailure as failed:
+            self._refuse(failed)
+            return
+        try:
+            while (orders := self._next_orders()) is not None:
+                self._obey(client, orders)
+                if self._reading:
+                    messages = client.consume(1, self._pace.tick_s)
+                    if messages:
+                        messages += client.consume(BATCH - 1, 0)
+                        self._hand_over(messages)
+        finally:
+            client.close()
+
+    def _client(self) -> Consumer:
+        settings = self._connection.settings(
+            Reach(self._connection.bootstrap),
+            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            group_id=self._connection.client_id,
+            enable_auto_commit=False,
+            enable_auto_offset_store=False,
+            auto_offset_reset="error",
+            enable_partition_eof=True,
+            check_crcs=True,
+            fetch_wait_max_ms=FETCH_WAIT_MS,
+            fetch_message_max_bytes=FETCH_BYTES,
+            fetch_max_bytes=ANSWER_BYTES,
+            queued_max_messages_kbytes=self._pace.ahead_kbytes,
+            fetch_queue_backoff_ms=FULL_QUEUE_MS,
+            topic_metadata_propagation_max_ms=NEW_TOPIC_MS,
+        )
+        try:
+            return Consumer(settings)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, self._connection.bootstrap) from error
+
+    def _refuse(self, failed: KafkaFailure) -> None:
+        with self._change:
+            orders, self._orders, self._thread = self._orders, [], None
+        for place, order, offset in orders:
+            if offset is not None:
+                self._send([Arrived(place=place, order=order, failed=failed)])
+
+    def _next_orders(self) -> list[tuple[Place, int, int | None]] | None:
+        """Return orders; where nothing is read, wait for one. None where the thread has to end."""
+        with self._change:
+            if not self._reading and not self._orders and not self._is_closed:
+                self._change.wait_for(lambda: self._orders or self._is_closed, IDLE_S)
+                if not self._orders:
+                    self._thread = None
+                    return None
+            if self._is_closed:
+                self._thread = None
+                return None
+            orders, self._orders = self._orders, []
+            return orders
+
+    def _obey(self, client: Consumer, orders: Sequence[tuple[Place, int, int | None]]) -> None:
+        # Of many orders for one partition only the last one counts.
+        for place, (order, offset) in {one[0]: one[1:] for one in orders}.items():
+            try:
+                if self._reading.pop(place, None) is not None:
+                    client.incremental_unassign([TopicPartition(place.topic, place.partition)])
+                if offset is not None:
+                    client.incremental_assign(
+                        [TopicPartition(place.topic, place.partition, offset)]
+                    )
+                    self._reading[place] = order
+            except KafkaException as error:
+                failed = from_exception(error, str(place))
+                self._send([Arrived(place=place, order=order, failed=failed)])
+
+    def _hand_over(self, messages: Sequence[Message]) -> None:
+        """Give the loop what came, once it has taken enough of what came before."""
+        found: list[Arrived] = []
+        records: dict[Place, list[Record]] = {}
+        for message in messages:
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            error = message.error()
+            if topic is None or partition is None or partition < 0:
+                # News of the whole client, such as a broker that is away: it tries again by itself.
+                continue
+            place = Place(topic=topic, partition=partition)
+            order = self._reading.get(place)
+            if order is None:
+                continue
+            if error is None:
+                assert offset is not None
+                records.setdefault(place, []).append(record_of(message, topic, partition, offset))
+                continue
+            before = records.pop(place, ())
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
+                found.append(Arrived(place=place, order=order, records=before, end=offset))
+            else:
+                failed = translated(error, str(place))
+                found.append(Arrived(place=place, order=order, records=before, failed=failed))
+        found += [
+            Arrived(place=place, order=self._reading[place], records=some)
+            for place, some in records.items()
+        ]
+        self._send(found)
+
+    def _send(self, found: Sequence[Arrived]) -> None:
+        self._room.acquire()
+        try:
+            self._loop.call_soon_threadsafe(self._take, found)
+        except RuntimeError:
+            # The loop has ended before the lane: nobody waits for this.
+            self._room.release()
+
+    def _take(self, found: Sequence[Arrived]) -> None:
+        self._room.release()
+        if not self._is_closed:
+            for one in found:
+                self._tell(one)
