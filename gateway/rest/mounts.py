@@ -11,6 +11,7 @@ from typing import Any, Final
 from gateway.rest.calls import Call, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce import routes as produce
+from gateway.rest.records import routes as records
 from gateway.rest.router import NOBODY, Callers, Route, Router
 from gateway.rest.worker import Worker
 
@@ -103,7 +104,7 @@ def mounts(worker: Worker, door: Door) -> Mounts:
     """Return all rooms where they are in a process. A room adds itself to one of these rows."""
     v3: list[Route] = [*produce.v3_routes(worker)]
     v2: list[Route] = []
-    ours: list[Route] = []
+    ours = [*records.routes(worker)]
     sockets: dict[str, Application] = {}
     return Mounts(
         [

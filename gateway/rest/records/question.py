@@ -1,0 +1,204 @@
+"""What is asked of a topic: which partitions, from where, how much. Pure.
+
+A position that an answer tells is a question again: `next` of an answer in one piece is a `from`,
+and the id of an event is its `Last-Event-ID`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final
+
+from gateway.kafka.values import Place, Position, PositionKind
+from gateway.rest.codes import ApiError, Code
+
+DEFAULT_RECORDS: Final = 100
+MAX_RECORDS: Final = 10_000
+DEFAULT_BYTES: Final = 1024 * 1024
+# An answer in one piece is held as bytes, as text and as JSON: some four times this.
+MAX_BYTES: Final = 2 * 1024 * 1024
+DEFAULT_WAIT_S: Final = 1.0
+# Longer than that and proxies between us give up.
+MAX_WAIT_S: Final = 30.0
+# Each event carries the position of every partition, some twenty bytes each.
+MAX_PARTITIONS: Final = 256
+# No partition has a higher number, and no record a higher offset.
+MAX_INDEX: Final = 2**31 - 1
+MAX_OFFSET: Final = 2**63 - 1
+FIELDS: Final = frozenset({"partition", "from", "max", "max_bytes", "wait", "format"})
+BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
+END: Final = Position(kind=PositionKind.END)
+
+
+class Format(Enum):
+    """How keys and values are written; see `shown`."""
+
+    BINARY = "binary"
+    STRING = "string"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    topic: str
+    # None: all partitions that the topic has.
+    partitions: tuple[int, ...] | None
+    # One position for all, or one for each.
+    start: Position | Mapping[int, Position]
+    format: Format
+    # None: a stream without an end.
+    max_records: int | None
+    max_bytes: int
+    wait_s: float
+
+    def starts(self, partitions: list[int]) -> dict[Place, Position]:
+        """Return where to begin in each partition, of those that the topic has."""
+        wanted = partitions if self.partitions is None else self.partitions
+        if len(wanted) > MAX_PARTITIONS:
+            raise bad(
+                f"topic {self.topic} has {len(wanted)} partitions, {MAX_PARTITIONS} can be read at"
+                " the same time: name some with partition=0,1,2"
+            )
+        if isinstance(self.start, Position):
+            starts: Mapping[int, Position] = dict.fromkeys(wanted, self.start)
+        else:
+            # What was added to the topic since that position was told is new from its beginning.
+            starts = dict.fromkeys(wanted, BEGINNING) | dict(self.start)
+        return {Place(topic=self.topic, partition=index): starts[index] for index in sorted(starts)}
+
+
+def asked(
+    topic: str, query: Mapping[str, str], *, is_stream: bool, last_event_id: str = ""
+) -> Question:
+    """Return what a query asks of a topic; ApiError where it cannot be meant."""
+    if unknown := sorted(query.keys() - FIELDS):
+        raise bad(f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}")
+    start: Position | Mapping[int, Position] = END if is_stream else BEGINNING
+    if last_event_id:
+        start = of_event(topic, last_event_id)
+    elif "from" in query:
+        start = _start(query["from"])
+    partitions = _partitions(query["partition"]) if "partition" in query else None
+    if partitions is not None and not isinstance(start, Position):
+        start = {index: start.get(index, BEGINNING) for index in partitions}
+    default = None if is_stream else DEFAULT_RECORDS
+    return Question(
+        topic=topic,
+        partitions=partitions,
+        start=start,
+        format=_format(query.get("format", Format.STRING.value)),
+        max_records=_number(query, "max", 1, MAX_RECORDS) if "max" in query else default,
+        max_bytes=_number(query, "max_bytes", 1, MAX_BYTES)
+        if "max_bytes" in query
+        else DEFAULT_BYTES,
+        wait_s=_wait(query["wait"]) if "wait" in query else DEFAULT_WAIT_S,
+    )
+
+
+def written(positions: Mapping[Place, int]) -> str:
+    """Return positions as `from` takes them."""
+    return ",".join(f"{place.partition}:{positions[place]}" for place in sorted(positions))
+
+
+def event_id(positions: Mapping[Place, int]) -> str:
+    """Return positions as `Last-Event-ID` takes them."""
+    return ",".join(
+        f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions)
+    )
+
+
+def of_event(topic: str, text: str) -> dict[int, Position]:
+    found: dict[int, Position] = {}
+    for part in text.split(","):
+        named, _, rest = part.strip().partition(":")
+        if named != topic:
+            raise bad(f"Last-Event-ID names {named[:80]!r}, and topic {topic} is read")
+        found |= _pair(rest)
+    return _few(found)
+
+
+def bad(message: str) -> ApiError:
+    return ApiError(Code.BAD_REQUEST, message)
+
+
+def _start(text: str) -> Position | dict[int, Position]:
+    if text in {"beginning", "earliest"}:
+        return BEGINNING
+    if text in {"end", "latest"}:
+        return END
+    if _is_number(text):
+        return _offset(text)
+    if "T" in text:
+        return Position(kind=PositionKind.TIME, value=_time_ms(text))
+    found: dict[int, Position] = {}
+    for part in text.split(","):
+        found |= _pair(part)
+    return _few(found)
+
+
+def _pair(text: str) -> dict[int, Position]:
+    index, colon, offset = text.partition(":")
+    if not colon or not _is_number(index) or not _is_number(offset) or int(index) > MAX_INDEX:
+        raise bad(
+            f"from is {text[:80]!r}: give beginning, end, an offset, a time like"
+            " 2026-01-31T12:00:00Z, or partition:offset,partition:offset as an answer tells in next"
+        )
+    return {int(index): _offset(offset)}
+
+
+def _few(found: dict[int, Position]) -> dict[int, Position]:
+    if len(found) > MAX_PARTITIONS:
+        raise bad(f"{len(found)} positions are given, {MAX_PARTITIONS} are taken at most")
+    return found
+
+
+def _offset(text: str) -> Position:
+    value = int(text)
+    if value > MAX_OFFSET:
+        raise bad(f"offset {text} is larger than any: the last one is {MAX_OFFSET}")
+    return Position(kind=PositionKind.OFFSET, value=value)
+
+
+def _time_ms(text: str) -> int:
+    try:
+        # A plus sign of an offset is a space by the time a query is read.
+        found = datetime.fromisoformat(text.replace(" ", "+"))
+        known = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return max(0, int(known.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise bad(f"from is no time: {text[:80]!r}; write it like 2026-01-31T12:00:00Z") from None
+
+
+def _partitions(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(_is_number(part) and int(part) <= MAX_INDEX for part in parts):
+        raise bad(f"partition is {text[:80]!r}: give a number, or some like 0,1,2")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _format(text: str) -> Format:
+    try:
+        return Format(text)
+    except ValueError:
+        known = ", ".join(one.value for one in Format)
+        raise bad(f"format is {text[:80]!r}: take one of {known}") from None
+
+
+def _number(query: Mapping[str, str], field: str, low: int, high: int) -> int:
+    text = query[field]
+    if not _is_number(text) or not low <= int(text) <= high:
+        raise bad(f"{field} is {text[:80]!r}: give a number from {low} to {high}")
+    return int(text)
+
+
+def _wait(text: str) -> float:
+    whole, _, part = text.partition(".")
+    if _is_number(whole) and (not part or _is_number(part)) and float(text) <= MAX_WAIT_S:
+        return float(text)
+    raise bad(f"wait is {text[:80]!r}: give seconds, {MAX_WAIT_S:.0f} at most")
+
+
+def _is_number(text: str) -> bool:
+    # Nineteen digits are any offset; Python refuses to read thousands.
+    return text.isascii() and text.isdigit() and len(text) <= 19

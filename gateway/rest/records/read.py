@@ -1,0 +1,62 @@
+"""Answers a read in one piece: what is there, or what comes while the caller waits."""
+
+import asyncio
+
+from gateway.kafka.readers.engine import Readers
+from gateway.kafka.readers.reading import Reading
+from gateway.kafka.readers.values import End, Gap, News, size_of
+from gateway.kafka.values import Place, Record
+from gateway.rest.calls import Call
+from gateway.rest.records.question import Question, written
+from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
+
+
+async def answer(call: Call, question: Question, readers: Readers) -> None:
+    """Read and answer. A gap takes no place of a record, and is told beside them."""
+    starts = question.starts(await readers.partitions(question.topic))
+    reading = await readers.open(starts)
+    try:
+        news, positions, ends = await _read(reading, question)
+    finally:
+        reading.close()
+    records = [record_text(one, question.format) for one in news if isinstance(one, Record)]
+    call.records += len(records)
+    places = [
+        {"partition": place.partition, "next_offset": positions[place], "end_offset": ends[place]}
+        for place in sorted(positions)
+    ]
+    told = {
+        "next": written(positions),
+        "partitions": places,
+        "gaps": [gap_value(one) for one in news if isinstance(one, Gap)],
+        "ended": [end_value(one) for one in news if isinstance(one, End)],
+    }
+    text = f'{{"records":[{",".join(records)}],{dumped(told)[1:]}'
+    await call.answer(200, text.encode("ascii"))
+
+
+async def _read(
+    reading: Reading, question: Question
+) -> tuple[list[News], dict[Place, int], dict[Place, int]]:
+    assert question.max_records is not None, "a read in one piece has an end"
+    found: list[News] = []
+    records, size = 0, 0
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + question.wait_s
+    while records < question.max_records and size < question.max_bytes and not reading.is_over:
+        # Who has got something waits for what is there already, and not for what may come.
+        has_all = all(offset >= reading.ends[place] for place, offset in reading.positions.items())
+        if found and has_all:
+            break
+        news = await reading.take(
+            max_records=question.max_records - records,
+            # At least one record, and then none that does not fit.
+            max_bytes=question.max_bytes - size,
+            wait_s=max(0.0, deadline - loop.time()),
+        )
+        if not news:
+            break
+        found += news
+        records += sum(isinstance(one, Record) for one in news)
+        size += sum(map(size_of, news))
+    return found, reading.positions, reading.ends

@@ -1,0 +1,156 @@
+"""Where records are read without a session, and how many may do so at the same time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Final
+
+from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.readers.engine import Readers, TooManyReadings
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.records import read
+from gateway.rest.records.question import Question, asked
+from gateway.rest.records.stream import Form, Reason, Stream
+from gateway.rest.router import Callers, Route
+from gateway.rest.worker import Worker
+
+# Each holds what it has read, some megabytes at most.
+MAX_READS: Final = 100
+# Each holds one piece that is being written.
+MAX_STREAMS: Final = 2_000
+# Of one caller, so that nobody keeps others out.
+MAX_READS_EACH: Final = 50
+MAX_STREAMS_EACH: Final = 500
+# A stream of a token that was revoked ends within five.
+WATCH_S: Final = 2.0
+DRAINING: Final = Reason(name="draining", message="this worker is about to end: connect again")
+
+
+class Seats:
+    """How many calls of a kind are under way, of all callers and of each."""
+
+    def __init__(self, what: str, *, most: int, each: int) -> None:
+        self._what = what
+        self._most = most
+        self._each = each
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, caller: Caller) -> Iterator[None]:
+        if self._taken[caller.key] >= self._each:
+            raise self._full(f"{caller.key} has {self._each}")
+        if self._taken.total() >= self._most:
+            raise self._full(f"this worker has {self._most}")
+        self._taken[caller.key] += 1
+        try:
+            yield
+        finally:
+            self._taken[caller.key] -= 1
+            if not self._taken[caller.key]:
+                del self._taken[caller.key]
+
+    def _full(self, who: str) -> ApiError:
+        return ApiError(
+            Code.TOO_MANY,
+            f"{who} {self._what} open, which is the most there may be: end some, or come again",
+            retry_after_s=1,
+        )
+
+
+class Reads:
+    """All reads of a worker. Belongs to its loop, and ends with the worker."""
+
+    def __init__(self, readers: Readers, callers: Callers) -> None:
+        self._readers = readers
+        self._callers = callers
+        self._reads = Seats("reads", most=MAX_READS, each=MAX_READS_EACH)
+        self._seats = Seats("streams", most=MAX_STREAMS, each=MAX_STREAMS_EACH)
+        self._streams: set[Stream] = set()
+
+    async def records(self, call: Call) -> None:
+        """Answer with records, in one piece or as a stream, as the caller accepts it."""
+        topic = call.parameters["topic"]
+        call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
+        form = form_of(call.headers.get("accept", ""))
+        question = asked(
+            topic,
+            call.query(),
+            is_stream=form is not None,
+            last_event_id="" if form is None else call.headers.get("last-event-id", ""),
+        )
+        try:
+            if form is None:
+                with self._reads.taken(call.caller):
+                    await read.answer(call, question, self._readers)
+            else:
+                with self._seats.taken(call.caller):
+                    await self._stream(call, question, form)
+        except TooManyReadings as full:
+            raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
+
+    def drain(self) -> None:
+        for stream in self._streams:
+            stream.end(DRAINING)
+
+    async def close(self) -> None:
+        """Nothing is held when all streams have ended."""
+
+    async def _stream(self, call: Call, question: Question, form: Form) -> None:
+        starts = question.starts(await self._readers.partitions(question.topic))
+        reading = await self._readers.open(starts)
+        try:
+            watch = self._watch(call, question.topic)
+            stream = Stream(call, question, reading, form, watch=watch)
+            self._streams.add(stream)
+            try:
+                await stream.run()
+            finally:
+                self._streams.discard(stream)
+        finally:
+            reading.close()
+
+    async def _watch(self, call: Call, topic: str) -> ApiError:
+        """Return why a stream has to end, when its caller may not read any more."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            try:
+                caller = await self._callers.of(call.scope)
+            except ApiError as error:
+                if error.code is Code.NOT_AUTHENTICATED:
+                    return error
+                # Whoever was let in goes on until somebody can say otherwise.
+                continue
+            decision = caller.decide(Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic)
+            if not decision.is_allowed:
+                return ApiError(Code.NOT_ALLOWED, decision.reason)
+
+
+class Room:
+    """What is made when the first call comes: a worker is made before its loop runs."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @cached_property
+    def reads(self) -> Reads:
+        return self._worker.held(Reads(self._worker.readers, self._worker.callers))
+
+    async def records(self, call: Call) -> None:
+        await self.reads.records(call)
+
+
+def routes(worker: Worker) -> Sequence[Route]:
+    return [Route(method="GET", path="/topics/{topic}/records", handler=Room(worker).records)]
+
+
+def form_of(accept: str) -> Form | None:
+    """Return the stream that a caller accepts; None where it takes an answer in one piece."""
+    wanted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    for form in Form:
+        if form.value in wanted:
+            return form
+    return None

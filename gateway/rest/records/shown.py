@@ -1,0 +1,101 @@
+"""How a record is written for programs. Pure.
+
+What cannot be written in the format that was asked for comes as base64, and `error` says so: one
+odd record must not keep a reader from the others.
+"""
+
+import base64
+import json
+from typing import Final
+
+from gateway.kafka.readers.values import End, Gap
+from gateway.kafka.values import Record
+from gateway.rest.records.question import Format
+
+NULL: Final = "null"
+
+
+class NotShown(Exception):
+    """Bytes that a format cannot write; the text says why."""
+
+
+def record_text(record: Record, form: Format) -> str:
+    """Return a record as JSON, in one line of ASCII."""
+    problems = []
+    written = {}
+    for name, data in (("key", record.key), ("value", record.value)):
+        try:
+            written[name] = NULL if data is None else _text(data, form)
+        except NotShown as why:
+            assert data is not None
+            written[name] = _base64(data)
+            problems.append(f"{name} {why}, it is given as base64")
+    if record.has_unread_headers:
+        problems.append("it has headers, and the name of one is not UTF-8: they are left out")
+    headers = [
+        {"name": name, "value": None if value is None else base64.b64encode(value).decode()}
+        for name, value in record.headers
+    ]
+    kind = record.timestamp_kind
+    return (
+        f'{{"topic":{json.dumps(record.topic)},"partition":{record.partition}'
+        f',"offset":{record.offset},"timestamp":{json.dumps(record.timestamp_ms)}'
+        f',"timestamp_type":{json.dumps(kind and kind.value)}'
+        f',"key":{written["key"]},"value":{written["value"]},"headers":{dumped(headers)}'
+        + (f',"error":{json.dumps("; ".join(problems))}' if problems else "")
+        + "}"
+    )
+
+
+def gap_value(gap: Gap) -> dict[str, object]:
+    return {
+        "topic": gap.place.topic,
+        "partition": gap.place.partition,
+        "from": gap.start,
+        "to": gap.next,
+        "reason": gap.reason.name.lower(),
+        "message": gap.reason.value,
+    }
+
+
+def end_value(end: End) -> dict[str, object]:
+    return {
+        "topic": end.place.topic,
+        "partition": end.place.partition,
+        "reason": end.name,
+        "message": end.message,
+    }
+
+
+def dumped(value: object) -> str:
+    """Return JSON of ASCII in one line: half of a surrogate pair has no other form."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _text(data: bytes, form: Format) -> str:
+    match form:
+        case Format.BINARY:
+            return _base64(data)
+        case Format.STRING:
+            try:
+                return json.dumps(data.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise NotShown("is not UTF-8") from None
+        case Format.JSON:
+            try:
+                # Read and written again, because what is JSON over many lines is not one line.
+                return json.dumps(
+                    json.loads(data.decode("utf-8"), parse_constant=_refuse),
+                    separators=(",", ":"),
+                    allow_nan=False,
+                )
+            except (ValueError, RecursionError):
+                raise NotShown("is no JSON") from None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(name)
+
+
+def _base64(data: bytes) -> str:
+    return f'"{base64.b64encode(data).decode()}"'
