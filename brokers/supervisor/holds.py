@@ -62,6 +62,12 @@ def write(home: Path, holds: Mapping[str, Hold]) -> None:
         written.flush()
         os.fsync(written.fileno())
     draft.replace(file)
+    # The new name, too: after a power cut the old file would let a broker start that was stopped.
+    folder = os.open(home, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _hold(entry: Mapping[str, object]) -> Hold:

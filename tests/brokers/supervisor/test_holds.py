@@ -1,5 +1,6 @@
 """What is written of stopped brokers is read again, and nothing else is believed."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,23 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
 
     assert holds.read(tmp_path) == {"broker-2": HOLD}
     assert Path(tmp_path, "held.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_hold_is_on_the_disk_with_its_name_before_anybody_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed = []
+    flush = os.fsync
+
+    def noted(handle: int) -> None:
+        flushed.append(os.readlink(f"/proc/self/fd/{handle}"))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+
+    holds.write(tmp_path, {"broker-2": HOLD})
+
+    assert flushed == [str(tmp_path / "held.new"), str(tmp_path)]
 
 
 def test_without_a_file_nothing_is_held(tmp_path: Path) -> None:
