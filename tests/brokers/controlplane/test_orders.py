@@ -108,6 +108,16 @@ def test_an_order_that_nobody_takes_expires_and_is_never_executed(database: str)
     assert newest(cluster_id, now_ms=late).state is OrderState.EXPIRED
 
 
+def test_an_order_that_an_agent_does_not_know_is_left_and_hinders_no_other(database: str) -> None:
+    cluster_id = new_cluster()
+    epoch = new_broker(cluster_id)
+    strange = ask(cluster_id, epoch, Verb.LOG)
+    models.BrokerOrder.objects.filter(pk=strange).update(verb="defragment")
+    number = ask(cluster_id, epoch)
+
+    assert [order.number for order in look(cluster_id).waiting] == [number]
+
+
 def test_an_order_that_an_agent_took_with_it_has_failed(database: str) -> None:
     cluster_id = new_cluster()
     number = ask(cluster_id, new_broker(cluster_id))
