@@ -163,6 +163,8 @@ class _Parser:
     def _named(self, token: Token, head: str) -> Node:
         if head == "header":
             return self._header(token)
+        if len(token.text) > len(head):
+            raise _wrong(token, f"is more than {head}, which has no parts", f"write {head} alone")
         sign = self._sign(token)
         told = self._take()
         if head == "partition":
@@ -180,12 +182,7 @@ class _Parser:
         return Node(tree, f"timestamp {sign} {_moment(time_ms, self._zone)}")
 
     def _header(self, token: Token) -> Node:
-        _, dot, name = token.text.partition(".")
-        if not dot:
-            named = self._take()
-            if named.kind not in {Kind.WORD, Kind.STRING}:
-                raise _wrong(named, "is no name of a header", 'write header trace = "x"')
-            name = named.text
+        name = self._header_name(token)
         shown = f"header {_quoted(name)}"
         if self._is_word("exists"):
             self._take()
@@ -198,6 +195,15 @@ class _Parser:
         if sign.text == "!=":
             return Node({"not": tree}, f"{shown} != {_quoted(text)}")
         return Node(tree, f"{shown} = {_quoted(text)}")
+
+    def _header_name(self, token: Token) -> str:
+        rest = token.text[len("header") :]
+        if rest.startswith("."):
+            return rest[1:]
+        named = token if rest else self._take()
+        if rest or named.kind not in {Kind.WORD, Kind.STRING}:
+            raise _wrong(named, "is no name of a header", 'write header trace = "x"')
+        return named.text
 
     def _side(self, token: Token, side: str) -> Node:
         path = _path(token, len(side))

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from console.messages.lines import encoded, error_line, gap_line
 from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Question
 from console.messages.source import Source
+
+CUT: Final = "the log ends before what was read last: it was cut, or the topic was made again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +108,21 @@ def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
         )
 
 
+def _tell_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
+    """Say what a tail that goes on does not show: it begins at the end of such a partition."""
+    if at is None and one.log_start < one.log_end:
+        reason = "it was not followed until now, and is from its end on"
+        order.tell(gap_line(one.partition, one.log_start, one.log_end, reason))
+    elif at is not None and at > one.log_end:
+        order.tell(gap_line(one.partition, one.log_end, at, CUT))
+
+
 def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
     """Say which offsets were asked for by number and are not there any more."""
     question, asked = order.question, order.question.cursor
     for one in ranges:
+        if question.mode is Mode.TAIL and asked:
+            _tell_lost_of_tail(order, one, asked.get(one.partition))
         wanted = asked.get(one.partition, question.start if question.mode is Mode.OFFSET else None)
         if question.mode is not Mode.NEWEST and wanted is not None and wanted < one.log_start:
             order.tell(

@@ -12,7 +12,7 @@ from brokers.protocol.records.reader import Record as Found
 from brokers.search.predicate import Matches, condition_of
 from console.messages.filter_language import Filter
 from console.messages.lines import done_line, gap_line, size_of
-from console.messages.opening import Order, ranges_of, tell_lost, tell_start
+from console.messages.opening import CUT, Order, ranges_of, tell_lost, tell_start
 from console.messages.pipe import Stopped
 from console.messages.question import written_cursor
 from console.messages.tally import Row, Tally
@@ -22,7 +22,6 @@ from gateway.kafka.values import Record, Span
 Write = Callable[[Record], bytes]
 OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
 DELETED: Final = "deleted before it was read"
-CUT: Final = "the log ends before what was read last: it was cut, or the topic was made again"
 # What a cleaning and a transaction leave looks the same to a reader.
 NO_RECORD: Final = "no record is there: compacted, or markers of transactions"
 

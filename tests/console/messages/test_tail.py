@@ -95,6 +95,14 @@ def test_a_tail_goes_on_where_it_was_left() -> None:
     assert source.read == [Span(partition=0, start=3)]
 
 
+def test_a_tail_that_goes_on_says_what_it_does_not_show() -> None:
+    made_again = lines(Script([], ends={0: 3}), cursor={0: 500})
+    not_followed = lines(Script([], starts={0: 2}, ends={0: 9}), cursor={7: 1})
+
+    assert gaps(made_again) == [("3", "500")]
+    assert gaps(not_followed) == [("2", "9")]
+
+
 def test_offsets_without_a_record_are_a_gap() -> None:
     told = lines(Script([[record(5), record(9)]], ends={0: 5}))
 
