@@ -71,6 +71,11 @@ def ensure_kcat() -> None:
         ensure_packages("kcat")
 
 
+def ensure_openssl() -> None:
+    if shutil.which("openssl") is None:
+        ensure_packages("openssl")
+
+
 def has_kafkajs() -> bool:
     return shutil.which("node") is not None and KAFKAJS.is_here()
 
@@ -173,6 +178,12 @@ EXTRAS = {
             is_here=lambda: shutil.which("kcat") is not None,
             ensure=ensure_kcat,
             missing="no kcat: as root, apt install kcat",
+        ),
+        Extra(
+            name="openssl",
+            is_here=lambda: shutil.which("openssl") is not None,
+            ensure=ensure_openssl,
+            missing="no openssl, which makes certificates: as root, apt install openssl",
         ),
         Extra(
             name="node",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -103,13 +104,28 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     help=f"Of the gateway; 0: any. Else {DEFAULT_REST_PORT}, or the next free one.",
 )
 @click.option(
+    "--web-cert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Serve console and gateway by TLS, with this certificate and --web-key.",
+)
+@click.option("--web-key", type=click.Path(path_type=Path), metavar="FILE", help="Its private key.")
+@click.option(
     "--gateway-workers",
     default=1,
     show_default=True,
     metavar="N",
     help="Processes that share the gateway's port; each uses one core.",
 )
-def up(*, web_port: int | None, rest_port: int | None, port: int, **given: Any) -> None:  # noqa: ANN401 (click's own values, named in `start`)
+def up(
+    *,
+    web_port: int | None,
+    rest_port: int | None,
+    web_cert: Path | None,
+    web_key: Path | None,
+    port: int,
+    **given: Any,  # noqa: ANN401 (click's own values, named in `start`)
+) -> None:
     """Start brokers, their agent, the console and the gateway."""
     # Whoever lets the brokers take any ports has no use for fixed ones beside them.
     web, rest = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT) if port else (0, 0)
@@ -119,6 +135,8 @@ def up(*, web_port: int | None, rest_port: int | None, port: int, **given: Any) 
         rest_port=rest if rest_port is None else rest_port,
         can_web_port_move=web_port is None,
         can_rest_port_move=rest_port is None,
+        web_cert=web_cert and web_cert.absolute(),
+        web_key=web_key and web_key.absolute(),
         **given,
     )
 

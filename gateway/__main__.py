@@ -19,6 +19,11 @@ parser.add_argument("--worker", default="web", metavar="NAME", help="the name of
 parser.add_argument(
     "--socket", type=Path, metavar="PATH", help="a unix socket of its own, for those of this home"
 )
+parser.add_argument("--cert", type=Path, metavar="FILE", help="serve TLS with this certificate")
+parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
+parser.add_argument(
+    "--insecure", action="store_true", help="listen beyond this machine without TLS or a proxy"
+)
 
 if __name__ == "__main__":
     given = parser.parse_args()
@@ -29,5 +34,8 @@ if __name__ == "__main__":
             door=given.door,
             worker=given.worker,
             own_socket=given.socket,
+            certificate=given.cert,
+            key=given.key,
+            is_insecure=given.insecure,
         )
     )

@@ -85,6 +85,11 @@ class Program:
         )
 
 
+def has_proxy() -> bool:
+    """Tell whether somebody has said who is in front of this process."""
+    return bool(settings.TRUSTED_PROXIES)
+
+
 def place() -> Place:
     """Return where this process is, as its settings say."""
     return Place(

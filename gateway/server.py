@@ -8,11 +8,14 @@ has a second socket, its own, on which those of its home ask it.
 import asyncio
 import os
 import socket
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 import uvicorn
+
+from gateway.exposure import refusal
 
 APPLICATION: Final = "gateway.asgi:application"
 # How long a connection may leave bytes untaken, or unconfirmed, before the kernel ends it: as long
@@ -35,6 +38,10 @@ class Serving:
     door: str = "web"
     worker: str = "web"
     own_socket: Path | None = None
+    # Files of PEM; without them nothing is encrypted here.
+    certificate: Path | None = None
+    key: Path | None = None
+    is_insecure: bool = False
 
 
 class Program(Protocol):
@@ -92,12 +99,27 @@ def run(serving: Serving) -> None:
         # Nobody stands in front of it: who says whom a request comes from would be believed.
         proxy_headers=False,
         timeout_graceful_shutdown=serving.grace_s,
+        ssl_certfile=serving.certificate,
+        ssl_keyfile=serving.key,
     )
+    listener = listening(serving.descriptor)
     # Loads Django.
     from gateway import asgi  # noqa: PLC0415
 
+    if why := refusal(
+        host_of(listener),
+        has_tls=serving.certificate is not None,
+        has_proxy=asgi.has_proxy(),
+        is_insecure=serving.is_insecure,
+    ):
+        sys.exit(f"samsa: {why}")
     server = Server(config, program=asgi.program, own_socket=serving.own_socket)
-    server.run([listening(serving.descriptor)])
+    server.run([listener])
+
+
+def host_of(listener: socket.socket) -> str:
+    name = listener.getsockname()
+    return name if isinstance(name, str) else str(name[0])
 
 
 def private(path: Path) -> socket.socket:

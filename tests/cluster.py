@@ -124,10 +124,12 @@ def running_cluster(
     brokers: int = 1,
     has_web: bool = False,
     gateway_workers: int = 0,
+    certificate: tuple[Path, Path] | None = None,
     port: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """Start a cluster, hand it over when it is healthy, and stop it without a trace."""
+    made, key = certificate or (None, None)
     options = Options(
         home=folder,
         brokers=brokers,
@@ -135,6 +137,8 @@ def running_cluster(
         web_port=0 if has_web else None,
         rest_port=0 if gateway_workers else None,
         gateway_workers=gateway_workers or 1,
+        web_cert=made,
+        web_key=key,
     )
     cluster = start(options, environment or {})
     try:

@@ -251,7 +251,13 @@ def served(
         *(sys.executable, "-m", "gateway"),
         *("--fd", str(door.descriptor), "--grace", str(WEB_GRACE_SECONDS)),
         *("--door", which, "--worker", name, "--socket", str(own)),
+        *(["--insecure"] * options.is_insecure),
     )
+    secure = {}
+    if options.has_tls:
+        command += ("--cert", str(options.web_cert), "--key", str(options.web_key))
+        # Cookies go nowhere else then.
+        secure = {"SAMSA_HTTPS": "true"}
     return Component(
         name=name,
         kind=kind,
@@ -259,6 +265,7 @@ def served(
         # Names by which browsers and programs may come.
         environment={
             **shared,
+            **secure,
             "SAMSA_BIND": options.bind,
             "SAMSA_ADVERTISE": options.advertised_host,
         },

@@ -14,6 +14,7 @@ from brokers.config import environment
 from brokers.supervisor import (
     agent_status,
     broker_settings,
+    certificates,
     control,
     leftovers,
     picture,
@@ -85,6 +86,8 @@ class Supervisor:
     async def run(self) -> None:
         """Start everything and return when it has been stopped; StartRefused when it cannot."""
         check(self._options)
+        if self._options.web_cert is not None and self._options.web_key is not None:
+            certificates.require_usable(self._options.web_cert, self._options.web_key)
         # A mistake in the file is told before anything that runs is touched.
         broker_settings.environment(self._home.folder, ())
         self._home.prepare()

@@ -43,7 +43,14 @@ class Options:
     advertise: str = ""  # what clients are told; empty: the bind address
     is_insecure: bool = False
     is_detached: bool = False
+    # Files of PEM, with which console and gateway serve TLS.
+    web_cert: Path | None = None
+    web_key: Path | None = None
     settings: tuple[str, ...] = ()  # of all brokers, as "key=value"
+
+    @property
+    def has_tls(self) -> bool:
+        return self.web_cert is not None
 
     @property
     def advertised_host(self) -> str:
@@ -68,6 +75,8 @@ class Options:
             *("--gateway-workers", str(self.gateway_workers)),
             *("--bind", self.bind, "--advertise", self.advertise),
             *flags,
+            *(f"--web-cert={self.web_cert}" for _ in range(self.web_cert is not None)),
+            *(f"--web-key={self.web_key}" for _ in range(self.web_key is not None)),
             *(f"--set={setting}" for setting in self.settings),
         ]
 
@@ -89,6 +98,8 @@ def parse(arguments: Sequence[str]) -> Options:
         parser.add_argument(
             f"--{door}-port-may-move", action="store_true", help="to the next free one"
         )
+    for file in ("cert", "key"):
+        parser.add_argument(f"--web-{file}", type=Path)
     parser.add_argument("--gateway-workers", type=int, default=1)
     parser.add_argument("--bind", default=DEFAULT_BIND)
     parser.add_argument("--advertise", default="")
@@ -113,6 +124,8 @@ def parse(arguments: Sequence[str]) -> Options:
         advertise=given.advertise,
         is_insecure=given.insecure,
         is_detached=given.detached,
+        web_cert=given.web_cert,
+        web_key=given.web_key,
         settings=tuple(given.set),
     )
 
@@ -148,6 +161,8 @@ def check(options: Options) -> None:
             f"--gateway-workers is {options.gateway_workers};"
             f" between 1 and {MAX_GATEWAY_WORKERS} work"
         )
+    if (options.web_cert is None) != (options.web_key is None):
+        raise StartRefused("--web-cert and --web-key go together: give both files, or neither")
     if is_wildcard(options.advertised_host):
         raise StartRefused(
             f"clients cannot connect to {options.advertised_host}:"

@@ -31,16 +31,18 @@ class Reach:
 
     @property
     def console(self) -> str | None:
-        if self.web_port is None:
-            return None
-        return f"http://{endpoint(self.options.advertised_host, self.web_port)}"
+        return self._address(self.web_port)
 
     @property
     def gateway(self) -> str | None:
         """Where programs come that speak HTTP."""
-        if self.rest_port is None:
+        return self._address(self.rest_port)
+
+    def _address(self, port: int | None) -> str | None:
+        if port is None:
             return None
-        return f"http://{endpoint(self.options.advertised_host, self.rest_port)}"
+        scheme = "https" if self.options.has_tls else "http"
+        return f"{scheme}://{endpoint(self.options.advertised_host, port)}"
 
     def settings(self) -> dict[str, Any]:
         """What lies in run/settings.json while the home runs."""

@@ -2,8 +2,12 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
+import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cluster import Cluster, running_cluster
+from tests.builders.certificates import certificate
+from tests.cluster import ROOT, Cluster, running_cluster
+from tests.extras import requires
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +83,44 @@ def test_without_what_they_share_workers_go_on(home: Cluster) -> None:
     home.wait_for_restart("valkey", killed)
 
     assert during == 200
+
+
+@requires("openssl")
+def test_a_home_with_a_certificate_serves_console_and_gateway_by_tls(tmp_path: Path) -> None:
+    made, key = certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=str(made))
+
+    with running_cluster(
+        tmp_path / "home", has_web=True, gateway_workers=1, certificate=(made, key)
+    ) as cluster:
+        answers = []
+        for address in (cluster.gateway, cluster.console):
+            parts = urlsplit(address)
+            with closing(
+                http.client.HTTPSConnection(parts.netloc, timeout=60, context=trust)
+            ) as connection:
+                connection.request("GET", "/health")
+                answers.append((parts.scheme, connection.getresponse().status))
+
+    assert answers == [("https", 200), ("https", 200)]
+
+
+def test_a_worker_beyond_this_machine_without_tls_refuses_to_start(home: Cluster) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:  # noqa: S104 - what is refused
+        descriptor = listener.fileno()
+        ended = subprocess.run(
+            [sys.executable, "-m", "gateway", "--fd", str(descriptor), "--grace", "1"],
+            cwd=ROOT,
+            env={**os.environ, "SAMSA_HOME": str(home.folder)},
+            pass_fds=(descriptor,),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert ended.returncode == 1
+    assert "add --web-cert and --web-key" in ended.stderr
 
 
 def test_a_worker_that_is_told_to_stop_ends_by_itself(home: Cluster) -> None:

@@ -103,7 +103,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.controlplane.controller": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.supervisor": (
         "brokers.config brokers.clock brokers.cluster.static_configs",
-        "asyncio subprocess signal socket select fcntl",
+        "asyncio subprocess signal socket select fcntl ssl",
     ),
     "brokers.inspection": ("", "http.client"),
     "cli": (

@@ -1,0 +1,21 @@
+"""Whether the files that TLS is served with can serve it, before anything is started."""
+
+import ssl
+from pathlib import Path
+
+from brokers.supervisor.errors import StartRefused
+
+
+def require_usable(certificate: Path, key: Path) -> None:
+    """Refuse files that cannot be read, are no PEM, do not fit, or ask for a passphrase."""
+    try:
+        # A passphrase would be asked for on the terminal, and by each process again.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            certificate, key, password=lambda: ""
+        )
+    except (OSError, ValueError) as error:
+        words = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise StartRefused(
+            f"--web-cert {certificate} and --web-key {key} cannot serve TLS ({words}):"
+            " give a certificate chain and its private key, both PEM, without a passphrase"
+        ) from error
