@@ -73,13 +73,14 @@ class Program:
         # Django reads the addresses at the first request: a mistake there must end the start.
         assert get_resolver().url_patterns, "there is something to serve"
         self._worker = Worker(place())
-        # For views, which are made without it.
-        process.take(self._worker)
         is_web = settings.DOOR == "web"
         door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
+        calls = mounts.mounts(self._worker, door)
+        # For views, which are made without it.
+        process.take(self._worker, calls.routes())
         return Dispatch(
             _console() if is_web else {},
-            calls=mounts.mounts(self._worker, door),
+            calls=calls,
             quoted=mounts.PREFIXES[door],
             otherwise=django,
         )

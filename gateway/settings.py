@@ -287,6 +287,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 REST_FRAMEWORK = {
     # `?format=` is no part of the interfaces; Accept is.
     "URL_FORMAT_OVERRIDE": None,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 
 LANGUAGE_CODE = "en"

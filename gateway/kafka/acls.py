@@ -3,6 +3,7 @@
 Kinds and operations are Kafka's words. A cluster without security answers SECURITY_DISABLED.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -20,6 +21,7 @@ from confluent_kafka.admin import (
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import failure
+from gateway.kafka.wire import DESCRIBE_ACLS, ask, refused, text
 
 # Kafka's words for kinds of resources, as the client library has them; it has no other ones.
 RESOURCES: Final = {
@@ -55,8 +57,9 @@ class Acls:
     def matching(self, wanted: AclRule) -> list[AclRule]:
         """Return the rules that a filter fits."""
         asked = self._calls.send(lambda: AclBindingFilter(*_arguments(wanted)), "the filter")
+        self._require_rules()
 
-        def ask(deadline: Deadline) -> list[AclBinding]:
+        def found(deadline: Deadline) -> list[AclBinding]:
             future = self._calls.send(
                 lambda: self._calls.client.describe_acls(asked, request_timeout=deadline.left())
             )
@@ -64,12 +67,27 @@ class Acls:
             answer: list[AclBinding] = self._calls.wait(future, deadline, "access rules")
             return answer
 
-        return [_rule(found) for found in self._calls.read(ask)]
+        return [_rule(rule) for rule in self._calls.read(found)]
+
+    def _require_rules(self) -> None:
+        """Fail where the brokers keep no rules; the library would take that for an empty list."""
+        nothing = text(None)
+        topics, literal, anything = (
+            struct.pack(">b", 2),
+            struct.pack(">b", 3),
+            struct.pack(">bb", 1, 1),
+        )
+        body = topics + text("") + literal + nothing + nothing + anything
+        answer = ask(self._connection, DESCRIBE_ACLS, 1, body, "access rules")
+        answer.number("i")
+        code, words = answer.number("h"), answer.text()
+        if code:
+            raise refused(code, words, "access rules")
 
     def create(self, rules: Sequence[AclRule]) -> None:
         """Make rules; the first that is refused is the failure."""
         asked = self._calls.send(
-            lambda: [AclBinding(*_arguments(rule)) for rule in rules], "the rule"
+            lambda: [AclBinding(*_arguments(rule)) for rule in dict.fromkeys(rules)], "the rule"
         )
         deadline = self._connection.deadline()
         futures = self._calls.send(

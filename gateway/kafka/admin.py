@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewPartitions
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
+from gateway.kafka import default_configs
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline
@@ -226,8 +227,11 @@ class Admin:
         *,
         is_dry_run: bool = False,
     ) -> None:
-        """Change some configs and leave the others as they are."""
-        if kind is ResourceKind.BROKER and name:
+        """Change some configs and leave the others as they are; all brokers have no name."""
+        if kind is ResourceKind.BROKER and not name:
+            default_configs.alter(self._connection, edits, is_dry_run=is_dry_run)
+            return
+        if kind is ResourceKind.BROKER:
             self._require_broker(name)
         entries = [
             ConfigEntry(edit.key, edit.value, incremental_operation=EDITS[edit.kind])

@@ -225,6 +225,11 @@ ADVICE: Final[dict[str, Advice]] = {
 }
 
 
+def name_of(code: int) -> str:
+    """Return Kafka's name of an error by its number on the wire."""
+    return NAMES[code] if 0 <= code < len(NAMES) else UNKNOWN
+
+
 def kafka_name(error: KafkaError) -> str:
     """Return Kafka's name of an error, or librdkafka's where only that one knows it."""
     number: int = error.code()

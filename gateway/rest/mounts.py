@@ -62,6 +62,10 @@ class Mounts:
         self._passed = passed
         self._sockets = sockets or {}
 
+    def routes(self) -> list[tuple[str, Route]]:
+        """Return all calls over HTTP, each with its prefix."""
+        return [(mount.prefix, route) for mount in self._mounts for route in mount.router.routes]
+
     def find(self, scope: Scope) -> Application | None:
         """Return who serves a call; None where it is Django's, or nobody's."""
         if scope["type"] == "websocket":

@@ -1,16 +1,26 @@
 """The worker of this process, for views, which Django makes without one."""
 
+from collections.abc import Sequence
+
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
 
 class _Process:
     worker: Worker | None = None
+    # What is served beside views: prefixes, with what is below them.
+    routes: Sequence[tuple[str, Route]] = ()
 
 
-def take(worker: Worker) -> None:
+def take(worker: Worker, routes: Sequence[tuple[str, Route]]) -> None:
     """Let views serve with a worker; called once, before the first request."""
-    _Process.worker = worker
+    _Process.worker, _Process.routes = worker, routes
+
+
+def routes() -> Sequence[tuple[str, Route]]:
+    """Return what this process serves that is no view."""
+    return _Process.routes
 
 
 def worker() -> Worker:

@@ -7,6 +7,7 @@ from gateway.rest.unknown import unknown
 urlpatterns: list[URLPattern | URLResolver] = [
     path("v3/", include("gateway.rest.v3.urls")),
     path("kafka/v3/", include("gateway.rest.v3.urls")),
+    path("", include("gateway.rest.v2.urls")),
     # Last: what nothing else serves.
     re_path("", unknown),
 ]

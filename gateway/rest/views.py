@@ -4,7 +4,7 @@ A view is asked and answered in one piece, in a thread. What streams is bare: se
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
@@ -39,7 +39,7 @@ class ApiView(APIView):
 
     # Nobody, until there is one who finds out who calls.
     authentication_classes = ()
-    renderer_classes = (JSONRenderer,)
+    renderer_classes: Sequence[type[JSONRenderer]] = (JSONRenderer,)
     # Bodies are read by `asked`, which has limits.
     parser_classes = ()
     permission_classes = ()

@@ -110,8 +110,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "gateway.kafka brokers.supervisor brokers.inspection",
         "click rich subprocess signal selectors fcntl",
     ),
-    # Its answers come as futures.
-    "gateway.kafka": ("", "confluent_kafka concurrent"),
+    # Its answers come as futures; what the library has no call for, it asks by itself.
+    "gateway.kafka": ("", "confluent_kafka concurrent socket"),
     # Deliveries and records come in threads of the library, and go to an event loop.
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Lends clients to threads.

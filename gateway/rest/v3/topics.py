@@ -20,11 +20,11 @@ from gateway.kafka.values import (
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.openapi.describe import answers
 from gateway.rest.v3 import schemas
+from gateway.rest.v3.clusters import ReplicaDataList
 from gateway.rest.v3.views import V3View, flag, nothing, number_of
 
 TopicDataList = schemas.listed(schemas.TopicData)
 PartitionDataList = schemas.listed(schemas.PartitionData)
-ReplicaDataList = schemas.listed(schemas.ReplicaData)
 ReassignmentDataList = schemas.listed(schemas.ReassignmentData)
 # Configs of brokers that hold where a new topic says nothing.
 PARTITIONS: Final = "num.partitions"

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
+from gateway.rest.openapi.served import FILE, serve
 from gateway.rest.v3 import acls, clusters, configs, groups, topics
 from gateway.rest.views import at
 
@@ -17,6 +18,7 @@ SPOT: Final = "{topic_name}/partitions/{partition_id}"
 
 # Where a name and a fixed word are in one place, the fixed word comes first.
 urlpatterns: list[URLPattern] = [
+    path(FILE, serve),
     at("clusters", clusters.ClustersView),
     at(C, clusters.ClusterView),
     at(f"{C}/acls:batch", acls.AclBatchView),

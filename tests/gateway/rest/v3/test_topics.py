@@ -6,7 +6,7 @@ import pytest
 
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
-from tests.gateway.rest.v3.conftest import CLUSTER, Api
+from tests.gateway.rest.asking import CLUSTER, Api
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.rest.v3.conftest import CLUSTER, Api
+from tests.gateway.rest.asking import CLUSTER, Api
 from tests.gateway.rest.v3.fields import allowed, required
 
 pytestmark = pytest.mark.slow

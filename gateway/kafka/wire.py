@@ -1,0 +1,100 @@
+"""Single questions in Kafka's own bytes, for what the client library has no call for.
+
+One connection for one question, without a login: where brokers ask for one, the question fails.
+"""
+
+import socket
+import struct
+from typing import Final
+
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure, failure, name_of
+
+# The longest answer here is a sentence for each of some configs.
+MAX_ANSWER_BYTES: Final = 1_048_576
+CORRELATION: Final = 1
+PLAIN: Final = "plaintext"
+
+INCREMENTAL_ALTER_CONFIGS: Final = 44
+DESCRIBE_ACLS: Final = 29
+
+
+class Reader:
+    """Takes an answer apart, from its front."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def number(self, form: str) -> int:
+        [found] = struct.unpack_from(f">{form}", self._data, self._at)
+        self._at += struct.calcsize(form)
+        return int(found)
+
+    def text(self) -> str:
+        """Return a text; one that is null is empty."""
+        size = self.number("h")
+        if size < 0:
+            return ""
+        self._at += size
+        return self._data[self._at - size : self._at].decode("utf-8", "replace")
+
+
+def text(words: str | None) -> bytes:
+    """Return a text with its length before it."""
+    if words is None:
+        return struct.pack(">h", -1)
+    data = words.encode()
+    if len(data) >= 2**15:
+        raise failure("INVALID_REQUEST", f"{words[:40]}…", f"has {len(data)} bytes, 32767 fit")
+    return struct.pack(">h", len(data)) + data
+
+
+def ask(connection: Connection, api: int, version: int, body: bytes, value: str) -> Reader:
+    """Return the answer of the first broker that takes the question."""
+    if connection.properties.get("security.protocol", PLAIN).lower() != PLAIN:
+        raise failure("UNSUPPORTED_VERSION", value, "this cannot be asked of brokers with a login")
+    deadline = connection.deadline()
+    told = failure("BROKER_NOT_AVAILABLE", connection.bootstrap)
+    for address in connection.bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            return _asked(
+                (host.strip("[]"), int(port)), _framed(connection, api, version, body), deadline
+            )
+        except TimeoutError:
+            told = failure("REQUEST_TIMED_OUT", value)
+        except (OSError, ValueError, struct.error) as error:
+            told = failure("BROKER_NOT_AVAILABLE", address.strip(), str(error))
+    raise told
+
+
+def _framed(connection: Connection, api: int, version: int, body: bytes) -> bytes:
+    head = struct.pack(">hhi", api, version, CORRELATION) + text(connection.client_id)
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+def _asked(address: tuple[str, int], question: bytes, deadline: Deadline) -> Reader:
+    with socket.create_connection(address, deadline.left()) as link:
+        link.sendall(question)
+        [size] = struct.unpack(">i", _taken(link, 4, deadline))
+        if not 4 <= size <= MAX_ANSWER_BYTES:
+            raise ValueError(f"an answer of {size} bytes is none of Kafka's")
+        answer = Reader(_taken(link, size, deadline))
+    answer.number("i")
+    return answer
+
+
+def _taken(link: socket.socket, size: int, deadline: Deadline) -> bytes:
+    found = bytearray()
+    while len(found) < size:
+        link.settimeout(deadline.left())
+        piece = link.recv(size - len(found))
+        if not piece:
+            raise ConnectionResetError("the broker hung up")
+        found += piece
+    return bytes(found)
+
+
+def refused(code: int, words: str, value: str) -> KafkaFailure:
+    return failure(name_of(code), value, words)

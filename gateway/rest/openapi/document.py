@@ -1,0 +1,70 @@
+"""The description of all that programs ask of this process: OpenAPI, made once per prefix."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.urls import include, path
+from drf_spectacular.generators import SchemaGenerator
+
+from gateway.rest.openapi.describe import ERRORS
+from gateway.rest.openapi.streams import operation
+
+Document = dict[str, Any]
+TITLE: Final = "Samsa"
+VERSION: Final = "1"
+ABOUT: Final = """\
+Programs without a client of Kafka produce, consume and administer here.
+
+Versions 2 and 3 are those of Kafka's published REST interface; `/v1` is ours.
+Who calls shows a token (`Authorization: Bearer …`), or signs in by Basic.
+All errors have the form `{"error_code", "message"}`; the message says what to do next.
+WebSocket frames are not described here: see the guide.
+"""
+TAGS: Final = (
+    "Records",
+    "Topics",
+    "Partitions",
+    "Configs",
+    "Consumer groups",
+    "Brokers",
+    "Clusters",
+    "ACLs",
+    "Version 2",
+)
+SCHEMES: Final = {
+    "token": {"type": "http", "scheme": "bearer"},
+    "user": {"type": "http", "scheme": "basic"},
+}
+ERROR: Final = {"$ref": "#/components/schemas/ErrorBody"}
+
+
+class Generator(SchemaGenerator):
+    """Describes addresses without the slash that they may end in."""
+
+    def _get_paths_and_endpoints(self) -> list[tuple[str, str, str, Any]]:
+        found = super()._get_paths_and_endpoints()  # type: ignore[no-untyped-call]
+        return [
+            (address.rstrip("/"), pattern, method, view) for address, pattern, method, view in found
+        ]
+
+
+def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Document:
+    """Return the description, with these prefixes; streams are method, prefix and address."""
+    patterns = [
+        path(f"{v3.strip('/')}/", include("gateway.rest.v3.urls")),
+        path(f"{v2.strip('/')}/".lstrip("/"), include("gateway.rest.v2.urls")),
+    ]
+    made: Document = Generator(patterns=patterns).get_schema(public=True)  # type: ignore[no-untyped-call]
+    errors = {
+        str(status): {"description": said, "content": {"application/json": {"schema": ERROR}}}
+        for status, said in ERRORS.items()
+    }
+    for method, prefix, address in streams:
+        methods = made["paths"].setdefault(f"{prefix}{address}", {})
+        methods[method.lower()] = operation(method, f"{prefix}{address}", errors)
+    made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
+    made["tags"] = [{"name": name} for name in TAGS]
+    made["servers"] = [{"url": "/"}]
+    made["security"] = [{name: []} for name in SCHEMES]
+    made.setdefault("components", {})["securitySchemes"] = SCHEMES
+    return made

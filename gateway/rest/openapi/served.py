@@ -1,0 +1,39 @@
+"""Where the description is served: below each prefix of version 3, to everybody."""
+
+import json
+from functools import lru_cache
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from gateway.access.requirements import public
+from gateway.rest import process
+from gateway.rest.calls import JSON
+from gateway.rest.mounts import V2, V3, Door
+from gateway.rest.openapi.document import document
+
+FILE: Final = "openapi.json"
+
+
+@require_safe
+def described(request: HttpRequest) -> HttpResponse:
+    """Answer the description, with the prefix by which it was asked for."""
+    prefix = request.path.removesuffix(f"/{FILE}")
+    return HttpResponse(_made(prefix if prefix in V3 else V3[0]), content_type=JSON)
+
+
+serve = public(described)
+
+
+@lru_cache(maxsize=len(V3))
+def _made(prefix: str) -> bytes:
+    """Return the description as it is sent; it is made in half a second."""
+    door = Door.WEB if settings.DOOR == "web" else Door.GATEWAY
+    streams = [
+        (route.method, mounted, route.path)
+        for mounted, route in process.routes()
+        if mounted not in V3 or mounted == prefix
+    ]
+    return json.dumps(document(v3=prefix, v2=V2[door], streams=streams)).encode()

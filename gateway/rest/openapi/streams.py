@@ -1,0 +1,131 @@
+"""What streams, as OpenAPI says it: calls that no view serves, with the prefix they are under.
+
+A room's routes have a row here; one without a row is described by its method and its address.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Operation = dict[str, Any]
+PARAMETER: Final = re.compile(r"\{(\w+)\}")
+V2: Final = "application/vnd.kafka.v2+json"
+RECORDS: Final = tuple(f"application/vnd.kafka.{form}.v2+json" for form in ("binary", "json"))
+NDJSON: Final = "application/x-ndjson"
+EVENTS: Final = "text/event-stream"
+JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A call that streams: what it does, and in which media types it takes and answers."""
+
+    summary: str
+    says: str = ""
+    takes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = (JSON,)
+    status: int = 200
+    query: tuple[str, ...] = ()
+
+
+PRODUCE: Final = Row(
+    summary="Produce a record, or a stream of records.",
+    says="One JSON object per record, one receipt per record in the same order, each with its own"
+    " `error_code`; receipts come while the request is still being sent. The status is 200 once"
+    " the stream has begun. A record is {partition_id?, headers?, key?, value?, timestamp?};"
+    ' keys and values are {"type": "BINARY" | "STRING" | "JSON", "data": …}.',
+    takes=(JSON,),
+)
+BATCH: Final = Row(
+    summary="Produce some records in one call.",
+    says="{entries: [{id, …record}]}; the answer lists successes and failures by id.",
+    takes=(JSON,),
+    status=207,
+)
+PRODUCE_V2: Final = Row(
+    summary="Produce records.",
+    says="{records: [{key?, value, partition?}]}; the media type says what keys and values are.",
+    takes=RECORDS,
+    answers=(V2,),
+)
+# By method and address below the prefix, whatever its parameters are called.
+ROWS: Final[Mapping[tuple[str, str], Row]] = {
+    ("POST", "/clusters/{}/topics/{}/records"): PRODUCE,
+    ("POST", "/clusters/{}/topics/{}/records:batch"): BATCH,
+    ("POST", "/topics/{}"): PRODUCE_V2,
+    ("POST", "/topics/{}/partitions/{}"): PRODUCE_V2,
+    ("POST", "/consumers/{}"): Row(
+        summary="Create a consumer instance of a group.", takes=(V2,), answers=(V2,)
+    ),
+    ("DELETE", "/consumers/{}/instances/{}"): Row(
+        summary="Delete a consumer instance.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("POST", "/consumers/{}/instances/{}/subscription"): Row(
+        summary="Subscribe to topics, or to a pattern.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("GET", "/consumers/{}/instances/{}/subscription"): Row(
+        summary="Show what an instance is subscribed to.", answers=(V2,)
+    ),
+    ("DELETE", "/consumers/{}/instances/{}/subscription"): Row(
+        summary="Unsubscribe from all topics.", status=204, answers=(V2,)
+    ),
+    ("POST", "/consumers/{}/instances/{}/assignments"): Row(
+        summary="Assign partitions by hand.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("GET", "/consumers/{}/instances/{}/assignments"): Row(
+        summary="Show the partitions that an instance reads.", answers=(V2,)
+    ),
+    ("GET", "/consumers/{}/instances/{}/records"): Row(
+        summary="Fetch records.", answers=RECORDS, query=("timeout", "max_bytes")
+    ),
+    ("POST", "/consumers/{}/instances/{}/offsets"): Row(
+        summary="Commit offsets: those given, or all that was fetched.", takes=(V2,), answers=(V2,)
+    ),
+    ("GET", "/consumers/{}/instances/{}/offsets"): Row(
+        summary="Show committed offsets; the partitions are in the body.",
+        takes=(V2,),
+        answers=(V2,),
+    ),
+    ("POST", "/consumers/{}/instances/{}/positions"): Row(
+        summary="Go on reading at offsets.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("POST", "/consumers/{}/instances/{}/positions/beginning"): Row(
+        summary="Go on reading at the beginning.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("POST", "/consumers/{}/instances/{}/positions/end"): Row(
+        summary="Go on reading at the end.", status=204, takes=(V2,), answers=(V2,)
+    ),
+    ("GET", "/topics/{}/records"): Row(
+        summary="Read records of a topic without a group: once, or as a stream.",
+        says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, which"
+        " go on after `Last-Event-ID`.",
+        answers=(JSON, NDJSON, EVENTS),
+        query=("partition", "from", "max", "wait"),
+    ),
+}
+
+
+def operation(method: str, address: str, errors: Operation) -> Operation:
+    """Return the description of one call, with the errors that all calls have."""
+    row = ROWS.get((method, PARAMETER.sub("{}", address)), Row(summary=f"{method} {address}."))
+    words = re.findall(r"\w+", address)
+    body: Operation = {"content": {kind: {"schema": {}} for kind in row.takes}}
+    done: Operation = {"description": "Done."}
+    if row.status != 204:
+        done["content"] = {kind: {"schema": {}} for kind in row.answers}
+    return {
+        "operationId": "_".join(["stream", method.lower(), *words]),
+        "summary": row.summary,
+        "description": row.says or row.summary,
+        "tags": ["Records"],
+        "parameters": [
+            *(
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in PARAMETER.findall(address)
+            ),
+            *({"name": name, "in": "query", "schema": {"type": "string"}} for name in row.query),
+        ],
+        **({"requestBody": body} if row.takes else {}),
+        "responses": {str(row.status): done, **errors},
+    }

@@ -1,0 +1,74 @@
+"""Configs of topics, of a broker and of all brokers, set and unset by REST."""
+
+from typing import Any
+
+import pytest
+
+from tests.gateway.rest.asking import Api
+
+pytestmark = pytest.mark.slow
+
+RETENTION = "log.retention.ms"
+OF_TOPIC = "topics/orders/configs"
+
+
+@pytest.mark.parametrize(
+    ("configs", "name", "source"),
+    [
+        (OF_TOPIC, "retention.ms", "DYNAMIC_TOPIC_CONFIG"),
+        ("brokers/1/configs", RETENTION, "DYNAMIC_BROKER_CONFIG"),
+        ("broker-configs", RETENTION, "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    ],
+)
+def test_a_config_is_set_and_unset(api: Api, configs: str, name: str, source: str) -> None:
+    one = f"{configs}/{name}"
+
+    assert api("PUT", one, {"value": "7777777"}).status_code == 204
+    found = api.get(one)
+    assert (found["value"], found["source"], found["is_default"]) == ("7777777", source, False)
+    assert found["synonyms"][0] == {"name": found["name"], "value": "7777777", "source": source}
+    assert api("DELETE", one).status_code == 204
+    gone = api("GET", one).json()
+    assert gone.get("source") != source
+
+
+@pytest.mark.parametrize("configs", [OF_TOPIC, "brokers/1/configs", "broker-configs"])
+def test_a_batch_is_done_whole_or_not_at_all(api: Api, configs: str) -> None:
+    known = "retention.ms" if configs == OF_TOPIC else RETENTION
+    bad = {"data": [{"name": known, "value": "5555555"}, {"name": "no.such", "value": "1"}]}
+    dry = {"data": bad["data"][:1], "validate_only": True}
+
+    refused = api("POST", f"{configs}:alter", bad)
+
+    assert refused.json()["error_code"] == 40002
+    assert "no.such" in refused.json()["message"]
+    assert api("POST", f"{configs}:alter", dry).status_code == 204
+    assert api("GET", f"{configs}/{known}").json().get("value") != "5555555"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"data": []},
+        {"data": [{"name": "retention.ms"}]},
+        {"data": [{"name": "retention.ms", "value": "1", "operation": "APPEND"}]},
+        {"data": {"name": "retention.ms"}},
+    ],
+)
+def test_a_batch_that_says_nothing_is_refused(api: Api, body: dict[str, Any]) -> None:
+    answer = api("POST", f"{OF_TOPIC}:alter", body)
+
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
+
+
+def test_a_value_is_needed_to_set_one(api: Api) -> None:
+    assert api("PUT", f"{OF_TOPIC}/retention.ms", {"value": None}).status_code == 400
+    assert api("PUT", f"{OF_TOPIC}/retention.ms", {}).status_code == 400
+
+
+def test_configs_of_nothing_are_not_found(api: Api) -> None:
+    assert api("GET", "topics/nope/configs").json()["error_code"] == 40403
+    assert api("GET", f"{OF_TOPIC}/no.such").json()["error_code"] == 404
+    assert api("GET", "brokers/9/configs").json()["error_code"] == 404
+    assert api("PUT", "brokers/9/configs/a", {"value": "1"}).json()["error_code"] == 404
