@@ -141,6 +141,10 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         return replace(nothing, told_at=told)
     at_ms = aged_at_ms(around.live, now_s)
     seen = rights.names(Operation.VIEW, cluster=shown, kind=Kind.TOPIC)
+    if asked.topic not in seen:
+        # How many partitions a topic has is not for those who may not view it.
+        asked = replace(asked, topic="")
+        nothing = replace(nothing, asked=asked)
     pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
     known = [pair for pair in pairs if pair.topic in seen]
     detail, failure = _detail(asked, seen, shown)

@@ -186,8 +186,13 @@ def test_a_log_that_is_followed_is_not_followed_for_ever(olga: Client, told: Tol
     models.BrokerOrder.objects.update(state="done", answer=json.dumps(answer))
     path = f"/brokers/1/log/{number}{AT}&follow=1"
 
-    assert "load delay:3s" in page_of(olga, f"{path}&round=1")
-    assert "load delay:3s" not in page_of(olga, f"{path}&round={MAX_ROUNDS}")
+    following, last = (page_of(olga, f"{path}&round={number}") for number in (1, MAX_ROUNDS))
+
+    # It asks by itself, and so is no sign that somebody is there.
+    assert "load delay:3s" in following
+    assert """hx-headers='{"Samsa-Poll": "1"}'""" in following
+    assert "load delay:3s" not in last
+    assert "Samsa-Poll" not in last
 
 
 def test_a_log_is_had_without_a_script_too(olga: Client, told: Told) -> None:

@@ -417,6 +417,21 @@ def test_a_collector_that_never_told_is_no_missing_group(alice: Client, told: To
     assert "How this group does is not known" in page
 
 
+def test_a_group_is_not_narrowed_to_a_topic_that_a_user_may_not_see(
+    client: Client, told: Told
+) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("billing", topics=1), rows.pair("billing", "secret"))
+    told.answers["/group"] = detail()
+    user = users.user("tim", role=None)
+    users.grant(user, Operation.VIEW, kind=Kind.GROUP)
+    client.force_login(user)
+
+    client.get("/group", {"name": "billing", "topic": "secret"})
+
+    assert [query["topic"] for path, query in told.asked if path == "/group"] == [""]
+
+
 def test_topics_that_a_user_may_not_see_are_counted_and_not_named(
     client: Client, told: Told
 ) -> None:
