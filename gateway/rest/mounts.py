@@ -30,6 +30,7 @@ V3: Final = ("/v3", "/kafka/v3")
 V2: Final[Mapping[Door, str]] = {Door.GATEWAY: "", Door.WEB: "/rest"}
 # What is ours beside the published interfaces.
 OURS: Final[Mapping[Door, str]] = {Door.GATEWAY: "/v1", Door.WEB: "/rest/v1"}
+EVENTS: Final = "/sse/v1"
 # What another worker of the home was asked and hands to this one, which owns what it is about.
 PASSED: Final = "/passed"
 # Below these nothing is the console's; at the gateway's own port nothing is.
@@ -108,13 +109,15 @@ def mounts(worker: Worker, door: Door) -> Mounts:
     """Return all rooms where they are in a process. A room adds itself to one of these rows."""
     v3: list[Route] = [*produce.v3_routes(worker)]
     v2: list[Route] = []
-    ours = [*records.routes(worker)]
+    reads = records.routes(worker)
+    ours = [*reads.ours]
     sockets: dict[str, Application] = {}
     return Mounts(
         [
             *(_mount(worker, prefix, v3) for prefix in V3),
             _mount(worker, V2[door], v2),
             _mount(worker, OURS[door], ours),
+            _mount(worker, EVENTS, reads.events),
         ],
         passed=_mount(worker, PASSED, v2, callers=worker.passed_callers),
         sockets=sockets,

@@ -101,9 +101,9 @@ class Readers:
 
     # --- for whoever reads ---------------------------------------------------------------------
 
-    async def partitions(self, topic: str) -> list[int]:
-        """Return the partitions of a topic; KafkaFailure where there is no such topic."""
-        return await self._ask(self._partitions, topic)
+    async def partitions(self, topics: Sequence[str]) -> dict[str, list[int]]:
+        """Return the partitions of topics; KafkaFailure where one of them is not there."""
+        return await self._ask(self._partitions, topics)
 
     async def open(self, starts: Mapping[Place, Position]) -> Reading:
         """Begin to read at these positions; close what is returned."""
@@ -236,9 +236,11 @@ class Readers:
             admin = self._admins.admin = Admin(self._connection)
         return admin
 
-    def _partitions(self, topic: str) -> list[int]:
-        [found] = self._admin().describe([topic])
-        return [partition.index for partition in found.partitions]
+    def _partitions(self, topics: Sequence[str]) -> dict[str, list[int]]:
+        return {
+            topic.name: [partition.index for partition in topic.partitions]
+            for topic in self._admin().describe(topics)
+        }
 
     def _ids(self, topics: Sequence[str]) -> dict[str, str]:
         return {name: topic.id for name, topic in self._admin().find(topics).items()}

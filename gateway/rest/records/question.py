@@ -4,7 +4,7 @@ A position that an answer tells is a question again: `next` of an answer in one 
 and the id of an event is its `Last-Event-ID`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -41,57 +41,55 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    topic: str
-    # None: all partitions that the topic has.
+    topics: tuple[str, ...]
+    # None: all partitions that a topic has.
     partitions: tuple[int, ...] | None
     # One position for all, or one for each.
-    start: Position | Mapping[int, Position]
+    start: Position | Mapping[Place, Position]
     format: Format
     # None: a stream without an end.
     max_records: int | None
     max_bytes: int
     wait_s: float
 
-    def starts(self, partitions: list[int]) -> dict[Place, Position]:
-        """Return where to begin in each partition, of those that the topic has."""
-        wanted = partitions if self.partitions is None else self.partitions
-        if len(wanted) > MAX_PARTITIONS:
+    def starts(self, found: Mapping[str, Sequence[int]]) -> dict[Place, Position]:
+        """Return where to begin in each partition, of those that the topics have."""
+        places = [
+            Place(topic=topic, partition=index)
+            for topic in self.topics
+            for index in (found[topic] if self.partitions is None else self.partitions)
+        ]
+        if len(places) > MAX_PARTITIONS:
             raise bad(
-                f"topic {self.topic} has {len(wanted)} partitions, {MAX_PARTITIONS} can be read at"
-                " the same time: name some with partition=0,1,2"
+                f"{', '.join(self.topics)} have {len(places)} partitions, {MAX_PARTITIONS} can be"
+                " read at the same time: name some with partition=0,1,2"
             )
         if isinstance(self.start, Position):
-            starts: Mapping[int, Position] = dict.fromkeys(wanted, self.start)
-        else:
-            # What was added to the topic since that position was told is new from its beginning.
-            starts = dict.fromkeys(wanted, BEGINNING) | dict(self.start)
-        return {Place(topic=self.topic, partition=index): starts[index] for index in sorted(starts)}
+            return dict.fromkeys(places, self.start)
+        # What was added to a topic since these positions were told is new from its beginning.
+        return {place: self.start.get(place, BEGINNING) for place in places}
 
 
 def asked(
-    topic: str, query: Mapping[str, str], *, is_stream: bool, last_event_id: str = ""
+    topics: Sequence[str], query: Mapping[str, str], *, is_stream: bool, last_event_id: str = ""
 ) -> Question:
-    """Return what a query asks of a topic; ApiError where it cannot be meant."""
+    """Return what a query asks of topics; ApiError where it cannot be meant."""
     if unknown := sorted(query.keys() - FIELDS):
         raise bad(f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}")
-    start: Position | Mapping[int, Position] = END if is_stream else BEGINNING
+    start: Position | Mapping[Place, Position] = END if is_stream else BEGINNING
     if last_event_id:
-        start = of_event(topic, last_event_id)
+        start = _of_event(topics, last_event_id)
     elif "from" in query:
-        start = _start(query["from"])
-    partitions = _partitions(query["partition"]) if "partition" in query else None
-    if partitions is not None and not isinstance(start, Position):
-        start = {index: start.get(index, BEGINNING) for index in partitions}
-    default = None if is_stream else DEFAULT_RECORDS
+        start = _start(topics, query["from"])
     return Question(
-        topic=topic,
-        partitions=partitions,
+        topics=tuple(dict.fromkeys(topics)),
+        partitions=_partitions(query["partition"]) if "partition" in query else None,
         start=start,
         format=_format(query.get("format", Format.STRING.value)),
-        max_records=_number(query, "max", 1, MAX_RECORDS) if "max" in query else default,
-        max_bytes=_number(query, "max_bytes", 1, MAX_BYTES)
-        if "max_bytes" in query
-        else DEFAULT_BYTES,
+        max_records=_number(
+            query, "max", default=None if is_stream else DEFAULT_RECORDS, most=MAX_RECORDS
+        ),
+        max_bytes=_number(query, "max_bytes", default=None, most=MAX_BYTES) or DEFAULT_BYTES,
         wait_s=_wait(query["wait"]) if "wait" in query else DEFAULT_WAIT_S,
     )
 
@@ -108,21 +106,11 @@ def event_id(positions: Mapping[Place, int]) -> str:
     )
 
 
-def of_event(topic: str, text: str) -> dict[int, Position]:
-    found: dict[int, Position] = {}
-    for part in text.split(","):
-        named, _, rest = part.strip().partition(":")
-        if named != topic:
-            raise bad(f"Last-Event-ID names {named[:80]!r}, and topic {topic} is read")
-        found |= _pair(rest)
-    return _few(found)
-
-
 def bad(message: str) -> ApiError:
     return ApiError(Code.BAD_REQUEST, message)
 
 
-def _start(text: str) -> Position | dict[int, Position]:
+def _start(topics: Sequence[str], text: str) -> Position | Mapping[Place, Position]:
     if text in {"beginning", "earliest"}:
         return BEGINNING
     if text in {"end", "latest"}:
@@ -131,23 +119,35 @@ def _start(text: str) -> Position | dict[int, Position]:
         return _offset(text)
     if "T" in text:
         return Position(kind=PositionKind.TIME, value=_time_ms(text))
-    found: dict[int, Position] = {}
+    found: dict[Place, Position] = {}
     for part in text.split(","):
-        found |= _pair(part)
+        found |= _pair(topics[0], part)
+    if len(topics) > 1:
+        raise bad(f"from is {text[:80]!r}: of several topics, Last-Event-ID says where each is")
     return _few(found)
 
 
-def _pair(text: str) -> dict[int, Position]:
+def _of_event(topics: Sequence[str], text: str) -> Mapping[Place, Position]:
+    found: dict[Place, Position] = {}
+    for part in text.split(","):
+        topic, _, rest = part.strip().partition(":")
+        if topic not in topics:
+            raise bad(f"Last-Event-ID names {topic[:80]!r}, and {', '.join(topics)} are read")
+        found |= _pair(topic, rest)
+    return _few(found)
+
+
+def _pair(topic: str, text: str) -> dict[Place, Position]:
     index, colon, offset = text.partition(":")
     if not colon or not _is_number(index) or not _is_number(offset) or int(index) > MAX_INDEX:
         raise bad(
-            f"from is {text[:80]!r}: give beginning, end, an offset, a time like"
+            f"no position is {text[:80]!r}: give beginning, end, an offset, a time like"
             " 2026-01-31T12:00:00Z, or partition:offset,partition:offset as an answer tells in next"
         )
-    return {int(index): _offset(offset)}
+    return {Place(topic=topic, partition=int(index)): _offset(offset)}
 
 
-def _few(found: dict[int, Position]) -> dict[int, Position]:
+def _few(found: dict[Place, Position]) -> dict[Place, Position]:
     if len(found) > MAX_PARTITIONS:
         raise bad(f"{len(found)} positions are given, {MAX_PARTITIONS} are taken at most")
     return found
@@ -185,10 +185,12 @@ def _format(text: str) -> Format:
         raise bad(f"format is {text[:80]!r}: take one of {known}") from None
 
 
-def _number(query: Mapping[str, str], field: str, low: int, high: int) -> int:
+def _number(query: Mapping[str, str], field: str, *, default: int | None, most: int) -> int | None:
+    if field not in query:
+        return default
     text = query[field]
-    if not _is_number(text) or not low <= int(text) <= high:
-        raise bad(f"{field} is {text[:80]!r}: give a number from {low} to {high}")
+    if not _is_number(text) or not 1 <= int(text) <= most:
+        raise bad(f"{field} is {text[:80]!r}: give a number from 1 to {most}")
     return int(text)
 
 

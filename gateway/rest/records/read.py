@@ -13,7 +13,7 @@ from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
 
 async def answer(call: Call, question: Question, readers: Readers) -> None:
     """Read and answer. A gap takes no place of a record, and is told beside them."""
-    starts = question.starts(await readers.partitions(question.topic))
+    starts = question.starts(await readers.partitions(question.topics))
     reading = await readers.open(starts)
     try:
         news, positions, ends = await _read(reading, question)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +14,7 @@ from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.records import read
-from gateway.rest.records.question import Question, asked
+from gateway.rest.records.question import Question, asked, bad
 from gateway.rest.records.stream import Form, Reason, Stream
 from gateway.rest.router import Callers, Route
 from gateway.rest.worker import Worker
@@ -25,6 +26,8 @@ MAX_STREAMS: Final = 2_000
 # Of one caller, so that nobody keeps others out.
 MAX_READS_EACH: Final = 50
 MAX_STREAMS_EACH: Final = 500
+# Their partitions have a limit too; this one keeps the check of rights short.
+MAX_TOPICS: Final = 50
 # A stream of a token that was revoked ends within five.
 WATCH_S: Final = 2.0
 DRAINING: Final = Reason(name="draining", message="this worker is about to end: connect again")
@@ -72,16 +75,25 @@ class Reads:
         self._streams: set[Stream] = set()
 
     async def records(self, call: Call) -> None:
-        """Answer with records, in one piece or as a stream, as the caller accepts it."""
-        topic = call.parameters["topic"]
-        call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
-        form = form_of(call.headers.get("accept", ""))
-        question = asked(
-            topic,
-            call.query(),
-            is_stream=form is not None,
-            last_event_id="" if form is None else call.headers.get("last-event-id", ""),
-        )
+        """Answer with records of a topic, in one piece or as a stream, as the caller accepts it."""
+        topics = [call.parameters["topic"]]
+        await self._answer(call, topics, call.query(), form_of(call.headers.get("accept", "")))
+
+    async def events(self, call: Call) -> None:
+        """Answer with events of the topics that the query names."""
+        query = call.query()
+        topics = query.pop("topics", "").split(",")
+        if not all(topics) or len(topics) > MAX_TOPICS:
+            raise bad(f"topics is missing: name up to {MAX_TOPICS}, like topics=orders,payments")
+        await self._answer(call, topics, query, Form.EVENTS)
+
+    async def _answer(
+        self, call: Call, topics: Sequence[str], query: Mapping[str, str], form: Form | None
+    ) -> None:
+        for topic in topics:
+            call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
+        last_event_id = "" if form is None else call.headers.get("last-event-id", "")
+        question = asked(topics, query, is_stream=form is not None, last_event_id=last_event_id)
         try:
             if form is None:
                 with self._reads.taken(call.caller):
@@ -100,10 +112,10 @@ class Reads:
         """Nothing is held when all streams have ended."""
 
     async def _stream(self, call: Call, question: Question, form: Form) -> None:
-        starts = question.starts(await self._readers.partitions(question.topic))
+        starts = question.starts(await self._readers.partitions(question.topics))
         reading = await self._readers.open(starts)
         try:
-            watch = self._watch(call, question.topic)
+            watch = self._watch(call, question.topics)
             stream = Stream(call, question, reading, form, watch=watch)
             self._streams.add(stream)
             try:
@@ -113,7 +125,7 @@ class Reads:
         finally:
             reading.close()
 
-    async def _watch(self, call: Call, topic: str) -> ApiError:
+    async def _watch(self, call: Call, topics: Sequence[str]) -> ApiError:
         """Return why a stream has to end, when its caller may not read any more."""
         while True:
             await asyncio.sleep(WATCH_S)
@@ -124,9 +136,12 @@ class Reads:
                     return error
                 # Whoever was let in goes on until somebody can say otherwise.
                 continue
-            decision = caller.decide(Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic)
-            if not decision.is_allowed:
-                return ApiError(Code.NOT_ALLOWED, decision.reason)
+            for topic in topics:
+                decision = caller.decide(
+                    Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic
+                )
+                if not decision.is_allowed:
+                    return ApiError(Code.NOT_ALLOWED, decision.reason)
 
 
 class Room:
@@ -142,9 +157,24 @@ class Room:
     async def records(self, call: Call) -> None:
         await self.reads.records(call)
 
+    async def events(self, call: Call) -> None:
+        await self.reads.events(call)
 
-def routes(worker: Worker) -> Sequence[Route]:
-    return [Route(method="GET", path="/topics/{topic}/records", handler=Room(worker).records)]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """`ours` is beside the published interfaces; `events` is a door of its own."""
+
+    ours: Sequence[Route]
+    events: Sequence[Route]
+
+
+def routes(worker: Worker) -> Routes:
+    room = Room(worker)
+    return Routes(
+        ours=[Route(method="GET", path="/topics/{topic}/records", handler=room.records)],
+        events=[Route(method="GET", path="/", handler=room.events)],
+    )
 
 
 def form_of(accept: str) -> Form | None:

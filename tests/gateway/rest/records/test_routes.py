@@ -138,7 +138,10 @@ class Site:
         self.readers = Readers(Connection(bootstrap=broker.bootstrap))
         self.reads = Reads(self.readers, callers)
         self.router = Router(
-            [Route(method="GET", path="/topics/{topic}/records", handler=self.reads.records)],
+            [
+                Route(method="GET", path="/topics/{topic}/records", handler=self.reads.records),
+                Route(method="GET", path="/sse/v1", handler=self.reads.events),
+            ],
             callers=callers,
             traffic=Uncounted(),
             cluster_id=lambda: "c",
@@ -269,6 +272,8 @@ def test_a_gap_is_told_beside_the_records(broker: BesideBroker) -> None:
         ("/topics/orders/records?wait=nan", 400, "wait"),
         ("/topics/orders/records?format=avro", 400, "binary, string, json"),
         ("/topics/orders/records?offset=1", 400, "unknown field"),
+        ("/sse/v1", 400, "topics is missing"),
+        ("/sse/v1?topics=orders,odd&from=0:1", 400, "of several topics"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -327,6 +332,21 @@ def test_events_go_on_exactly_where_the_last_one_was(broker: BesideBroker) -> No
             for one in data.get("records", [])
         ]
         assert sorted(told) == [(p, n) for p in range(2) for n in range(RECORDS)]
+
+    run(broker, work)
+
+
+def test_events_of_several_topics_go_on_where_each_was(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        client = site.ask("/sse/v1?topics=orders,odd&from=beginning&max=30")
+        last_id = events(await client.all())[-1][1]
+        again = site.ask("/sse/v1?topics=odd,orders&max=14", last_event_id=last_id)
+        *_, (name, last_id, data) = events(await again.all())
+        assert (name, data["reason"]) == ("close", "complete")
+        assert last_id == f"odd:0:4,orders:0:{RECORDS},orders:1:{RECORDS}"
+
+        wrong = site.ask("/sse/v1?topics=odd", last_event_id=last_id)
+        assert "names 'orders', and odd are read" in await wrong.all()
 
     run(broker, work)
 
