@@ -33,6 +33,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
     ),
     "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
+    "tokens": ("cli.tokens", "Create, list and revoke the tokens of programs."),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
     "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
     "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),

@@ -5,7 +5,7 @@ a question is a lookup, and a list of thousands of names is filtered without a q
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -152,7 +152,7 @@ ALLOWED: Final = Decision(is_allowed=True)
 class Rights:
     """All grants of somebody, compiled. Never changes."""
 
-    __slots__ = ("_patterns", "grants")
+    __slots__ = ("grants", "patterns")
 
     def __init__(self, grants: Iterable[Grant] = ()) -> None:
         self.grants: Final = tuple(grants)
@@ -166,11 +166,11 @@ class Rights:
                         continue
                     of_clusters = patterns.setdefault((operation, kind), {})
                     of_clusters.setdefault(grant.cluster, set()).add(grant.pattern)
-        self._patterns: Final = patterns
+        self.patterns: Final = patterns
 
     def names(self, operation: Operation, *, cluster: str, kind: Kind) -> Names:
         """Return the names of one kind that an operation is allowed on in a cluster."""
-        of_clusters = self._patterns.get((operation, kind), {})
+        of_clusters = self.patterns.get((operation, kind), {})
         return names_of(of_clusters.get(ANY, set()) | of_clusters.get(cluster, set()))
 
     def allows(self, operation: Operation, resource: Resource) -> bool:
@@ -183,9 +183,42 @@ class Rights:
         """Tell whether an operation is allowed on anything, or on anything of one cluster."""
         return any(
             cluster is None or ANY in of_clusters or cluster in of_clusters
-            for (granted, _), of_clusters in self._patterns.items()
+            for (granted, _), of_clusters in self.patterns.items()
             if granted is operation
         )
+
+
+def common(first: Rights, second: Rights) -> Rights:
+    """Return what both allow: a token never does more than its owner, however that changes."""
+    return Rights(
+        Grant(operation=operation, cluster=cluster, kind=kind, pattern=pattern)
+        for operation, kind in first.patterns.keys() & second.patterns.keys()
+        for cluster, pattern in _common_patterns(
+            first.patterns[operation, kind], second.patterns[operation, kind]
+        )
+    )
+
+
+def _common_patterns(
+    first: Mapping[str, set[str]], second: Mapping[str, set[str]]
+) -> set[tuple[str, str]]:
+    """Return pairs of a cluster and a pattern that lie in both."""
+    found = set()
+    for cluster, patterns in first.items():
+        for other_cluster, other_patterns in second.items():
+            both = narrower(cluster, other_cluster)
+            if both is not None:
+                names = (narrower(one, other) for one in patterns for other in other_patterns)
+                found |= {(both, name) for name in names if name is not None}
+    return found
+
+
+def narrower(one: str, other: str) -> str | None:
+    """Return the pattern for names that fit both; None where no name does."""
+    for wide, narrow in ((one, other), (other, one)):
+        if wide == narrow or (wide.endswith(ANY) and narrow.startswith(wide[:-1])):
+            return narrow
+    return None
 
 
 def decide(rights: Rights, operation: Operation, resource: Resource | None = None) -> Decision:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 WORD_CHARS = 20
 # An IPv6 address with a zone.
 ADDRESS_CHARS = 64
+# SHA-256 in hexadecimal digits.
+DIGEST_CHARS = 64
+MAX_TOKEN_NAME_CHARS = 64
+# As in Django's table of users.
+USER_NAME_CHARS = 150
 # What a browser says of itself; what is longer is cut.
 AGENT_CHARS = 200
 
@@ -37,17 +42,28 @@ class Account(models.Model):
         return f"account of user {self.user_id}"
 
 
-class Grant(models.Model):
+class GrantColumns(models.Model):
     """One row of `grants.Grant`; an empty kind means all kinds."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants"
-    )
     role = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
     operation = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
     cluster = models.CharField(max_length=MAX_CLUSTER_CHARS, default=ANY, db_default=ANY)
     kind = models.CharField(max_length=WORD_CHARS, blank=True, default="", db_default="")
     pattern = models.CharField(max_length=MAX_PATTERN_CHARS, default=ANY, db_default=ANY)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.role or self.operation} on {self.cluster} {self.kind or '*'} {self.pattern}"
+
+
+class Grant(GrantColumns):
+    """A right of a user."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants"
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -61,8 +77,51 @@ class Grant(models.Model):
             ),
         ]
 
+
+class Token(models.Model):
+    """A key that a program shows; of its text only a digest is kept.
+
+    One that a user has made goes with that user, and never becomes one without an owner, whose
+    rights nothing limits.
+    """
+
+    # A part of a principal of Kafka, so a name is given once, even after its token was revoked.
+    name = models.CharField(max_length=MAX_TOKEN_NAME_CHARS, unique=True)
+    digest = models.CharField(max_length=DIGEST_CHARS, unique=True)
+    prefix = models.CharField(max_length=WORD_CHARS)
+    created_by = models.CharField(max_length=USER_NAME_CHARS)
+    # None: made on the host.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="tokens"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    # None: never.
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    # Written at most once a minute.
+    last_used_at = models.DateTimeField(null=True)
+    last_address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
+
     def __str__(self) -> str:
-        return f"{self.role or self.operation} on {self.cluster} {self.kind or '*'} {self.pattern}"
+        return f"token {self.name}"
+
+
+class TokenGrant(GrantColumns):
+    """A right that a token was given."""
+
+    token = models.ForeignKey(Token, on_delete=models.CASCADE, related_name="grants")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["token", "role", "operation", "cluster", "kind", "pattern"],
+                name="access_token_grant_once",
+            ),
+            models.CheckConstraint(
+                condition=(Q(role="") & ~Q(operation="")) | (~Q(role="") & Q(operation="")),
+                name="access_token_grant_role_or_operation",
+            ),
+        ]
 
 
 class Session(AbstractBaseSession):

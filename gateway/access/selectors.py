@@ -148,7 +148,7 @@ def digest(session_key: str) -> str:
     return salted_hmac("gateway.access.session", session_key, algorithm="sha256").hexdigest()[:16]
 
 
-def grant_of(row: models.Grant) -> Grant | None:
+def grant_of(row: models.GrantColumns) -> Grant | None:
     """Return the value of a row; None for words that a newer release has written."""
     return _grant(row.role, row.operation, row.cluster, row.kind, row.pattern)
 

@@ -32,7 +32,7 @@ def create_user(*, actor: Actor, name: str, grant: Grant, password: str | None =
     # As the sign-in form reads it, which would not find a name in another form.
     name = User.normalize_username(name)
     given = _checked_password(password, User(username=name))
-    _check_grant(grant)
+    check_grant(grant)
     try:
         with transaction.atomic():
             user = User(username=name)
@@ -43,12 +43,12 @@ def create_user(*, actor: Actor, name: str, grant: Grant, password: str | None =
             _create_grant(user, grant)
     except IntegrityError:
         raise Refused(f"there is a user “{name}” already: choose another name") from None
-    _tell("user.created", actor=actor, subject=name, grant=described(grant))
+    tell("user.created", actor=actor, subject=name, grant=described(grant))
     return given
 
 
 def add_grant(*, actor: Actor, number: int, grant: Grant) -> None:
-    _check_grant(grant)
+    check_grant(grant)
     with _changing(number) as user:
         if user.grants.count() >= MAX_GRANTS:
             raise Refused(
@@ -61,7 +61,7 @@ def add_grant(*, actor: Actor, number: int, grant: Grant) -> None:
         except IntegrityError:
             raise Refused(f"{user.username} has this right already") from None
         _end_sessions(user)
-        _tell("user.granted", actor=actor, subject=user.username, grant=described(grant))
+        tell("user.granted", actor=actor, subject=user.username, grant=described(grant))
 
 
 def remove_grant(*, actor: Actor, number: int, grant: int) -> None:
@@ -75,7 +75,7 @@ def remove_grant(*, actor: Actor, number: int, grant: int) -> None:
             raise Refused("you cannot take the role of admin from yourself: ask another admin")
         row.delete()
         _end_sessions(user)
-        _tell(
+        tell(
             "user.revoked",
             actor=actor,
             subject=user.username,
@@ -92,7 +92,7 @@ def set_enabled(*, actor: Actor, number: int, is_enabled: bool) -> None:
         user.save(update_fields=["is_active"])
         _end_sessions(user)
         event = "user.enabled" if is_enabled else "user.disabled"
-        _tell(event, actor=actor, subject=user.username)
+        tell(event, actor=actor, subject=user.username)
 
 
 def delete_user(*, actor: Actor, number: int) -> None:
@@ -100,7 +100,7 @@ def delete_user(*, actor: Actor, number: int) -> None:
         _refuse_own(actor, user, "delete")
         user.delete()
         _forget_first_password(user)
-        _tell("user.deleted", actor=actor, subject=user.username)
+        tell("user.deleted", actor=actor, subject=user.username)
 
 
 def reset_password(*, actor: Actor, number: int, password: str | None = None) -> str:
@@ -111,7 +111,7 @@ def reset_password(*, actor: Actor, number: int, password: str | None = None) ->
         given = _checked_password(password, user)
         _set_password(user, given, must_change=True)
         _end_sessions(user)
-        _tell("user.password_reset", actor=actor, subject=user.username)
+        tell("user.password_reset", actor=actor, subject=user.username)
     return given
 
 
@@ -122,14 +122,14 @@ def change_own_password(user: User, *, actor: Actor, password: str) -> None:
     """
     with transaction.atomic():
         _set_password(user, password, must_change=False)
-        _tell("user.password_changed", actor=actor, subject=user.username)
+        tell("user.password_changed", actor=actor, subject=user.username)
 
 
 def end_sessions(*, actor: Actor, number: int, but: str | None = None) -> int:
     """Sign a user out everywhere, the session of one key excepted; return how many ended."""
     with _changing(number) as user:
         ended = _end_sessions(user, but=but)
-        _tell("user.sessions_ended", actor=actor, subject=user.username, sessions=str(ended))
+        tell("user.sessions_ended", actor=actor, subject=user.username, sessions=str(ended))
     return ended
 
 
@@ -142,6 +142,30 @@ def described(grant: Grant) -> str:
         return f"{what.value} on {where}"
     names = "" if grant.pattern == grants.ANY else f" {grant.pattern}"
     return f"{what.value} on {grant.kind.value}{names or 's'} of {where}"
+
+
+def check_grant(grant: Grant) -> None:
+    """Refuse a grant that means nothing."""
+    try:
+        grants.check(grant)
+    except BadGrant as error:
+        raise Refused(str(error)) from error
+
+
+def columns_of(grant: Grant) -> dict[str, str]:
+    """Return a grant as a row of either table has it."""
+    return {
+        "role": grant.role.value if grant.role else "",
+        "operation": grant.operation.value if grant.operation else "",
+        "cluster": grant.cluster,
+        "kind": grant.kind.value if grant.kind else "",
+        "pattern": grant.pattern,
+    }
+
+
+def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
+    """Record a change once it holds; one that is taken back has not happened."""
+    transaction.on_commit(lambda: audit.record(event, actor=actor, subject=subject, **details))
 
 
 @contextmanager
@@ -170,22 +194,8 @@ def _refuse_own(actor: Actor, user: User, verb: str) -> None:
         raise Refused(f"you cannot {verb} your own account: ask another admin")
 
 
-def _check_grant(grant: Grant) -> None:
-    try:
-        grants.check(grant)
-    except BadGrant as error:
-        raise Refused(str(error)) from error
-
-
 def _create_grant(user: User, grant: Grant) -> None:
-    models.Grant.objects.create(
-        user=user,
-        role=grant.role.value if grant.role else "",
-        operation=grant.operation.value if grant.operation else "",
-        cluster=grant.cluster,
-        kind=grant.kind.value if grant.kind else "",
-        pattern=grant.pattern,
-    )
+    models.Grant.objects.create(user=user, **columns_of(grant))
 
 
 def _validate_name(user: User) -> None:
@@ -218,11 +228,6 @@ def _set_password(user: User, password: str, *, must_change: bool) -> None:
 def _forget_first_password(user: User) -> None:
     name = user.username
     transaction.on_commit(lambda: first_user.forget_password_of(name))
-
-
-def _tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
-    """Record a change once it holds; one that is taken back has not happened."""
-    transaction.on_commit(lambda: audit.record(event, actor=actor, subject=subject, **details))
 
 
 def _end_sessions(user: User, *, but: str | None = None) -> int:

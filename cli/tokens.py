@@ -1,0 +1,75 @@
+"""`./samsa tokens`: the tokens by which programs are known, made on the host of a home.
+
+Whoever has a shell here may already do everything, so a token of theirs has no owner whose rights
+would limit it. The tables are Django's, so Django's own command does the work.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.home import Home
+from cli.environment import ROOT
+from cli.home import HOME_OPTION
+
+
+@click.group()
+def tokens() -> None:
+    """Create, list and revoke tokens of programs."""
+
+
+@tokens.command()
+@HOME_OPTION
+@click.argument("name")
+@click.option("--read", multiple=True, metavar="PATTERN", help="Read topics of these names.")
+@click.option("--write", multiple=True, metavar="PATTERN", help="Write into topics of these names.")
+@click.option("--group", multiple=True, metavar="PATTERN", help="Read as groups of these names.")
+@click.option("--admin", is_flag=True, help="Do everything.")
+@click.option("--expires", metavar="DURATION", help="How long it lives, as 30d or 12h.")
+def create(  # noqa: PLR0913 - one argument for each option
+    *,
+    home: Path,
+    name: str,
+    read: tuple[str, ...],
+    write: tuple[str, ...],
+    group: tuple[str, ...],
+    admin: bool,
+    expires: str | None,
+) -> None:
+    """Create a token and print it, this once; PATTERN is a name, or a prefix with * behind it."""
+    arguments = [f"--read={pattern}" for pattern in read]
+    arguments += [f"--write={pattern}" for pattern in write]
+    arguments += [f"--group={pattern}" for pattern in group]
+    arguments += ["--admin"] if admin else []
+    arguments += [f"--expires={expires}"] if expires else []
+    run(home, "create", *arguments, "--", name)
+
+
+@tokens.command("list")
+@HOME_OPTION
+def list_tokens(*, home: Path) -> None:
+    """List all tokens: name, state, beginning, who made it, end, last use, rights."""
+    run(home, "list")
+
+
+@tokens.command()
+@HOME_OPTION
+@click.argument("name")
+def revoke(*, home: Path, name: str) -> None:
+    """End the token of NAME: its calls are refused, and its streams end within 5 s."""
+    run(home, "revoke", "--", name)
+
+
+def run(home: Path, *arguments: str) -> None:
+    """Become Django's command of the same name in the home."""
+    try:
+        Home(home).prepare()
+    except StartRefused as refused:
+        raise click.ClickException(str(refused)) from refused
+    # As the supervisor has it: what a home holds is its owner's alone.
+    os.umask(0o077)
+    os.environ["SAMSA_HOME"] = str(home)
+    os.execv(sys.executable, [sys.executable, str(ROOT / "manage.py"), "tokens", *arguments])

@@ -1,0 +1,64 @@
+"""What a token may be made for, in the words of its user, as rights: pure.
+
+A scope is a few rights that only make sense together: a program that reads has to find its topic.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gateway.access.grants import ANY, FULL_ADMIN, Grant
+from gateway.access.operations import Kind, Operation
+
+
+class Scope(Enum):
+    READ = "read"
+    WRITE = "write"
+    GROUP = "group"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The operations of a scope, what they are on, and a sentence for whoever gives it."""
+
+    kind: Kind | None
+    operations: tuple[Operation, ...]
+    sentence: str
+
+
+SCOPES: Final = {
+    Scope.READ: Row(
+        kind=Kind.TOPIC,
+        operations=(Operation.VIEW, Operation.READ_PAYLOADS),
+        sentence="Sees topics of these names and reads their records.",
+    ),
+    Scope.WRITE: Row(
+        kind=Kind.TOPIC,
+        operations=(Operation.VIEW, Operation.PRODUCE),
+        sentence="Sees topics of these names and writes records.",
+    ),
+    Scope.GROUP: Row(
+        kind=Kind.GROUP,
+        operations=(Operation.VIEW, Operation.RESET_GROUPS),
+        sentence="Reads as a member of groups of these names, and commits their offsets.",
+    ),
+    Scope.ADMIN: Row(kind=None, operations=(), sentence="Does everything."),
+}
+
+
+def grants_of(scope: Scope, pattern: str = ANY, *, cluster: str = ANY) -> tuple[Grant, ...]:
+    """Return the rights of a scope on names of a pattern."""
+    row = SCOPES[scope]
+    if row.kind is None:
+        return (FULL_ADMIN,)
+    return tuple(
+        Grant(operation=operation, cluster=cluster, kind=row.kind, pattern=pattern)
+        for operation in row.operations
+    )
+
+
+def together(grants: Iterable[Grant]) -> tuple[Grant, ...]:
+    """Return rights without those that come twice, in their order."""
+    return tuple(dict.fromkeys(grants))

@@ -1,0 +1,136 @@
+"""The write door to API tokens. Each call is one transaction and one line of the audit log.
+
+What a rule forbids raises `services.Refused`. The text of a token leaves by the answer of
+`create_token` and is kept nowhere.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from gateway.access import models, token_text
+from gateway.access.audit import Actor
+from gateway.access.grants import Grant
+from gateway.access.models import ADDRESS_CHARS, MAX_TOKEN_NAME_CHARS
+from gateway.access.services import MAX_GRANTS, Refused, check_grant, columns_of, described, tell
+
+# A part of a principal of Kafka, of the keys of counters, and of lines of logs.
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+# Programs of one cluster, each with a token of its own; more are a leak of a script.
+MAX_TOKENS: Final = 1_000
+# Revoked and expired ones are shown for as long as somebody may ask what they were.
+KEPT_AFTER_END: Final = timedelta(days=90)
+# Two centuries: whoever means "never" says nothing.
+MAX_LIFE: Final = timedelta(days=73_000)
+# A write per call would make every program wait for the one writer of SQLite.
+USE_STEP: Final = timedelta(minutes=1)
+
+
+def create_token(
+    *,
+    actor: Actor,
+    name: str,
+    grants: Sequence[Grant],
+    owner_id: int | None = None,
+    life: timedelta | None = None,
+) -> str:
+    """Create a token and return its text, this once.
+
+    One with an owner does what its grants and its owner's rights both allow, at any time; one
+    without is for whoever has a shell on the host.
+    """
+    _check_name(name)
+    _check_grants(grants)
+    if life is not None and not timedelta() < life <= MAX_LIFE:
+        raise Refused("a token ends in the future: give 1 second to 73,000 days")
+    text = token_text.new()
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            _make_room(now)
+            token = models.Token.objects.create(
+                name=name,
+                digest=token_text.digest(text),
+                prefix=token_text.shown(text),
+                created_by=actor.name,
+                owner_id=owner_id,
+                expires_at=None if life is None else now + life,
+            )
+            models.TokenGrant.objects.bulk_create(
+                models.TokenGrant(token=token, **columns_of(grant)) for grant in grants
+            )
+    except IntegrityError:
+        raise Refused(f"there is, or was, a token “{name}”: choose another name") from None
+    rights = ", ".join(described(grant) for grant in grants)
+    tell("token.created", actor=actor, subject=name, rights=rights)
+    return text
+
+
+def revoke_token(*, actor: Actor, number: int, owner_id: int | None = None) -> str:
+    """End a token at once and for good; return its name. `owner_id` finds that user's alone."""
+    with transaction.atomic():
+        rows = models.Token.objects.filter(pk=number)
+        if owner_id is not None:
+            rows = rows.filter(owner_id=owner_id)
+        token = rows.first()
+        if token is None:
+            raise Refused("this token does not exist any more: reload the page")
+        return _revoke(token, actor)
+
+
+def revoke_named(*, actor: Actor, name: str) -> None:
+    """End a token by its name, for whoever has a shell on the host."""
+    with transaction.atomic():
+        token = models.Token.objects.filter(name=name).first()
+        if token is None:
+            raise Refused(f"there is no token “{name}”: `./samsa tokens list` shows all")
+        _revoke(token, actor)
+
+
+def note_use(number: int, address: str, *, now: datetime) -> None:
+    """Note that a token was used, unless that was noted within the last minute."""
+    is_old = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_STEP)
+    models.Token.objects.filter(is_old, pk=number).update(
+        last_used_at=now, last_address=address[:ADDRESS_CHARS]
+    )
+
+
+def _revoke(token: models.Token, actor: Actor) -> str:
+    if token.revoked_at is not None:
+        raise Refused(f"{token.name} is revoked already")
+    token.revoked_at = timezone.now()
+    token.save(update_fields=["revoked_at"])
+    tell("token.revoked", actor=actor, subject=token.name)
+    return token.name
+
+
+def _check_name(name: str) -> None:
+    if len(name) > MAX_TOKEN_NAME_CHARS or not NAME.fullmatch(name):
+        raise Refused(
+            f"“{name[:MAX_TOKEN_NAME_CHARS]}” is no name of a token: give 1 to"
+            f" {MAX_TOKEN_NAME_CHARS} letters, digits, dots, underscores and hyphens"
+        )
+
+
+def _check_grants(grants: Sequence[Grant]) -> None:
+    if not grants:
+        raise Refused("a token without rights opens nothing: give it some")
+    if len(grants) > MAX_GRANTS:
+        raise Refused(f"{len(grants)} rights were given, {MAX_GRANTS} fit: use prefixes")
+    for grant in grants:
+        check_grant(grant)
+
+
+def _make_room(now: datetime) -> None:
+    ended = now - KEPT_AFTER_END
+    models.Token.objects.filter(Q(revoked_at__lte=ended) | Q(expires_at__lte=ended)).delete()
+    if models.Token.objects.count() >= MAX_TOKENS:
+        raise Refused(
+            f"there are {MAX_TOKENS} tokens, the most there can be: revoke what nobody uses; it"
+            f" makes room {KEPT_AFTER_END.days} days later"
+        )

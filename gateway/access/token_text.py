@@ -1,0 +1,65 @@
+"""The text of an API token: how one is made, recognised, and told from a typing error. Pure.
+
+256 random bits and a checksum behind a prefix that scanners of leaked secrets can look for. Only a
+digest is kept, and no hash that takes its time is needed: there is nothing to guess.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+import zlib
+from typing import Final
+
+PREFIX: Final = "samsa_"
+RANDOM_BYTES: Final = 32
+CHECKSUM_BYTES: Final = 4
+# 36 bytes in base64, without any padding.
+BODY_CHARS: Final = 48
+CHARS: Final = len(PREFIX) + BODY_CHARS
+# Of the text, shown to recognise it: 36 of 256 bits.
+SHOWN_CHARS: Final = len(PREFIX) + 6
+FORM: Final = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{{BODY_CHARS}}}", re.ASCII)
+
+
+class BadToken(ValueError):
+    """A text that no token ever was; the sentence says why and never repeats the text."""
+
+
+def new(random: bytes | None = None) -> str:
+    """Return the text of a new token, of 32 random bytes."""
+    body = secrets.token_bytes(RANDOM_BYTES) if random is None else random
+    assert len(body) == RANDOM_BYTES, "as many as the form has room for"
+    return f"{PREFIX}{base64.urlsafe_b64encode(body + checksum(body)).decode('ascii')}"
+
+
+def check(text: str) -> None:
+    """Raise BadToken for a text that was cut, mistyped, or is something else."""
+    if not text.startswith(PREFIX):
+        raise BadToken(f"this is no token of Samsa: one begins with {PREFIX}")
+    if len(text) != CHARS:
+        raise BadToken(f"the token has {len(text)} characters of {CHARS}: copy all of it")
+    if not FORM.fullmatch(text):
+        raise BadToken("the token has characters that no token has: copy it again")
+    decoded = base64.urlsafe_b64decode(text[len(PREFIX) :])
+    if checksum(decoded[:RANDOM_BYTES]) != decoded[RANDOM_BYTES:]:
+        raise BadToken("the token was mistyped, its checksum is wrong: copy it again")
+
+
+def digest(text: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def shown(text: str) -> str:
+    """Return the beginning of a token, by which people tell theirs apart."""
+    return text[:SHOWN_CHARS]
+
+
+def holds_token(text: str) -> bool:
+    """Tell whether a token is written somewhere in a text, as in an address."""
+    return FORM.search(text) is not None
+
+
+def checksum(body: bytes) -> bytes:
+    return zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big")
