@@ -29,7 +29,7 @@ def tokens() -> None:
 @click.option("--group", multiple=True, metavar="PATTERN", help="Read as groups of these names.")
 @click.option("--admin", is_flag=True, help="Do everything.")
 @click.option("--expires", metavar="DURATION", help="How long it lives, as 30d or 12h.")
-def create(  # noqa: PLR0913 - one argument for each option
+def create(
     *,
     home: Path,
     name: str,

@@ -13,9 +13,10 @@ from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from gateway import home
-from gateway.dispatch import Dispatch
-from gateway.health import Application, Door
+from gateway.dispatch import Dispatch, is_below, is_own
+from gateway.health import Application, Door, Scope
 from gateway.rest import mounts, process
+from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -78,12 +79,20 @@ class Program:
         calls = mounts.mounts(self._worker, door)
         # For views, which are made without it.
         process.take(self._worker, calls.routes())
-        return Dispatch(
+        prefixes = mounts.PREFIXES[door]
+        dispatch = Dispatch(
             _console() if is_web else {},
             calls=calls,
-            quoted=mounts.PREFIXES[door],
+            quoted=prefixes,
             otherwise=django,
         )
+
+        def is_of_programs(scope: Scope) -> bool:
+            # Another worker that passes a call on has looked.
+            below = any(is_below(scope["path"], prefix) for prefix in prefixes)
+            return below and not is_own(scope)
+
+        return Origins(dispatch, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
 
 
 def has_proxy() -> bool:

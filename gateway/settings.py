@@ -94,6 +94,35 @@ except NotAnAddress as error:
         f"SAMSA_TRUSTED_PROXIES has {error}; give addresses or networks, as 10.0.0.7,10.1.0.0/16"
     ) from None
 
+
+def origins(written: list[str]) -> tuple[str, ...]:
+    """Return origins as browsers write them: scheme and host, and a port that is not its usual."""
+    for origin in written:
+        if not re.fullmatch(r"https?://[a-z0-9.\-\[\]:]+", origin, re.ASCII):
+            raise ImproperlyConfigured(
+                f"SAMSA_ALLOWED_ORIGINS has {origin!r}; give origins, as https://shop.example,"
+                " in lower case and without a path"
+            )
+    return tuple(written)
+
+
+def rate(name: str, default: int) -> int:
+    """Return what a caller may do in a second; 0 stands for no limit."""
+    given: int = env.int(name, default=default)
+    if given < 0:
+        raise ImproperlyConfigured(f"{name} is {given}; give 0 for no limit, or more")
+    return given
+
+
+# Whose pages may call the interfaces for programs, beside the console's own.
+SAMSA_ALLOWED_ORIGINS: Final = origins(env.list("SAMSA_ALLOWED_ORIGINS", default=[]))
+# Calls, records and bytes of one caller in a second and worker, as published interfaces have them.
+SAMSA_REST_RATES: Final = (
+    rate("SAMSA_REST_REQUESTS_PER_S", 10_000),
+    rate("SAMSA_REST_RECORDS_PER_S", 10_000),
+    rate("SAMSA_REST_BYTES_PER_S", 10_485_760),
+)
+
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",

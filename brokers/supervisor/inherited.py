@@ -77,10 +77,15 @@ ROWS: Final = (
     Row(
         names=(
             *("SAMSA_ALLOWED_HOSTS", "SAMSA_TRUSTED_ORIGINS"),
-            *("SAMSA_TRUSTED_PROXIES", "SAMSA_HTTPS"),
+            *("SAMSA_TRUSTED_PROXIES", "SAMSA_HTTPS", "SAMSA_ALLOWED_ORIGINS"),
         ),
         kinds=DOOR_KINDS,
         reason="how clients of HTTP come; a mistake in one must not stop the agent",
+    ),
+    Row(
+        names=("SAMSA_REST_*",),
+        kinds=DOOR_KINDS,
+        reason="how much a program may do in a second",
     ),
     Row(
         names=("REDIS_URL",),

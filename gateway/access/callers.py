@@ -4,7 +4,7 @@ Pure values. The one place that maps a caller to a principal of Kafka, so that t
 rights and quotas can bind it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from gateway.access.grants import Decision, Resource, Rights, decide
@@ -25,6 +25,8 @@ class Caller:
     name: str
     rights: Rights
     number: int | None = None
+    # By which it is found out again that this caller is still known; nothing to show or compare.
+    proof: object = field(default=None, repr=False, compare=False)
 
     @property
     def principal(self) -> str:

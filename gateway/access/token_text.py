@@ -8,8 +8,8 @@ import base64
 import hashlib
 import re
 import secrets
-import zlib
 from typing import Final
+from zlib import crc32
 
 PREFIX: Final = "samsa_"
 RANDOM_BYTES: Final = 32
@@ -62,4 +62,4 @@ def holds_token(text: str) -> bool:
 
 
 def checksum(body: bytes) -> bytes:
-    return zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big")
+    return crc32(body).to_bytes(CHECKSUM_BYTES, "big")

@@ -22,6 +22,7 @@ from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import public
 from gateway.kafka.pool import Clients
+from gateway.rest.authentication import CallerAuthentication
 from gateway.rest.bodies import json_of
 from gateway.rest.calls import JSON
 from gateway.rest.codes import ApiError, Code
@@ -37,8 +38,7 @@ SEGMENT: Final = re.compile(r"\{(\w+)\}")
 class ApiView(APIView):
     """Serves nobody who is unknown, and no cluster but this one."""
 
-    # Nobody, until there is one who finds out who calls.
-    authentication_classes = ()
+    authentication_classes = (CallerAuthentication,)
     renderer_classes: Sequence[type[JSONRenderer]] = (JSONRenderer,)
     # Bodies are read by `asked`, which has limits.
     parser_classes = ()

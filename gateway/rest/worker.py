@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from django.conf import settings
 
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
@@ -20,9 +22,12 @@ from gateway.kafka.pool import Pool
 from gateway.kafka.readers.engine import Readers
 from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.router import Callers
+from gateway.rest.router import Callers as AnyCallers
 from gateway.rest.traffic import Counter
 from gateway.shared.store import Shared
+
+if TYPE_CHECKING:
+    from gateway.rest.callers import Callers
 
 log: Final = logging.getLogger(__name__)
 CLIENT_ID: Final = "samsa-gateway"
@@ -109,11 +114,17 @@ class Worker:
         return Counter()
 
     @cached_property
-    def callers(self) -> Callers:
-        return NoCallers()
+    def callers(self) -> "Callers":
+        # They read Django's models, which are there once Django is ready.
+        from gateway.rest import callers, identity, limits  # noqa: PLC0415
+
+        found = callers.Callers(
+            identity.of_process(), limits.of_process(), trusted=settings.TRUSTED_PROXIES
+        )
+        return self.held(found)
 
     @cached_property
-    def passed_callers(self) -> Callers:
+    def passed_callers(self) -> AnyCallers:
         """Who calls that another worker has passed on; it has looked, and says so."""
         return NoCallers()
 

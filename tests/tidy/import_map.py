@@ -22,6 +22,7 @@ READ_OF_BROKERS = (
     "brokers.protocol.schema brokers.coordination.groups brokers.inspection brokers.key_files "
     "brokers.search.predicate brokers.protocol.records.reader "
 )
+LOGINS = "console.login_limits console.turns"
 SHARD = "brokers.coordination.shard "
 
 # What marks a room as concurrent, on the network, in the web, and so on: kind -> modules, of which
@@ -128,7 +129,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Streams of programs, on the event loop; views of what is answered in one piece.
     "gateway.rest": (
-        "gateway.kafka gateway.access gateway.shared",
+        # Passwords are checked within the limits of the console's sign-in.
+        "gateway.kafka gateway.access gateway.shared gateway.addresses " + LOGINS,
         "web asyncio concurrent threading",
     ),
     "gateway.ws": (

@@ -21,7 +21,8 @@ FROM_TABLES |= {
     for name in ("agent", "rotate_secret", "verify_audit")
 }
 FROM_TABLES |= {
-    f"gateway.access.management.commands.{name}" for name in ("ensure_first_user", "grant_role")
+    f"gateway.access.management.commands.{name}"
+    for name in ("ensure_first_user", "grant_role", "tokens")
 }
 FROM_TABLES |= {"console.management.commands.collector"}
 

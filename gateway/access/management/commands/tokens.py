@@ -14,7 +14,7 @@ from django.core.management import BaseCommand, CommandError
 from gateway.access import services, token_selectors, token_services
 from gateway.access.audit import Actor
 from gateway.access.grants import Grant
-from gateway.access.token_scopes import SCOPES, Scope, grants_of, together
+from gateway.access.token_scopes import SCOPES, grants_of, together
 
 LIFE: Final = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
 SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         verbs.add_parser("list", help="list all tokens")
         verbs.add_parser("revoke", help="end a token at once").add_argument("name")
 
-    def handle(self, *_: object, verb: str, **given: Any) -> None:
+    def handle(self, *_: object, verb: str, **given: Any) -> None:  # noqa: ANN401 - of argparse
         try:
             {"create": self._create, "list": self._list, "revoke": self._revoke}[verb](given)
         except services.Refused as error:

@@ -1,0 +1,167 @@
+"""Finds out on the event loop who calls, and tells streams when their caller is known no more.
+
+What is not remembered is asked in a few threads, one question for all calls with the same
+credential. Passwords have threads of their own: hashing one must not keep tokens waiting.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from django.db import close_old_connections
+
+from gateway.access.callers import Caller
+from gateway.addresses import Network, client_address
+from gateway.rest.calls import Scope, headers_of
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.credentials import Asked, Password, shown_in
+from gateway.rest.identity import KNOWN_SECONDS, Identity
+from gateway.rest.limits import Limits
+
+# Each holds a connection to the database; a lookup is a millisecond.
+TOKEN_THREADS: Final = 3
+# As many as are hashed at once.
+PASSWORD_THREADS: Final = 2
+# Different credentials that wait for a thread; the last of them waits a fraction of a second.
+MAX_WAITING: Final = 256
+# Passwords take a tenth of a second each; the last of them waits a second or two.
+MAX_WAITING_PASSWORDS: Final = 20
+
+
+class Callers:
+    """Belongs to one event loop; ends with it."""
+
+    def __init__(
+        self, identity: Identity, limits: Limits, *, trusted: Sequence[Network] = ()
+    ) -> None:
+        self.limits = limits
+        self._identity = identity
+        self._trusted = trusted
+        self._tokens = Lane(TOKEN_THREADS, MAX_WAITING, "callers")
+        self._passwords = Lane(PASSWORD_THREADS, MAX_WAITING_PASSWORDS, "passwords")
+        self._asking: dict[object, asyncio.Future[Caller]] = {}
+
+    async def of(self, scope: Scope) -> Caller:
+        """Return who makes a call, or opens a socket; ApiError where nobody may, or not now."""
+        return await self._of(asked_of(scope, self._trusted))
+
+    async def shown(self, authorization: str, scope: Scope) -> Caller:
+        """Return who shows a credential inside of a socket, in the words of the header."""
+        asked = asked_of(scope, self._trusted)
+        return await self._of(
+            Asked(
+                method=asked.method,
+                headers={"authorization": authorization},
+                address=asked.address,
+            )
+        )
+
+    async def watch(
+        self, caller: Caller, holds: Callable[[Caller], bool] = lambda _caller: True
+    ) -> ApiError:
+        """Return when a stream of a caller has to end, with what to tell it.
+
+        `holds` is asked with the caller as it is known then: whether its rights still suffice.
+        Takes KNOWN_SECONDS and as long again at most, so a stream ends within five.
+        """
+        while True:
+            await asyncio.sleep(KNOWN_SECONDS)
+            try:
+                found = await self._once(
+                    caller.proof, self._tokens, lambda: self._identity.again(caller)
+                )
+            except ApiError as error:
+                if error.code is Code.NOT_AUTHENTICATED:
+                    return error
+                # The database is away, or busy: whoever was let in goes on until it answers.
+                continue
+            if not holds(found):
+                return ApiError(
+                    Code.NOT_ALLOWED,
+                    f"the rights of {caller.key} have changed, and no longer allow this stream",
+                )
+
+    def drain(self) -> None:
+        """Go on: answers that are under way still need their callers."""
+
+    async def close(self) -> None:
+        await self._tokens.close()
+        await self._passwords.close()
+
+    async def _of(self, asked: Asked) -> Caller:
+        key = self._identity.key_of(asked)
+        caller = self._identity.remembered(key)
+        if caller is None:
+            shown = shown_in(asked.headers.get("authorization", ""))
+            lane = self._passwords if isinstance(shown, Password) else self._tokens
+            caller = await self._once(key, lane, lambda: self._identity.identify(asked))
+        self.limits.take_request(caller)
+        return caller
+
+    async def _once(self, key: object, lane: "Lane", question: Callable[[], Caller]) -> Caller:
+        """Ask, or wait for the answer to the same question that is under way."""
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = lane.ask(question)
+            self._asking[key] = asking
+            asking.add_done_callback(lambda done: self._answered(key, done))
+        # Whoever leaves must not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    def _answered(self, key: object, done: "asyncio.Future[Caller]") -> None:
+        self._asking.pop(key, None)
+        if not done.cancelled():
+            # Everybody who waited may have left; then nobody else looks at it.
+            done.exception()
+
+
+class Lane:
+    """A few threads, and how many may wait for them."""
+
+    def __init__(self, threads: int, waiting: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(threads, name)
+        self._most = threads + waiting
+        self._present = 0
+
+    def ask(self, question: Callable[[], Caller]) -> "asyncio.Future[Caller]":
+        if self._present >= self._most:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                f"{self._present} callers wait already to be known: try again in a second",
+                retry_after_s=1,
+            )
+        self._present += 1
+        asking = asyncio.get_running_loop().run_in_executor(self._pool, _in_thread, question)
+        asking.add_done_callback(self._leave)
+        return asking
+
+    async def close(self) -> None:
+        """Ask nothing more, and wait for what is being asked."""
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+    def _leave(self, _done: "asyncio.Future[Caller]") -> None:
+        self._present -= 1
+
+
+def asked_of(scope: Scope, trusted: Sequence[Network] = ()) -> Asked:
+    """Return what a scope of HTTP or of a socket says of who asks."""
+    headers = headers_of(scope)
+    peer = (scope.get("client") or ("", 0))[0]
+    return Asked(
+        method=scope.get("method", "GET"),
+        headers=headers,
+        path=scope["path"],
+        query=scope.get("query_string", b""),
+        address=client_address(peer, headers.get("x-forwarded-for", ""), trusted),
+        is_secure=scope.get("scheme") in {"https", "wss"},
+        is_socket=scope["type"] == "websocket",
+    )
+
+
+def _in_thread(question: Callable[[], Caller]) -> Caller:
+    try:
+        return question()
+    finally:
+        # There is no request whose end would do it.
+        close_old_connections()

@@ -1,0 +1,94 @@
+"""The console's own session, for calls of its own pages: no other site can borrow it.
+
+A browser sends cookies along whoever made the page, and to every port of a host. So a call must say
+that it comes from a page of the same origin; one that changes something shows Django's CSRF token
+in a header as well, which no other origin can read.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.cookie import parse_cookie
+from django.middleware.csrf import CsrfViewMiddleware
+
+from gateway.rest.credentials import Asked
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Beyond this no browser sends a header, and nobody else has cookies of ours.
+MAX_COOKIE_CHARS: Final = 8_192
+# As Django's META has the headers that it looks at.
+NAMES: Final = {
+    "host": "HTTP_HOST",
+    "origin": "HTTP_ORIGIN",
+    "referer": "HTTP_REFERER",
+    "x-csrftoken": "HTTP_X_CSRFTOKEN",
+}
+
+
+class _Request(HttpRequest):
+    """A request as far as Django's check of CSRF looks at it."""
+
+    def __init__(self, asked: Asked, cookies: dict[str, str]) -> None:
+        super().__init__()
+        self.method = asked.method
+        self.META = {NAMES[n]: value for n, value in asked.headers.items() if n in NAMES}
+        self.COOKIES = cookies
+        self._scheme = "https" if asked.is_secure else "http"
+
+    def _get_scheme(self) -> str:
+        return self._scheme
+
+
+def session_key(asked: Asked) -> str:
+    """Return the key of the session that a call shows; empty where it shows none, or may not."""
+    cookies = _cookies(asked)
+    key = cookies.get(settings.SESSION_COOKIE_NAME, "")
+    return key if key and refusal(asked) is None else ""
+
+
+def refusal(asked: Asked) -> str | None:
+    """Say why the session of a call does not count; None where it does."""
+    is_same = is_same_origin(asked)
+    if is_same is False or (asked.is_socket and not is_same):
+        return "the console's session opens nothing for pages of another origin: use a token"
+    if asked.is_socket or asked.method in SAFE_METHODS:
+        return None
+    return (
+        None
+        if _has_csrf_token(asked)
+        else ("the console's session needs the header X-CSRFToken with the value of its cookie")
+    )
+
+
+def has_session(asked: Asked) -> bool:
+    return settings.SESSION_COOKIE_NAME in _cookies(asked)
+
+
+def is_same_origin(asked: Asked) -> bool | None:
+    """Tell whether a page of this very origin asks; None where the client does not say."""
+    site = asked.headers.get("sec-fetch-site", "")
+    if site and site not in {"same-origin", "none"}:
+        return False
+    origin = asked.headers.get("origin", "")
+    if origin:
+        return urlsplit(origin).netloc == asked.headers.get("host", "")
+    return True if site == "same-origin" else None
+
+
+def _has_csrf_token(asked: Asked) -> bool:
+    request = _Request(asked, _cookies(asked))
+    check = CsrfViewMiddleware(_never)
+    check.process_request(request)
+    return check.process_view(request, _never, (), {}) is None
+
+
+def _never(_request: HttpRequest) -> HttpResponse:
+    raise AssertionError("only the check is asked")
+
+
+def _cookies(asked: Asked) -> dict[str, str]:
+    header = asked.headers.get("cookie", "")
+    found: dict[str, str] = {} if len(header) > MAX_COOKIE_CHARS else parse_cookie(header)
+    return found

@@ -1,0 +1,295 @@
+"""Who makes a call: a token, a console user by password, or the console's own page.
+
+May be asked from any thread. Answers are remembered for moments, so that a stream of calls asks the
+database rarely; what was revoked, disabled or changed counts again after KNOWN_SECONDS. Passwords
+are never kept: a verified one is known again by a hash with a key of this process.
+"""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Final
+
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.db import Error
+from django.utils import timezone
+
+from console import login_limits
+from console.login_limits import Sources
+from console.turns import TooBusy
+from gateway.access import audit, selectors, session_users, token_selectors, token_services
+from gateway.access.audit import Actor
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.token_selectors import KnownToken, TokenState
+from gateway.rest import cookies
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.credentials import (
+    HOW,
+    Asked,
+    Password,
+    Token,
+    not_authenticated,
+    refuse_in_address,
+    shown_in,
+)
+
+log: Final = logging.getLogger(__name__)
+# Revoked rights still count for so long; a stream looks again as often, so it ends within five.
+KNOWN_SECONDS: Final = 2.0
+# Where the database does not answer, who was known goes on for so long.
+STALE_SECONDS: Final = 300.0
+# A password is hashed again after this: once a minute costs a worker nothing.
+VERIFIED_SECONDS: Final = 60.0
+# Callers of one process; the one that was quiet for longest is forgotten first.
+MAX_REMEMBERED: Final = 10_000
+# Calls with the same password at once check it once; few locks serve, as passwords are few.
+LOCKS: Final = 64
+# What a program is told to wait when too many passwords are being checked.
+BUSY_SECONDS: Final = 5
+WRONG: Final = "the console has no user with this name and password"
+STATES: Final = {
+    TokenState.EXPIRED: "the token has expired: make another one",
+    TokenState.REVOKED: "the token was revoked: make another one",
+    TokenState.DISABLED: "the user who made this token is disabled: ask an admin",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenProof:
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserProof:
+    """A verified password. `fingerprint` is of what the database keeps, which a change changes."""
+
+    number: int
+    fingerprint: str
+    verified_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionProof:
+    key: str
+
+
+Proof = TokenProof | UserProof | SessionProof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    caller: Caller
+    read_at: float
+    expires_at: datetime | None = None
+
+
+class Identity:
+    """Of one process. `monotonic` is what answers grow old by."""
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._key = secrets.token_bytes(32)
+        self._remembered: OrderedDict[object, Known] = OrderedDict()
+        self._lock = threading.Lock()
+        self._checks = [threading.Lock() for _ in range(LOCKS)]
+
+    def key_of(self, asked: Asked) -> object:
+        """Return what a call is remembered by; ApiError where it shows nothing that could be."""
+        refuse_in_address(asked)
+        match shown_in(asked.headers.get("authorization", "")):
+            case Token(digest=digest):
+                return TokenProof(digest=digest)
+            case Password() as password:
+                return self._hash_of(password)
+        key = cookies.session_key(asked)
+        if key:
+            return SessionProof(key=key)
+        why = cookies.refusal(asked) if cookies.has_session(asked) else None
+        raise not_authenticated(why or f"nobody is known without a credential: {HOW}")
+
+    def remembered(self, key: object) -> Caller | None:
+        """Return who a call's key stands for, where that was found out a moment ago."""
+        known = self._recall(key, within=KNOWN_SECONDS)
+        return None if known is None else known.caller
+
+    def identify(self, asked: Asked) -> Caller:
+        """Return who makes a call; ApiError where nobody is known. Asks the database."""
+        key = self.key_of(asked)
+        found = self.remembered(key)
+        if found is not None:
+            return found
+        try:
+            return self._remember(key, self._find(key, asked)).caller
+        except Error as error:
+            return self._unanswered(key, error)
+
+    def again(self, caller: Caller) -> Caller:
+        """Return a caller as it is known now; ApiError where it is not any more."""
+        key = caller.proof
+        found = self.remembered(key)
+        if found is not None:
+            return found
+        try:
+            return self._remember(key, self._look(key)).caller
+        except Error as error:
+            return self._unanswered(key, error)
+
+    def _find(self, key: object, asked: Asked) -> Known:
+        shown = shown_in(asked.headers.get("authorization", ""))
+        if not isinstance(shown, Password):
+            known = self._look(key)
+            _note_use(known, asked.address)
+            return known
+        with self._checks[hash(key) % LOCKS]:
+            known_before = self._recall(key, within=STALE_SECONDS)
+            proof = None if known_before is None else known_before.caller.proof
+            if isinstance(proof, UserProof) and self._is_verified(proof):
+                return self._look(proof)
+            return self._look(self._verify(shown, asked.address))
+
+    def _look(self, proof: object) -> Known:
+        match proof:
+            case TokenProof(digest=digest):
+                caller, expires_at = _of_token(token_selectors.by_digest(digest), proof)
+            case UserProof():
+                caller, expires_at = _of_user(proof), None
+            case SessionProof(key=key):
+                caller, expires_at = _of_session(key, proof), None
+            case _:
+                raise AssertionError("a caller that this module did not find")
+        return Known(caller=caller, read_at=self._monotonic(), expires_at=expires_at)
+
+    def _verify(self, shown: Password, address: str) -> UserProof:
+        """Check a password, within the limits of the console's sign-in."""
+        sources = Sources(address=address, account=shown.user)
+        # Counted before it is looked at: guesses sent at once must not all pass.
+        wait_s = login_limits.attempt(sources)
+        if wait_s:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"too many passwords from this address were wrong: wait {wait_s} s, or use a token",
+                retry_after_s=wait_s,
+            )
+        try:
+            user = authenticate(username=shown.user, password=shown.password)
+        except TooBusy:
+            login_limits.take_back(sources)
+            raise ApiError(
+                Code.TOO_MANY,
+                f"too many passwords are being checked: wait {BUSY_SECONDS} s, or use a token",
+                retry_after_s=BUSY_SECONDS,
+            ) from None
+        if not isinstance(user, User):
+            actor = Actor(name="nobody", address=address)
+            audit.record("rest.sign_in_failed", actor=actor, subject=shown.user)
+            raise not_authenticated(WRONG)
+        login_limits.forget(sources)
+        return UserProof(
+            number=user.pk,
+            fingerprint=_fingerprint(user),
+            verified_at=self._monotonic(),
+        )
+
+    def _is_verified(self, proof: UserProof) -> bool:
+        return self._monotonic() - proof.verified_at < VERIFIED_SECONDS
+
+    def _hash_of(self, shown: Password) -> bytes:
+        text = f"{shown.user}\0{shown.password}".encode()
+        return hmac.new(self._key, text, hashlib.sha256).digest()
+
+    def _remember(self, key: object, known: Known) -> Known:
+        with self._lock:
+            # By its proof as well, by which streams ask again.
+            for name in (key, known.caller.proof):
+                self._remembered[name] = known
+                self._remembered.move_to_end(name)
+            while len(self._remembered) > MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return known
+
+    def _recall(self, key: object, *, within: float) -> Known | None:
+        with self._lock:
+            known = self._remembered.get(key)
+        if known is None or self._monotonic() - known.read_at >= within:
+            return None
+        is_over = known.expires_at is not None and known.expires_at <= timezone.now()
+        return None if is_over else known
+
+    def _unanswered(self, key: object, error: Error) -> Caller:
+        known = self._recall(key, within=STALE_SECONDS)
+        if known is not None:
+            return known.caller
+        log.warning("callers.database_failed error=%s", type(error).__name__)
+        raise ApiError(
+            Code.UNAVAILABLE,
+            "the database that knows tokens and users does not answer: try again in a second",
+            retry_after_s=1,
+        ) from None
+
+
+@cache
+def of_process() -> Identity:
+    """Return what both sides of a process ask, so that they remember together."""
+    return Identity()
+
+
+def _of_token(token: KnownToken | None, proof: TokenProof) -> tuple[Caller, datetime | None]:
+    if token is None:
+        raise not_authenticated("nobody has this token: it was deleted, or is of another cluster")
+    if token.state is not TokenState.VALID:
+        raise not_authenticated(STATES[token.state])
+    caller = Caller(
+        kind=CallerKind.TOKEN,
+        name=token.name,
+        rights=token.rights,
+        number=token.number,
+        proof=proof,
+    )
+    return caller, token.expires_at
+
+
+def _of_user(proof: UserProof) -> Caller:
+    user = User.objects.filter(pk=proof.number, is_active=True).first()
+    if user is None or not hmac.compare_digest(_fingerprint(user), proof.fingerprint):
+        raise not_authenticated(WRONG)
+    if selectors.must_change_password(user.pk):
+        raise not_authenticated(
+            "this password was made by somebody else: sign in to the console and change it first"
+        )
+    return Caller(
+        kind=CallerKind.USER,
+        name=user.get_username(),
+        rights=selectors.rights_of_user(user.pk),
+        proof=proof,
+    )
+
+
+def _of_session(key: str, proof: SessionProof) -> Caller:
+    user = session_users.user_of(key)
+    if user is None:
+        raise not_authenticated("the session has ended: sign in to the console again")
+    return Caller(kind=CallerKind.SESSION, name=user.name, rights=user.rights, proof=proof)
+
+
+def _fingerprint(user: User) -> str:
+    return hashlib.sha256(user.password.encode()).hexdigest()
+
+
+def _note_use(known: Known, address: str) -> None:
+    number = known.caller.number
+    if number is None:
+        return
+    try:
+        token_services.note_use(number, address, now=timezone.now())
+    except Error as error:
+        # Worth a line, and no refused call.
+        log.warning("callers.use_not_noted token=%s error=%s", number, type(error).__name__)

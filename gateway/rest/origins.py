@@ -1,0 +1,109 @@
+"""Which other sites' pages may call: an allowlist, and the answers that browsers ask for first.
+
+Stands before the interfaces for programs, on either port. A page of a foreign origin shows a token,
+never the console's cookie, so no answer ever allows credentials of a browser.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from gateway.rest.calls import Message, Receive, Scope, Send, headers_of
+from gateway.rest.codes import ApiError, Code
+
+METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
+HEADERS: Final = "authorization, content-type, accept"
+EXPOSED: Final = "Retry-After, Content-Location, Location"
+# How long a browser remembers the answer: a list that was changed counts within minutes.
+MAX_AGE_SECONDS: Final = 600
+
+
+class Origins:
+    """An ASGI application around another one. `applies` says which calls are of programs."""
+
+    def __init__(
+        self,
+        application: Callable[[Scope, Receive, Send], Awaitable[None]],
+        allowed: Collection[str],
+        *,
+        applies: Callable[[Scope], bool] = lambda _scope: True,
+    ) -> None:
+        self._application = application
+        self._allowed = frozenset(allowed)
+        self._applies = applies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"} or not self._applies(scope):
+            await self._application(scope, receive, send)
+            return
+        headers = headers_of(scope)
+        origin = headers.get("origin", "")
+        if not origin or is_own(origin, headers):
+            await self._application(scope, receive, send)
+        elif origin not in self._allowed:
+            await _refuse(scope, send, origin)
+        elif scope["type"] == "websocket":
+            await self._application(scope, receive, send)
+        elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            await _preflight(send, origin)
+        else:
+            await self._application(scope, receive, _allowing(send, origin))
+
+
+def is_own(origin: str, headers: Mapping[str, str]) -> bool:
+    """Tell whether an origin is the address that the call came to."""
+    return urlsplit(origin).netloc == headers.get("host", "")
+
+
+async def _preflight(send: Send, origin: str) -> None:
+    told = {
+        **_grants(origin),
+        "access-control-allow-methods": METHODS,
+        "access-control-allow-headers": HEADERS,
+        "access-control-max-age": str(MAX_AGE_SECONDS),
+    }
+    await _answer(send, 204, told, b"")
+
+
+async def _refuse(scope: Scope, send: Send, origin: str) -> None:
+    shown = "".join(sign if sign.isprintable() else "?" for sign in origin[:200])
+    error = ApiError(
+        Code.NOT_ALLOWED,
+        f"pages of {shown} may not call here: whoever runs this adds the origin to"
+        " SAMSA_ALLOWED_ORIGINS",
+    )
+    if scope["type"] == "websocket":
+        # Before the handshake: the server answers 403.
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await _answer(
+        send,
+        error.code.status,
+        {"content-type": "application/json", "vary": "Origin"},
+        error.body(),
+    )
+
+
+def _allowing(send: Send, origin: str) -> Send:
+    async def allowing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            added = {**_grants(origin), "access-control-expose-headers": EXPOSED}
+            message = {**message, "headers": [*message["headers"], *_encoded(added)]}
+        await send(message)
+
+    return allowing
+
+
+def _grants(origin: str) -> dict[str, str]:
+    return {"access-control-allow-origin": origin, "vary": "Origin"}
+
+
+async def _answer(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    always = {"content-length": str(len(body)), "x-content-type-options": "nosniff"}
+    told: list[Any] = [*_encoded(headers), *_encoded(always)]
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
