@@ -3,7 +3,8 @@
 Pure: from what the database, the agent of this host and the collector have told.
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -191,28 +192,38 @@ def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
 
 
 def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of disks that are nearly full, or will be soon."""
+    """Tell of disks that are nearly full, or will be soon; brokers that share one together."""
+    sharing: dict[tuple[str, int, int], list[BrokerRow]] = {}
     for row in rows:
-        if row.disk is None:
-            continue
-        share = row.disk.free / row.disk.size
-        days = row.fullness.low_days
-        is_soon = days is not None and days <= FULL_SOON_DAYS
-        if share >= LOW_DISK and not is_soon:
-            continue
-        is_now = share < NO_DISK or (days is not None and days <= FULL_NOW_DAYS)
-        filling = f"As it fills now it is full {row.fullness.words}. " if is_soon else ""
-        yield _of_broker(
-            row.id,
-            rank=Rank.DISK_FULL if is_now else Rank.DISK_LOW,
-            state="bad" if is_now else "warn",
-            word="Disk",
-            sentence=f"The disk of broker {row.id} has {quantities.size(row.disk.free)} left,"
-            f" {share:.0%}",
-            cause=f"{filling}A broker whose disk is full takes no more records. Shorten"
-            " retention.ms of large topics, or give it a larger disk.",
-            cluster_id=cluster_id,
-        )
+        if row.disk is not None:
+            sharing.setdefault((row.host, row.disk.size, row.disk.percent), []).append(row)
+    for brokers in sharing.values():
+        yield from _of_disk(brokers, cluster_id=cluster_id)
+
+
+def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
+    """Tell of the disk of some brokers of one host, as the one tells that is full first."""
+    row = min(brokers, key=lambda each: (each.fullness.low_days or math.inf, each.id))
+    assert row.disk is not None, "of those that tell of their disk"
+    share = row.disk.free / row.disk.size
+    days = row.fullness.low_days
+    is_soon = days is not None and days <= FULL_SOON_DAYS
+    if share >= LOW_DISK and not is_soon:
+        return
+    is_now = share < NO_DISK or (days is not None and days <= FULL_NOW_DAYS)
+    filling = f"As it fills now it is full {row.fullness.words}. " if is_soon else ""
+    *others, last = (str(each.id) for each in brokers)
+    whose = f"brokers {', '.join(others)} and {last}" if others else f"broker {last}"
+    yield _of_broker(
+        row.id,
+        rank=Rank.DISK_FULL if is_now else Rank.DISK_LOW,
+        state="bad" if is_now else "warn",
+        word="Disk",
+        sentence=f"The disk of {whose} has {quantities.size(row.disk.free)} left, {share:.0%}",
+        cause=f"{filling}A broker whose disk is full takes no more records. Shorten"
+        " retention.ms of large topics, or give it a larger disk.",
+        cluster_id=cluster_id,
+    )
 
 
 def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:

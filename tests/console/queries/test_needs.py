@@ -144,6 +144,18 @@ def test_a_disk_that_fills_is_told_a_week_before(days: float | None, rank: Rank 
     assert all("it is full in a while" in need.cause for need in found)
 
 
+def test_brokers_that_share_a_disk_are_told_together() -> None:
+    shared = [broker(1, disk=disk(9)), broker(2, disk=disk(9)), broker(3, disk=disk(9))]
+    other = broker(4, disk=disk(9), host="there")
+
+    found = [each.sentence for each in needs.of_disks([*shared, other], cluster_id=CLUSTER_ID)]
+
+    assert found == [
+        "The disk of brokers 1, 2 and 3 has 9 GiB left, 9%",
+        "The disk of broker 4 has 9 GiB left, 9%",
+    ]
+
+
 def test_a_disk_of_which_nobody_tells_is_no_need() -> None:
     assert of_disks(broker(1)) == []
 
