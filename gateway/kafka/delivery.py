@@ -108,6 +108,7 @@ class _Line:
 
     def send(self, topic: str, record: NewRecord, size: int, done: Done) -> None:
         """Hand a record to the library; what it refuses at once is raised."""
+        require_names(record)
         try:
             self.client.produce(
                 topic,
@@ -331,6 +332,14 @@ class Deliveries:
             line.close()
             await self._loop.run_in_executor(None, line.joined, 2 * POLL_S)
         self._asker.shutdown(wait=False, cancel_futures=True)
+
+
+def require_names(record: NewRecord) -> None:
+    """Refuse names of headers that the library cannot take: it ends the process, or cuts them."""
+    for name, _ in record.headers:
+        is_text = name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in name)
+        if not is_text or "\0" in name:
+            raise failure("INVALID_REQUEST", f"header {name!r}", "its name is not plain text")
 
 
 def size_of(record: NewRecord) -> int:

@@ -1,5 +1,6 @@
 """What all kinds of producing share: who may write where, and a record on its way to its topic."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -8,10 +9,12 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.delivery import Deliveries, size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord
-from gateway.rest.calls import Call
+from gateway.rest.calls import JSON, Call
 from gateway.rest.codes import ApiError, Code
 
 Done = Callable[[Delivered | Exception], None]
+# What becomes of a record: told later, or already refused.
+Outcome = asyncio.Future[Delivered | Exception] | ApiError
 # What a closing worker tells new callers: another one serves them.
 COMES_BACK_S: Final = 1
 
@@ -79,6 +82,23 @@ class Desk:
         await self.require(topic, partition)
         await self.deliveries.room()
 
+    async def sent(
+        self, call: Call, topic: str, record: NewRecord
+    ) -> "asyncio.Future[Delivered | Exception]":
+        """Send a record as soon as there is room; what becomes of it is told later."""
+        if not self.is_ready(topic, record.partition):
+            await self.ready(topic, record.partition)
+        outcome: asyncio.Future[Delivered | Exception]
+        outcome = asyncio.get_running_loop().create_future()
+
+        def done(told: Delivered | Exception) -> None:
+            # The caller may have left.
+            if not outcome.done():
+                outcome.set_result(told)
+
+        self.send(call, topic, record, done)
+        return outcome
+
     def send(self, call: Call, topic: str, record: NewRecord, done: Done) -> int:
         """Send a record and return its size; raises where the caller has sent too much."""
         size = size_of(record)
@@ -97,3 +117,12 @@ def stopping() -> ApiError:
         "this worker of the gateway stops: send again",
         retry_after_s=COMES_BACK_S,
     )
+
+
+def require_json(call: Call) -> None:
+    """Refuse a body that says it is something else; one that says nothing is taken for JSON."""
+    given = call.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if given != JSON:
+        raise ApiError(
+            Code.UNSUPPORTED_TYPE, f"the body is {given[:80]!r}: send Content-Type: {JSON}"
+        )

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from gateway.rest.produce.batch import produce_batch
 from gateway.rest.produce.desk import Desk
 from gateway.rest.produce.stream import Streams
+from gateway.rest.produce.v2 import produce_v2
 from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
@@ -33,4 +35,17 @@ def v3_routes(worker: Worker) -> Sequence[Route]:
             path=f"{topic}/records",
             handler=lambda call: room.streams.produce(call, room.desk),
         ),
+        Route(
+            method="POST",
+            path=f"{topic}/records:batch",
+            handler=lambda call: produce_batch(call, room.desk),
+        ),
+    ]
+
+
+def v2_routes(worker: Worker) -> Sequence[Route]:
+    room = Room(worker)
+    return [
+        Route(method="POST", path=path, handler=lambda call: produce_v2(call, room.desk))
+        for path in ("/topics/{topic}", "/topics/{topic}/partitions/{partition}")
     ]

@@ -16,7 +16,7 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered
 from gateway.rest.calls import JSON, Call, Gone, dumped
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.produce.desk import Desk, stopping
+from gateway.rest.produce.desk import Desk, require_json, stopping
 from gateway.rest.produce.drafts import Draft, drafted
 from gateway.rest.produce.receipts import END, OK, Wording, api_error, in_stream
 from gateway.rest.produce.splitter import Malformed, Splitter, TooLarge
@@ -268,12 +268,3 @@ class Streams:
 
     async def close(self) -> None:
         """Nothing to let go of: each stream ends with its call."""
-
-
-def require_json(call: Call) -> None:
-    """Refuse a body that says it is something else; one that says nothing is taken for JSON."""
-    given = call.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if given != JSON:
-        raise ApiError(
-            Code.UNSUPPORTED_TYPE, f"the body is {given[:80]!r}: send Content-Type: {JSON}"
-        )

@@ -3,22 +3,18 @@
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Callable, Coroutine, Iterator
-from functools import cached_property, wraps
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
-from gateway.kafka.consumer import Reader
-from gateway.kafka.delivery import Deliveries
-from gateway.kafka.values import Record, Span
-from gateway.rest.calls import Call
-from gateway.rest.produce.desk import Desk
+from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.stream import Streams
-from gateway.rest.router import Route
 from tests.fakes.broker_thread import broker_beside
-from tests.fakes.rest_door import CLUSTER, VIEWER, Door, Duplex
+from tests.fakes.rest_door import CLUSTER, VIEWER, Duplex
+from tests.gateway.rest.produce.stage import Stage, door_of, on_loop, records_of
 
 pytestmark = pytest.mark.slow
 RECORDS = f"/clusters/{CLUSTER}/topics/four/records"
@@ -32,58 +28,9 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]
         yield Connection(bootstrap=broker.bootstrap)
 
 
-class Stage:
-    """What a test uses on its loop, made when it is first asked for."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    @cached_property
-    def desk(self) -> Desk:
-        return Desk(Deliveries(self.connection))
-
-    @cached_property
-    def streams(self) -> Streams:
-        return Streams()
-
-    @cached_property
-    def door(self) -> Door:
-        return door_of(self.streams, self.desk)
-
-
 @pytest.fixture
 def stage(connection: Connection) -> Stage:
     return Stage(connection)
-
-
-def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test on a loop of its own; its records are all under way no longer when it ends."""
-
-    @wraps(test)
-    def run(stage: Stage, **others: object) -> None:
-        async def whole() -> None:
-            try:
-                await test(stage=stage, **others)
-            finally:
-                await stage.desk.deliveries.close()
-
-        asyncio.run(whole())
-
-    return run
-
-
-def door_of(streams: Streams, desk: Desk) -> Door:
-    async def produce(call: Call) -> None:
-        await streams.produce(call, desk)
-
-    path = "/clusters/{cluster}/topics/{topic}/records"
-    return Door([Route(method="POST", path=path, handler=produce)])
-
-
-def records_of(connection: Connection, topic: str, partition: int = 0) -> list[Record]:
-    spans = [Span(partition=partition, start=0)]
-    with Reader(connection, topic, spans, stops_at_end=True) as reader:
-        return [record for batch in reader.batches() for record in batch]
 
 
 def record(value: object, **more: object) -> dict[str, Any]:
@@ -298,3 +245,31 @@ async def test_a_client_that_leaves_ends_its_stream(stage: Stage) -> None:
         assert await client.rest() == []
 
     assert not client.is_ended
+
+
+class NineOfTen:
+    """Lets a caller write all but each tenth record."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def take_records(self, caller: Caller, records: int, size: int) -> float:
+        self._count += records
+        return 0.0 if self._count % 10 else 1.5
+
+    def refusal(self, caller: Caller, wait_s: float) -> ApiError:
+        return ApiError(Code.TOO_MANY, f"{caller.name} writes too much", retry_after_s=2)
+
+
+def test_a_record_beyond_the_limits_of_its_caller_gets_a_receipt_of_429(
+    connection: Connection,
+) -> None:
+    @on_loop
+    async def story(stage: Stage) -> None:
+        async with Duplex(stage.door, RECORDS) as client:
+            client.send(text(*(record(n) for n in range(30))), is_last=True)
+            told = await client.rest()
+
+        assert [each["error_code"] for each in told] == ([200] * 9 + [429]) * 3
+
+    story(stage=Stage(connection, limits=NineOfTen()))

@@ -1,0 +1,97 @@
+"""Several records of version 3 in one body: each is written or refused by itself."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Delivered
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Desk, Outcome, require_json
+from gateway.rest.produce.drafts import Draft, entry_drafted
+from gateway.rest.produce.receipts import Wording, api_error, in_stream
+from gateway.rest.produce.splitter import MAX_OBJECT_BYTES, Malformed
+
+# As the published interface has it.
+MAX_ENTRIES: Final = 10
+MAX_ID_CHARS: Final = 80
+MULTI_STATUS: Final = 207
+
+
+class Named(msgspec.Struct):
+    """What has to be known of an entry before anything is written."""
+
+    id: str = ""
+
+
+class Batch(msgspec.Struct, forbid_unknown_fields=True):
+    entries: list[msgspec.Raw]
+
+
+BATCHES: Final = msgspec.json.Decoder(Batch)
+NAMES: Final = msgspec.json.Decoder(Named)
+
+
+async def produce_batch(call: Call, desk: Desk) -> None:
+    """Serve `POST …/records:batch`."""
+    require_json(call)
+    topic = await desk.topic_of(call)
+    await desk.deliveries.room()
+    entries = entries_of(await call.body(MAX_OBJECT_BYTES))
+    wording = Wording(call.cluster_id, topic)
+    # One after the other, so that they are written in their order; receipts come together.
+    sent = [await sent_entry(call, desk, topic, bytes(text)) for _, text in entries]
+    successes, failures = [], []
+    for (name, _), (told_later, draft) in zip(entries, sent, strict=True):
+        told = told_later if isinstance(told_later, ApiError) else await told_later
+        if isinstance(told, Delivered):
+            assert draft is not None
+            successes.append({"id": name, **wording.fields(told, draft)})
+        else:
+            call.errors += 1
+            failures.append({"id": name, **in_stream(api_error(told))})
+    await call.answer(MULTI_STATUS, {"successes": successes, "failures": failures})
+
+
+def entries_of(body: bytes) -> Sequence[tuple[str, msgspec.Raw]]:
+    """Return entries by their ids; ApiError where they could not be told apart."""
+    try:
+        body.decode()
+        entries = BATCHES.decode(body).entries
+        named = [(NAMES.decode(entry).id, entry) for entry in entries]
+    except msgspec.ValidationError as error:
+        raise bad_batch(f"{error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(Code.BAD_REQUEST, f"the body is not JSON in UTF-8: {error}") from None
+    if not 1 <= len(named) <= MAX_ENTRIES:
+        raise bad_batch(f"it has {len(named)} entries: send 1 to {MAX_ENTRIES}")
+    seen: set[str] = set()
+    for name, _ in named:
+        if not 1 <= len(name) <= MAX_ID_CHARS:
+            raise bad_batch(
+                f"the id {name[:MAX_ID_CHARS]!r} has {len(name)} characters: "
+                f"give each entry one of 1 to {MAX_ID_CHARS}"
+            )
+        if name in seen:
+            raise bad_batch(f"two entries have the id {name!r}: give each its own")
+        seen.add(name)
+    return named
+
+
+def bad_batch(what: str) -> ApiError:
+    return ApiError(Code.BAD_BATCH, f"Batch error. {what}")
+
+
+async def sent_entry(
+    call: Call, desk: Desk, topic: str, text: bytes
+) -> tuple[Outcome, Draft | None]:
+    """Send one entry; what becomes of it is told later, or at once where it is wrong."""
+    try:
+        draft = entry_drafted(text)
+        return await desk.sent(call, topic, draft.record), draft
+    except Malformed as error:
+        return ApiError(Code.BAD_REQUEST, str(error)), None
+    except (ApiError, KafkaFailure) as failed:
+        return api_error(failed), None

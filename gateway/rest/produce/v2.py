@@ -1,0 +1,162 @@
+"""Records of version 2: a whole body, written to one topic, answered in one piece."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import msgspec
+
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Delivered, NewRecord
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Desk, Outcome
+from gateway.rest.produce.drafts import Partition
+from gateway.rest.produce.formats import Format, decoded
+from gateway.rest.produce.receipts import api_error
+from gateway.rest.produce.splitter import MAX_OBJECT_BYTES
+
+V2: Final = "application/vnd.kafka.v2+json"
+EMBEDDED: Final = {
+    "application/vnd.kafka.binary.v2+json": Format.BINARY,
+    "application/vnd.kafka.json.v2+json": Format.JSON,
+    # What says no format is base64, as the published interface has it.
+    V2: Format.BINARY,
+    "application/json": Format.BINARY,
+}
+OF_REGISTRY: Final = frozenset(
+    f"application/vnd.kafka.{name}.v2+json" for name in ("avro", "jsonschema", "protobuf")
+)
+# Records of one call: each holds a place in memory until all are written.
+MAX_RECORDS: Final = 10_000
+
+
+class RecordIn(msgspec.Struct, forbid_unknown_fields=True):
+    value: msgspec.Raw = msgspec.Raw()
+    key: msgspec.Raw = msgspec.Raw()
+    partition: Partition | None = None
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    records: Annotated[list[RecordIn], msgspec.Meta(min_length=1, max_length=MAX_RECORDS)]
+    key_schema: str | None = None
+    key_schema_id: int | None = None
+    value_schema: str | None = None
+    value_schema_id: int | None = None
+
+
+BODIES: Final = msgspec.json.Decoder(Body)
+
+
+async def produce_v2(call: Call, desk: Desk) -> None:
+    """Serve `POST /topics/{topic}`, and below it `/partitions/{partition}`."""
+    try:
+        await _produce(call, desk)
+    except (ApiError, KafkaFailure) as failed:
+        await call.fail(api_error(failed), content_type=V2)
+
+
+async def _produce(call: Call, desk: Desk) -> None:
+    given = call.headers.get("content-type", V2).partition(";")[0].strip().lower()
+    if given not in EMBEDDED and given not in OF_REGISTRY:
+        listed = ", ".join(EMBEDDED)
+        raise ApiError(Code.UNSUPPORTED_TYPE, f"the body is {given[:80]!r}: send one of {listed}")
+    topic = await desk.topic_of(call)
+    partition = partition_of(call)
+    if partition is not None:
+        await desk.require(topic, partition)
+    await desk.deliveries.room()
+    body = parsed(await call.body(MAX_OBJECT_BYTES))
+    if given in OF_REGISTRY:
+        raise without_registry(body)
+    records = records_of(body, EMBEDDED[given], partition)
+    # One after the other, so that they are written in their order; outcomes come together.
+    sent = [await sent_record(call, desk, topic, record) for record in records]
+    offsets = []
+    for record, told_later in zip(records, sent, strict=True):
+        told = told_later if isinstance(told_later, ApiError) else await told_later
+        call.errors += not isinstance(told, Delivered)
+        offsets.append(shown(record, told))
+    answer = {"offsets": offsets, "key_schema_id": None, "value_schema_id": None}
+    await call.answer(200, answer, content_type=V2)
+
+
+def partition_of(call: Call) -> int | None:
+    """Return the partition in the address, where there is one."""
+    text = call.parameters.get("partition")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(2**31)):
+        raise ApiError(Code.NO_PARTITION, f"Partition not found. {text[:80]!r} is no number")
+    return int(text)
+
+
+def parsed(text: bytes) -> Body:
+    try:
+        text.decode()
+        return BODIES.decode(text)
+    except msgspec.ValidationError as error:
+        raise ApiError(Code.UNPROCESSABLE, f"the body is no list of records: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(Code.BAD_REQUEST, f"the body is not JSON in UTF-8: {error}") from None
+
+
+def without_registry(body: Body) -> ApiError:
+    """Return why records of a schema cannot be written."""
+    if body.value_schema is None and body.value_schema_id is None:
+        return ApiError(
+            Code.NO_VALUE_SCHEMA, "Value schema missing: send value_schema or value_schema_id"
+        )
+    has_keys = any(bytes(record.key) not in {b"", b"null"} for record in body.records)
+    if has_keys and body.key_schema is None and body.key_schema_id is None:
+        return ApiError(Code.NO_KEY_SCHEMA, "Key schema missing: send key_schema or key_schema_id")
+    return ApiError(
+        Code.SERIALIZATION_TIMED_OUT,
+        "these formats need a schema registry, and this gateway has none: send "
+        "application/vnd.kafka.binary.v2+json or application/vnd.kafka.json.v2+json",
+    )
+
+
+def records_of(body: Body, form: Format, partition: int | None) -> Sequence[NewRecord]:
+    """Return all records, or the refusal of the first that is wrong: then none is written."""
+    found = []
+    for place, record in enumerate(body.records):
+        field = f"records[{place}]"
+        if partition is not None and record.partition not in {None, partition}:
+            raise ApiError(
+                Code.UNPROCESSABLE,
+                f"{field}.partition is {record.partition} and the address says {partition}: "
+                "leave it out",
+            )
+        found.append(
+            NewRecord(
+                value=decoded(record.value, form, f"{field}.value"),
+                key=decoded(record.key, form, f"{field}.key"),
+                partition=record.partition if partition is None else partition,
+            )
+        )
+    return found
+
+
+async def sent_record(call: Call, desk: Desk, topic: str, record: NewRecord) -> Outcome:
+    try:
+        return await desk.sent(call, topic, record)
+    except (ApiError, KafkaFailure) as failed:
+        return api_error(failed)
+
+
+def shown(record: NewRecord, told: Delivered | Exception) -> dict[str, object]:
+    """Return what the answer says of a record."""
+    if isinstance(told, Delivered):
+        return {
+            "partition": told.partition,
+            "offset": told.offset,
+            "error_code": None,
+            "error": None,
+        }
+    error = api_error(told)
+    return {
+        "partition": record.partition,
+        "offset": None,
+        "error_code": error.code.number,
+        "error": error.message,
+    }
