@@ -12,7 +12,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Outcome, require_json
 from gateway.rest.produce.drafts import Draft, entry_drafted
 from gateway.rest.produce.receipts import Wording, api_error, in_stream
-from gateway.rest.produce.splitter import MAX_OBJECT_BYTES, Malformed
+from gateway.rest.produce.splitter import Malformed
 
 # As the published interface has it.
 MAX_ENTRIES: Final = 10
@@ -38,11 +38,11 @@ async def produce_batch(call: Call, desk: Desk) -> None:
     """Serve `POST …/records:batch`."""
     require_json(call)
     topic = await desk.topic_of(call)
-    await desk.deliveries.room()
-    entries = entries_of(await call.body(MAX_OBJECT_BYTES))
     wording = Wording(call.cluster_id, topic)
-    # One after the other, so that they are written in their order; receipts come together.
-    sent = [await sent_entry(call, desk, topic, bytes(text)) for _, text in entries]
+    async with desk.body(call) as body:
+        entries = entries_of(body)
+        # One after the other, so that they are written in their order; receipts come together.
+        sent = [await sent_entry(call, desk, topic, bytes(text)) for _, text in entries]
     successes, failures = [], []
     for (name, _), (told_later, draft) in zip(entries, sent, strict=True):
         told = told_later if isinstance(told_later, ApiError) else await told_later

@@ -1,7 +1,8 @@
 """What all kinds of producing share: who may write where, and a record on its way to its topic."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 from gateway.access.callers import Caller
@@ -9,12 +10,17 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.delivery import Deliveries, size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord
-from gateway.rest.calls import JSON, Call
+from gateway.rest.calls import JSON, Call, too_large
 from gateway.rest.codes import ApiError, Code
 
 Done = Callable[[Delivered | Exception], None]
 # What becomes of a record: told later, or already refused.
 Outcome = asyncio.Future[Delivered | Exception] | ApiError
+# One whole body, and all bodies and beginnings of records that a worker holds at a time.
+MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+MAX_HELD_BYTES: Final = 64 * 1024 * 1024
+# A body that is sent so slowly is not waited for.
+BODY_S: Final = 60.0
 # What a closing worker tells new callers: another one serves them.
 COMES_BACK_S: Final = 1
 
@@ -33,6 +39,25 @@ class Watching(Protocol):
     def __call__(self, caller: Caller, holds: Callable[[Caller], bool]) -> Awaitable[ApiError]: ...
 
 
+class Budget:
+    """How many bytes of unfinished input a worker holds, of all callers together."""
+
+    def __init__(self, most: int = MAX_HELD_BYTES) -> None:
+        self._most = most
+        self._held = 0
+
+    def change(self, size: int) -> None:
+        """Count bytes that are held from now on, or, below 0, no longer; refuse too many."""
+        if size > 0 and self._held + size > self._most:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                f"this worker of the gateway holds {self._held} bytes of bodies already, "
+                f"{self._most} fit: send again in a moment, or less at once",
+                retry_after_s=COMES_BACK_S,
+            )
+        self._held += size
+
+
 class Desk:
     """Belongs to one event loop."""
 
@@ -46,6 +71,7 @@ class Desk:
     ) -> None:
         self.deliveries = deliveries
         self.watch = watch
+        self.budget = Budget()
         self._is_draining = is_draining
         self._limits = limits
 
@@ -81,6 +107,26 @@ class Desk:
         """Wait until a record may be sent; fail where it never may."""
         await self.require(topic, partition)
         await self.deliveries.room()
+
+    @asynccontextmanager
+    async def body(self, call: Call) -> AsyncIterator[bytes]:
+        """Read a whole body, which counts as held until the block ends."""
+        await self.deliveries.room()
+        found = bytearray()
+        try:
+            async with asyncio.timeout(BODY_S):
+                async for piece in call.pieces():
+                    if len(found) + len(piece) > MAX_BODY_BYTES:
+                        raise too_large(len(found) + len(piece), MAX_BODY_BYTES)
+                    self.budget.change(len(piece))
+                    found += piece
+            yield bytes(found)
+        except TimeoutError:
+            raise ApiError(
+                Code.TIMED_OUT, f"the body did not arrive within {BODY_S:.0f} s: send less at once"
+            ) from None
+        finally:
+            self.budget.change(-len(found))
 
     async def sent(
         self, call: Call, topic: str, record: NewRecord

@@ -23,7 +23,7 @@ class Room:
 
     @cached_property
     def streams(self) -> Streams:
-        return self._worker.held(Streams())
+        return self._worker.held(Streams(self._worker.traffic.opened))
 
 
 def v3_routes(worker: Worker) -> Sequence[Route]:

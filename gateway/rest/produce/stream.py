@@ -7,6 +7,8 @@ receipts are slow, or are not read.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -29,8 +31,12 @@ MAX_WAITING_BYTES: Final = 4 * 1024 * 1024
 MAX_OPEN_S: Final = 24 * 3600.0
 # A client that reads no receipt for so long never will; what waits for it is memory.
 UNREAD_S: Final = 30.0
+# Streams that are open in one worker: a socket, two tasks and some kilobytes each.
+MAX_OPEN: Final = 2_000
 # Receipts written at once; the next ones wait until the connection has taken these.
 MAX_WRITE_BYTES: Final = 64 * 1024
+# When to come again where too many streams are open.
+BUSY_S: Final = 5
 # Records read in a row before others have their turn.
 IN_A_ROW: Final = 200
 
@@ -67,6 +73,7 @@ class Stream:
         self._row: deque[Slot] = deque()
         self._bytes = 0
         self._count = 0
+        self._kept = 0
         # Only a call that has said how much it sends can be answered by one record's own status.
         self._may_be_single = "content-length" in call.headers
         self._is_stopping = False
@@ -82,6 +89,7 @@ class Stream:
         finally:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
+            self._hold(0)
         if self._has_failed():
             raise self._reading.exception() or Gone
 
@@ -118,7 +126,10 @@ class Stream:
                         await self._take(text)
                         if number % IN_A_ROW == 0:
                             await asyncio.sleep(0)
+                    self._hold(splitter.kept)
             splitter.finish()
+        except ApiError as error:
+            self._refuse(error)
         except TooLarge as error:
             self._refuse(ApiError(Code.TOO_LARGE, str(error)))
         except Malformed as error:
@@ -130,6 +141,11 @@ class Stream:
                     f"a stream is open for {self._open_s:.0f} s at most: open another one",
                 )
             )
+
+    def _hold(self, kept: int) -> None:
+        """Count the beginning of a record that is kept until the rest of it comes."""
+        self._desk.budget.change(kept - self._kept)
+        self._kept = kept
 
     async def _take(self, text: bytes) -> None:
         """Send a record, or put its refusal into the row."""
@@ -233,7 +249,16 @@ class Stream:
 class Streams:
     """All streams of a worker that are open."""
 
-    def __init__(self, *, open_s: float = MAX_OPEN_S, unread_s: float = UNREAD_S) -> None:
+    def __init__(
+        self,
+        opened: Callable[[str], AbstractContextManager[None]] = lambda _key: nullcontext(),
+        *,
+        open_s: float = MAX_OPEN_S,
+        unread_s: float = UNREAD_S,
+        most: int = MAX_OPEN,
+    ) -> None:
+        self._opened = opened
+        self._most = most
         self._open_s = open_s
         self._unread_s = unread_s
         self._open: set[Stream] = set()
@@ -241,13 +266,20 @@ class Streams:
     async def produce(self, call: Call, desk: Desk) -> None:
         """Serve `POST …/records`."""
         require_json(call)
+        if len(self._open) >= self._most:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                f"{self._most} streams are open in this worker of the gateway: send again later",
+                retry_after_s=BUSY_S,
+            )
         topic = await desk.topic_of(call)
         stream = Stream(call, desk, topic, open_s=self._open_s, unread_s=self._unread_s)
         self._open.add(stream)
         watching = None if desk.watch is None else self._watched(stream, call, desk, topic)
         guard = None if watching is None else asyncio.ensure_future(watching)
         try:
-            await stream.run()
+            with self._opened(call.caller.key):
+                await stream.run()
         finally:
             self._open.discard(stream)
             if guard is not None:

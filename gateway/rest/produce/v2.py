@@ -13,7 +13,6 @@ from gateway.rest.produce.desk import Desk, Outcome
 from gateway.rest.produce.drafts import Partition
 from gateway.rest.produce.formats import Format, decoded
 from gateway.rest.produce.receipts import api_error
-from gateway.rest.produce.splitter import MAX_OBJECT_BYTES
 
 V2: Final = "application/vnd.kafka.v2+json"
 EMBEDDED: Final = {
@@ -64,13 +63,13 @@ async def _produce(call: Call, desk: Desk) -> None:
     partition = partition_of(call)
     if partition is not None:
         await desk.require(topic, partition)
-    await desk.deliveries.room()
-    body = parsed(await call.body(MAX_OBJECT_BYTES))
-    if given in OF_REGISTRY:
-        raise without_registry(body)
-    records = records_of(body, EMBEDDED[given], partition)
-    # One after the other, so that they are written in their order; outcomes come together.
-    sent = [await sent_record(call, desk, topic, record) for record in records]
+    async with desk.body(call) as text:
+        body = parsed(text)
+        if given in OF_REGISTRY:
+            raise without_registry(body)
+        records = records_of(body, EMBEDDED[given], partition)
+        # One after the other, so that they are written in their order; outcomes come together.
+        sent = [await sent_record(call, desk, topic, record) for record in records]
     offsets = []
     for record, told_later in zip(records, sent, strict=True):
         told = told_later if isinstance(told_later, ApiError) else await told_later

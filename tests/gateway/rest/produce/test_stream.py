@@ -11,6 +11,7 @@ import pytest
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Budget
 from gateway.rest.produce.stream import Streams
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.rest_door import CLUSTER, VIEWER, Duplex
@@ -234,6 +235,29 @@ async def test_a_stream_has_a_longest_time(stage: Stage) -> None:
 
     assert [each["error_code"] for each in told] == [200, 408]
     assert client.is_ended
+
+
+@on_loop
+async def test_too_many_streams_are_refused(stage: Stage) -> None:
+    answer = await door_of(Streams(most=0), stage.desk).post(RECORDS, record(1))
+
+    assert (answer.status, answer.json()["error_code"]) == (503, 503)
+    assert answer.headers["retry-after"] == "5"
+
+
+@on_loop
+async def test_records_that_are_half_there_have_a_limit_of_all_callers(stage: Stage) -> None:
+    stage.desk.budget = Budget(1_000)
+    async with Duplex(stage.door, RECORDS) as first, Duplex(stage.door, RECORDS) as second:
+        first.send(text(record(1)) + b'{"value":' + b" " * 900)
+        await first.receipts(1)
+        second.send(b'{"value":' + b" " * 900)
+        [told] = await second.rest()
+        first.leave()
+        await first.rest()
+
+    assert told["error_code"] == 503
+    stage.desk.budget.change(1_000)
 
 
 @on_loop

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.kafka.connection import Connection
+from gateway.rest.produce.desk import MAX_BODY_BYTES, Budget
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.rest_door import VIEWER
 from tests.gateway.rest.produce.stage import Stage, on_loop, records_of
@@ -109,6 +110,16 @@ async def test_what_cannot_be_written_is_refused_as_a_whole(
 
     assert (answer.status, answer.json()["error_code"]) == (status, code)
     assert answer.headers["content-type"] == V2
+
+
+@on_loop
+async def test_bodies_have_a_limit_each_and_together(stage: Stage) -> None:
+    large = await stage.door.post("/topics/one", b" " * (MAX_BODY_BYTES + 1), content_type=V2)
+    stage.desk.budget = Budget(10)
+    many = await stage.door.post("/topics/one", ONE, content_type=V2)
+
+    assert (large.status, many.status) == (413, 503)
+    stage.desk.budget.change(10)
 
 
 @on_loop
