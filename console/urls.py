@@ -14,6 +14,7 @@ from console.pages import (
     topic_changes,
     users,
 )
+from console.pages.api import api
 from console.pages.broker_orders import RESTART, START, STOP
 from console.pages.login import Login, Logout
 from console.pages.overview import overview
@@ -54,6 +55,7 @@ urlpatterns = [
     ),
     path("brokers/<int:number>/log", broker_orders.ask_log, name="broker-log"),
     path("brokers/<int:number>/log/<int:order>", broker_orders.log_part, name="broker-log-part"),
+    path("api", api, name="api"),
     path("changes", changes.changes, name="changes"),
     path("changes/<int:number>", changes.change, name="change"),
     path("changes.csv", changes.export, {"form": "csv"}, name="changes-csv"),

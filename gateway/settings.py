@@ -128,6 +128,8 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    # The viewer of the API page, as files.
+    "drf_spectacular_sidecar",
     "brokers.controlplane.apps.ControlplaneConfig",
     "gateway.access.apps.AccessConfig",
     "console",

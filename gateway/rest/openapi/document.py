@@ -64,7 +64,8 @@ def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Do
         methods[method.lower()] = operation(method, f"{prefix}{address}", errors)
     made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
     made["tags"] = [{"name": name} for name in TAGS]
-    made["servers"] = [{"url": "/"}]
+    # Addresses are whole: no server is named, so that there is nothing to choose.
+    made.pop("servers", None)
     made["security"] = [{name: []} for name in SCHEMES]
     made.setdefault("components", {})["securitySchemes"] = SCHEMES
     return made
