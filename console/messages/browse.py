@@ -234,7 +234,12 @@ class Page:
                 for record in batch:
                     self._append(lanes[record.partition], record)
                 self._send_ripe()
-                if self._sent >= self._order.question.limit or self._is_enough():
+                if self._sent >= self._order.question.limit:
+                    return
+                if self._is_enough():
+                    # What others may still precede, too: a partition that tells nothing for so long
+                    # would keep every page like this one from getting any further.
+                    self._send_ripe(is_last=True)
                     return
                 for lane in self._lanes:
                     if len(lane.kept) - lane.sent >= self._order.question.limit - self._sent:

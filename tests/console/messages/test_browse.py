@@ -5,7 +5,7 @@ import json
 from datetime import UTC
 from typing import Any
 
-from console.messages.browse import Page
+from console.messages.browse import PAGE, Bounds, Page
 from console.messages.lines import Forms
 from console.messages.opening import Order
 from console.messages.pipe import Pipe
@@ -20,7 +20,9 @@ def question(mode: Mode = Mode.NEWEST, **fields: Any) -> Question:
     return Question(cluster=CLUSTER, topic="orders", mode=mode, **fields)
 
 
-def lines(source: FakeSource, asked: Question, where: Places | None = None) -> list[dict[str, Any]]:
+def lines(
+    source: FakeSource, asked: Question, where: Places | None = None, *, bounds: Bounds = PAGE
+) -> list[dict[str, Any]]:
     """What a browser gets for a question."""
 
     async def told() -> list[dict[str, Any]]:
@@ -28,7 +30,7 @@ def lines(source: FakeSource, asked: Question, where: Places | None = None) -> l
         order = Order(
             question=asked, places=where or places(*source.partitions), source=source, pipe=pipe
         )
-        page = Page(order, write=FORMS.line)
+        page = Page(order, write=FORMS.line, bounds=bounds)
         page.run()
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
@@ -123,6 +125,17 @@ def test_the_oldest_records_come_oldest_first_and_say_where_to_go_on() -> None:
 
     assert offsets(told) == list(range(5, 15))
     assert told[-1]["next"] == {"mode": "offset", "cursor": "0:15"}
+
+
+def test_a_page_that_is_stopped_shows_what_it_has_so_that_the_next_one_gets_further() -> None:
+    # The second partition tells nothing before the bound is reached.
+    source = FakeSource({0: [record(n) for n in range(9)], 1: [record(0, partition=1)]})
+
+    told = lines(source, question(Mode.OLDEST), bounds=Bounds(size=1, seconds=3600))
+
+    assert offsets(told) == [0, 1, 2]
+    assert told[-1]["verdict"] == "stopped"
+    assert told[-1]["next"]["cursor"] == "0:3,1:0"
 
 
 def test_records_from_an_offset_on_end_with_the_log() -> None:
