@@ -67,7 +67,9 @@ def again(record: Record) -> RecordForm:
     return RecordForm(
         key=_part(record.key),
         value=_part(record.value),
-        headers=tuple(HeaderRow(name=name, part=_part(data)) for name, data in record.headers),
+        headers=tuple(
+            HeaderRow(name=name, part=_part(data, is_line=True)) for name, data in record.headers
+        ),
         partition=str(record.partition),
     )
 
@@ -109,8 +111,8 @@ def form_of(fields: Fields, *, partitions: int, max_bytes: int | None) -> Record
     )
 
 
-def _part(data: bytes | None) -> Part:
-    kind, text = typed(data)
+def _part(data: bytes | None, *, is_line: bool = False) -> Part:
+    kind, text = typed(data, is_line=is_line)
     return Part(kind=kind, text=text)
 
 

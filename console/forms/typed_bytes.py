@@ -54,8 +54,8 @@ def read(kind: str, typed: str, *, has_crlf: bool = False) -> bytes | None:
         ) from None
 
 
-def typed(data: bytes | None) -> tuple[str, str]:
-    """Return the kind and the text that `read` makes these bytes of."""
+def typed(data: bytes | None, *, is_line: bool = False) -> tuple[str, str]:
+    """Return the kind and the text that `read` makes these bytes of; a line loses its ends."""
     if data is None:
         return NULL, ""
     if not data:
@@ -64,7 +64,7 @@ def typed(data: bytes | None) -> tuple[str, str]:
         text = data.decode()
     except UnicodeDecodeError:
         text = "\0"
-    if UNTYPABLE.search(text):
+    if UNTYPABLE.search(text) or (is_line and "\n" in text):
         return (HEX, data.hex()) if len(data) <= SHORT else (BASE64, b64encode(data).decode())
     try:
         _check_json(text)

@@ -14,6 +14,7 @@ from console.turns import TooBusy
 from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Record
 
 # A partition and an offset, as rows of the messages page name a record.
 PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,19})", re.ASCII)
@@ -100,10 +101,23 @@ def beginning(page: ProducePage, place: str) -> Beginning:
             problem=f"{where} holds no record any more, or its broker did not answer within "
             f"{producing.READ_S:g} s: choose another one, or try again."
         )
-    size = max(len(record.key or b""), len(record.value or b""))
-    if size > MAX_TYPED:
-        return Beginning(
-            problem=f"{where} has {size:,} bytes, and a form holds up to {MAX_TYPED:,}: copy it as "
-            "a command instead."
-        )
+    if reason := _untypable(record):
+        return Beginning(problem=f"{where} {reason}")
     return Beginning(form=again(record))
+
+
+def _untypable(record: Record) -> str:
+    """Return why a form would make another record of it; empty where it would not."""
+    if record.has_unread_headers or any(not name.isprintable() for name, _ in record.headers):
+        return (
+            "has a header whose name no form can hold, and would lose it: write it by a program"
+            " that keeps bytes as they are."
+        )
+    parts = (record.key, record.value, *(data for _, data in record.headers))
+    size = max(len(part or b"") for part in parts)
+    if size > MAX_TYPED:
+        return (
+            f"has {size:,} bytes, and a form holds up to {MAX_TYPED:,}: copy it as a command"
+            " instead."
+        )
+    return ""

@@ -110,6 +110,17 @@ def test_headers_are_bounded() -> None:
     assert len(form.rows) == MAX_HEADERS
 
 
+def test_a_header_of_several_lines_is_written_in_bytes_as_its_field_has_one_line() -> None:
+    record = Record(
+        topic="t", partition=0, offset=0, key=b"a\nb", value=None, headers=(("h", b"a\nb"),)
+    )
+
+    form = again(record)
+
+    assert (form.key.kind, form.key.text) == ("text", "a\nb")
+    assert (form.headers[0].part.kind, form.headers[0].part.text) == ("hex", "610a62")
+
+
 def test_a_record_can_be_written_again_as_it_is() -> None:
     record = Record(
         topic="orders",

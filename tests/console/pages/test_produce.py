@@ -2,6 +2,7 @@
 
 import logging
 from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -232,6 +233,26 @@ def test_a_record_that_cannot_be_had_is_said_and_the_form_is_there(
     assert words in unescape(answer.content.decode())
     assert "<b>" not in answer.content.decode()
     assert "</textarea>" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"has_unread_headers": True}, "no form can hold"),
+        ({"headers": (("a\nb", b""),)}, "no form can hold"),
+        ({"headers": (("a", b"x" * 300_000),)}, "has 300,000 bytes"),
+    ],
+)
+def test_a_record_whose_headers_would_be_others_is_not_begun_with(
+    olga: Client, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], words: str
+) -> None:
+    record = Record(topic="orders", partition=1, offset=42, key=None, value=b"v", **more)
+    monkeypatch.setattr(producing, "record_at", lambda *_: record)
+
+    page = olga.get(PATH, {"cluster": SHOWN, "again": "1:42"}).content.decode()
+
+    assert words in unescape(page)
+    assert ">v</textarea>" not in page
 
 
 def test_a_record_is_not_read_for_those_who_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
