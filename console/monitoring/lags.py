@@ -189,7 +189,8 @@ class Lags:
     def answer(self, asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
         """Take over when records were written; a pair counts from its oldest one."""
         for (pair, (_topic, partition, following)), written in zip(asked, times, strict=False):
-            if isinstance(written, int) and self._is_known(pair):
+            # Producers may write -1, which is no time; a lag since 1969 would be loss ahead.
+            if isinstance(written, int) and written > 0 and self._is_known(pair):
                 pair.history.date(partition, following, written)
                 # The next look weighs it, since whether loss is ahead depends on it.
                 self._observed.moved_pairs.add(pair)

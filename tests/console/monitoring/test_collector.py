@@ -415,6 +415,21 @@ def test_loss_is_ahead_where_retention_is_near() -> None:
     assert detail["partitions"][0][6] == "data loss ahead"
 
 
+@pytest.mark.parametrize("written", [-1, 0])
+def test_a_record_without_a_time_is_not_about_to_be_lost(written: int) -> None:
+    cluster = Cluster()
+    cluster.collector.lags.set_retention({}, 86_400_000)
+    cluster[1].partition("orders", 0, end=100)
+    cluster[1].commit("billing", "orders", 0, 10, at_ms=cluster.now_ms)
+    cluster.go_on()
+    for asked in cluster.collector.lags.questions().values():
+        cluster.collector.lags.answer(asked, [written])
+    cluster.go_on(3)
+
+    assert cluster.group("billing").verdict == "ok"
+    assert cluster.pair("billing", "orders").oldest_ms == 0
+
+
 def test_nothing_is_published_where_nothing_has_changed() -> None:
     cluster = Cluster()
     cluster[1].partition("orders", 0, end=10)
