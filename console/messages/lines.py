@@ -6,14 +6,18 @@ Offsets and times are texts, because a browser's numbers are exact up to 2^53 on
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Final
 
 from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, show, told
 from console.messages.group_records import shown_key, shown_value
-from gateway.kafka.values import Record, TimestampKind
+from gateway.kafka.values import Header, Record, TimestampKind
 
 # Headers of a record in a list; the rest is counted.
 MAX_HEADERS: Final = 50
+# Of the name of a header; it is counted with those behind it where it is longer, since a browser
+# takes a line of 4 MiB and a name may have as many bytes as a record.
+MAX_HEADER_NAME: Final = 1_024
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 # What stands for all headers of a record where one has a name that the client library cannot read.
 UNREAD_HEADERS: Final = {
@@ -64,7 +68,7 @@ class Forms:
     def line(self, record: Record, sizes: Sizes | None = None) -> bytes:
         """Return a record as a line; `sizes` are of one that was cut on its way here."""
         key, value = self.shown(record)
-        headers = record.headers[:MAX_HEADERS]
+        headers = list(takewhile(_has_short_name, record.headers[:MAX_HEADERS]))
         header_count, size = len(record.headers), size_of(record)
         if sizes is not None:
             key, value = _before_cut(key, sizes.key), _before_cut(value, sizes.value)
@@ -88,6 +92,10 @@ class Forms:
                 "size": size,
             }
         )
+
+
+def _has_short_name(header: Header) -> bool:
+    return len(header[0]) <= MAX_HEADER_NAME
 
 
 def encoded(line: Mapping[str, Any]) -> bytes:

@@ -138,6 +138,17 @@ def test_a_page_that_is_stopped_shows_what_it_has_so_that_the_next_one_gets_furt
     assert told[-1]["next"]["cursor"] == "0:3,1:0"
 
 
+def test_a_header_with_a_name_of_megabytes_is_counted_with_those_behind_it() -> None:
+    headers = (("a", b"1"), ("x" * 5_000_000, b"2"), ("c", b"3"))
+    source = FakeSource({0: [record(0, headers=headers)]})
+
+    told = lines(source, question())
+
+    [found] = [line for line in told if line["type"] == "record"]
+    assert [header["name"] for header in found["headers"]] == ["a"]
+    assert found["more_headers"] == 2
+
+
 def test_records_from_an_offset_on_end_with_the_log() -> None:
     source = FakeSource({0: [record(n) for n in range(20)]})
 
