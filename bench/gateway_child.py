@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,8 @@ from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
 from gateway.rest.calls import Receive, Scope, Send
-from gateway.rest.produce.routes import v2_routes, v3_routes
+from gateway.rest.produce.desk import Desk
+from gateway.rest.produce.routes import Room
 from gateway.rest.router import Router
 from gateway.rest.worker import Place, Worker
 from gateway.server import listening
@@ -27,11 +29,20 @@ class Anybody:
         return CALLER
 
 
+class Free(Room):
+    """Produce without limits of its callers."""
+
+    @cached_property
+    def desk(self) -> Desk:
+        return Desk(self.worker.deliveries)
+
+
 def main() -> None:
     place = Place(name="bench", home=Path(), sockets=Path(), bootstrap=sys.argv[1])
     worker = Worker(place)
+    room = Free(worker)
     router = Router(
-        [*v3_routes(worker), *v2_routes(worker)],
+        [*room.v3(), *room.v2()],
         callers=Anybody(),
         traffic=worker.traffic,
         cluster_id=lambda: CLUSTER,

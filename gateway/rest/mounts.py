@@ -107,8 +107,9 @@ async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
 
 def mounts(worker: Worker, door: Door) -> Mounts:
     """Return all rooms where they are in a process. A room adds itself to one of these rows."""
-    v3: list[Route] = [*produce.v3_routes(worker)]
-    v2: list[Route] = [*produce.v2_routes(worker)]
+    writes = produce.Room(worker)
+    v3: list[Route] = [*writes.v3()]
+    v2: list[Route] = [*writes.v2()]
     reads = records.routes(worker)
     ours = [*reads.ours]
     sockets: dict[str, Application] = {}

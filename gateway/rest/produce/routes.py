@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Final
 
 from gateway.rest.produce.batch import produce_batch
 from gateway.rest.produce.desk import Desk
@@ -10,42 +11,44 @@ from gateway.rest.produce.v2 import produce_v2
 from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
+TOPIC: Final = "/clusters/{cluster}/topics/{topic}"
+
 
 class Room:
-    """What the calls of a worker share. Made before the loop runs, and used in it."""
+    """What all producing of a worker shares. Made before the loop runs, and used in it."""
 
     def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+        self.worker = worker
 
     @cached_property
     def desk(self) -> Desk:
-        return Desk(self._worker.deliveries, is_draining=lambda: self._worker.is_draining)
+        return Desk(
+            self.worker.deliveries,
+            is_draining=lambda: self.worker.is_draining,
+            limits=self.worker.callers.limits,
+            watch=self.worker.callers.watch,
+        )
 
     @cached_property
     def streams(self) -> Streams:
-        return self._worker.held(Streams(self._worker.traffic.opened))
+        return self.worker.held(Streams(self.worker.traffic.opened))
 
+    def v3(self) -> Sequence[Route]:
+        return [
+            Route(
+                method="POST",
+                path=f"{TOPIC}/records",
+                handler=lambda call: self.streams.produce(call, self.desk),
+            ),
+            Route(
+                method="POST",
+                path=f"{TOPIC}/records:batch",
+                handler=lambda call: produce_batch(call, self.desk),
+            ),
+        ]
 
-def v3_routes(worker: Worker) -> Sequence[Route]:
-    room = Room(worker)
-    topic = "/clusters/{cluster}/topics/{topic}"
-    return [
-        Route(
-            method="POST",
-            path=f"{topic}/records",
-            handler=lambda call: room.streams.produce(call, room.desk),
-        ),
-        Route(
-            method="POST",
-            path=f"{topic}/records:batch",
-            handler=lambda call: produce_batch(call, room.desk),
-        ),
-    ]
-
-
-def v2_routes(worker: Worker) -> Sequence[Route]:
-    room = Room(worker)
-    return [
-        Route(method="POST", path=path, handler=lambda call: produce_v2(call, room.desk))
-        for path in ("/topics/{topic}", "/topics/{topic}/partitions/{partition}")
-    ]
+    def v2(self) -> Sequence[Route]:
+        return [
+            Route(method="POST", path=path, handler=lambda call: produce_v2(call, self.desk))
+            for path in ("/topics/{topic}", "/topics/{topic}/partitions/{partition}")
+        ]

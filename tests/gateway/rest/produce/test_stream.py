@@ -3,7 +3,7 @@
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -269,6 +269,29 @@ async def test_a_client_that_leaves_ends_its_stream(stage: Stage) -> None:
         assert await client.rest() == []
 
     assert not client.is_ended
+
+
+@on_loop
+async def test_a_stream_whose_caller_is_known_no_more_ends_after_its_receipts(
+    stage: Stage,
+) -> None:
+    is_revoked = asyncio.Event()
+
+    async def watch(caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
+        assert holds(caller)
+        assert not holds(VIEWER)
+        await is_revoked.wait()
+        return ApiError(Code.NOT_AUTHENTICATED, "the token is revoked")
+
+    stage.desk.watch = watch
+    async with Duplex(stage.door, RECORDS) as client:
+        client.send(text(record(1), record(2)))
+        first = await client.receipts(2)
+        is_revoked.set()
+        rest = await client.rest()
+
+    assert [each["error_code"] for each in first + rest] == [200, 200, 40101]
+    assert client.is_ended
 
 
 class NineOfTen:
