@@ -24,6 +24,7 @@ FIRST_WINDOW: Final = 8
 GROWTH: Final = 4
 # Lines that wait until they can be put into their order; so much for each stream that is open.
 MAX_KEPT_BYTES: Final = 16 * 1024 * 1024
+TOO_MUCH: Final = f"{MAX_KEPT_BYTES // 1024**2} MB wait for their order"
 
 Write = Callable[[Record], bytes]
 
@@ -166,18 +167,27 @@ class Page:
         # at its other end is not written as a line first.
         window.is_cut = window.is_cut or len(records) > limit
         window.kept.extend(self._keep(record) for record in records[-limit:])
-        while len(window.kept) > 1 and (
-            len(window.kept) > limit or self._kept_bytes > MAX_KEPT_BYTES
-        ):
+        while len(window.kept) > limit or (window.kept and self._is_too_much(window)):
             self._kept_bytes -= len(window.kept.popleft().line)
             window.is_cut = True
+        if records and not window.kept:
+            # No room even for the last record beside those of others: it is for the next page.
+            self._stopped = TOO_MUCH
+
+    def _is_too_much(self, window: Window) -> bool:
+        """Tell whether lines are to be dropped; one is kept at all, however long it is."""
+        is_only = len(window.kept[0].line) == self._kept_bytes
+        return self._kept_bytes > MAX_KEPT_BYTES and not is_only
 
     def _prepend(self, lane: Lane, span: Span, found: Mapping[int, Window]) -> None:
         if span.partition not in found:
             return  # It was not read to its end, where the newest of its records are.
         window = found[span.partition]
         lane.kept += reversed(window.kept)
-        lane.position = window.kept[0].offset if window.is_cut else span.start
+        if window.is_cut:
+            lane.position = window.kept[0].offset if window.kept else span.end
+        else:
+            lane.position = span.start
         lane.window *= GROWTH
         lane.is_read = lane.position <= lane.range.first
         self._tally.rows[span.partition].position = lane.position
@@ -308,7 +318,7 @@ class Page:
         elif self._tally.seconds() >= self._bounds.seconds:
             self._stopped = f"{self._bounds.seconds:g} s are over"
         elif self._kept_bytes >= MAX_KEPT_BYTES:
-            self._stopped = f"{MAX_KEPT_BYTES // 1024**2} MB wait for their order"
+            self._stopped = TOO_MUCH
         return bool(self._stopped)
 
     def _progress(self) -> None:

@@ -5,6 +5,9 @@ import json
 from datetime import UTC
 from typing import Any
 
+import pytest
+
+from console.messages import browse
 from console.messages.browse import PAGE, Bounds, Page
 from console.messages.lines import Forms
 from console.messages.opening import Order
@@ -97,6 +100,30 @@ def test_pages_of_the_newest_follow_each_other_without_a_gap_or_a_repeat() -> No
 
     assert len(seen) == len(set(seen)) == 3 * 37
     assert told[-1]["verdict"] == "complete"
+
+
+def test_many_partitions_of_large_records_take_no_more_memory_than_one_page_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(browse, "MAX_KEPT_BYTES", 10_000)
+    source = FakeSource({p: [record(0, partition=p, value=b"v" * 4_000)] for p in range(20)})
+    seen: list[int] = []
+    asked = question()
+
+    for _ in range(20):
+        told = lines(source, asked)
+        found = [line["partition"] for line in told if line["type"] == "record"]
+        assert 0 < len(found) <= 2
+        seen += found
+        following = told[-1]["next"]
+        if following is None:
+            break
+        assert told[-1]["verdict"] == "stopped"
+        asked = question_of(
+            Query(f"cluster=c&topic=orders&cursor={following['cursor']}".encode()), zone=UTC
+        )
+
+    assert sorted(seen) == list(range(20))
 
 
 def test_a_compacted_topic_is_not_read_from_its_beginning() -> None:
