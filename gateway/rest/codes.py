@@ -46,6 +46,8 @@ class Code(Enum):
     SUBSCRIBED_OTHERWISE = (40901, 409)
     CONSUMER_EXISTS = (40902, 409)
     ILLEGAL_STATE = (40903, 409)
+    # Ours: the published interface has no limit on consumers.
+    TOO_MANY_CONSUMERS = (42901, 429)
     NO_KEY_SCHEMA = (42201, 422)
     NO_VALUE_SCHEMA = (42202, 422)
     BAD_JSON = (42203, 422)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gateway.rest.calls import Call, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.consume import routes as consume
 from gateway.rest.produce import routes as produce
 from gateway.rest.records import routes as records
 from gateway.rest.router import NOBODY, Callers, Route, Router
@@ -109,7 +110,8 @@ def mounts(worker: Worker, door: Door) -> Mounts:
     """Return all rooms where they are in a process. A room adds itself to one of these rows."""
     writes = produce.Room(worker)
     v3: list[Route] = [*writes.v3()]
-    v2: list[Route] = [*writes.v2()]
+    consumers = consume.Room(worker, passed_prefix=PASSED)
+    v2: list[Route] = [*writes.v2(), *consumers.routes()]
     reads = records.routes(worker)
     ours = [*reads.ours]
     sockets: dict[str, Application] = {}
@@ -120,7 +122,7 @@ def mounts(worker: Worker, door: Door) -> Mounts:
             _mount(worker, OURS[door], ours),
             _mount(worker, EVENTS, reads.events),
         ],
-        passed=_mount(worker, PASSED, v2, callers=worker.passed_callers),
+        passed=_mount(worker, PASSED, consumers.passed_routes(), callers=worker.passed_callers),
         sockets=sockets,
     )
 

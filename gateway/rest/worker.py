@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from django.conf import settings
 
-from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.pool import Pool
 from gateway.kafka.readers.engine import Readers
-from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Callers as AnyCallers
 from gateway.rest.traffic import Counter
 from gateway.shared.store import Shared
@@ -84,13 +83,6 @@ class Place:
         return sorted(name for name in found if WORKER.fullmatch(name) and name != self.name)
 
 
-class NoCallers:
-    """Lets nobody in."""
-
-    async def of(self, scope: Scope) -> Caller:  # noqa: ARG002 - the name is the protocol's
-        raise ApiError(Code.NOT_AUTHENTICATED, "this gateway knows no callers")
-
-
 class Worker:
     """Belongs to one event loop; what says so may be used from threads.
 
@@ -126,7 +118,7 @@ class Worker:
     @cached_property
     def passed_callers(self) -> AnyCallers:
         """Who calls that another worker has passed on; it has looked, and says so."""
-        return NoCallers()
+        return PassedCallers()
 
     @cached_property
     def shared(self) -> Shared:

@@ -21,15 +21,7 @@ class NotShown(Exception):
 
 def record_text(record: Record, form: Format) -> str:
     """Return a record as JSON, in one line of ASCII."""
-    problems = []
-    written = {}
-    for name, data in (("key", record.key), ("value", record.value)):
-        try:
-            written[name] = NULL if data is None else _text(data, form)
-        except NotShown as why:
-            assert data is not None
-            written[name] = _base64(data)
-            problems.append(f"{name} {why}, it is given as base64")
+    written, problems = data_texts(record, form)
     if record.has_unread_headers:
         problems.append("it has headers, and the name of one is not UTF-8: they are left out")
     headers = [
@@ -45,6 +37,20 @@ def record_text(record: Record, form: Format) -> str:
         + (f',"error":{json.dumps("; ".join(problems))}' if problems else "")
         + "}"
     )
+
+
+def data_texts(record: Record, form: Format) -> tuple[dict[str, str], list[str]]:
+    """Return key and value as JSON, and what could not be written in the format."""
+    problems = []
+    written = {}
+    for name, data in (("key", record.key), ("value", record.value)):
+        try:
+            written[name] = NULL if data is None else _text(data, form)
+        except NotShown as why:
+            assert data is not None
+            written[name] = _base64(data)
+            problems.append(f"{name} {why}, it is given as base64")
+    return written, problems
 
 
 def gap_value(gap: Gap) -> dict[str, object]:

@@ -1,0 +1,428 @@
+"""A consumer that somebody else drives by calls: subscribed or assigned, fetched from, committed.
+
+Joins with the consumer protocol, and with the classic one where the cluster knows no other.
+For one thread at a time. What was taken counts as read only when `delivered` says so; `give_back`
+puts it first again.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from gateway.kafka.connection import Connection, Deadline, Reach
+from gateway.kafka.consumer import record_of
+from gateway.kafka.errors import from_exception, kafka_name, translated
+from gateway.kafka.values import Place, Position, PositionKind, Record
+
+# How long an empty read waits, which is how soon `stop` is seen.
+TICK_S: Final = 0.1
+# After joining, the first records may be asked for before there is an assignment: a rejoin takes
+# two heartbeats of five seconds, and the first answer of a partition one more moment.
+SETTLE_S: Final = 15.0
+# What is fetched ahead of whoever drives the client.
+MAX_AHEAD_KBYTES: Final = 4 * 1024
+# Messages taken from the library at once; its own limit on bytes holds for them.
+BATCH: Final = 500
+# What a client that nobody fetches from keeps, so that it still hears of its group.
+MAX_IDLE_RECORDS: Final = 50
+# A partition that was assigned a moment ago takes no seek until its fetching has begun.
+SEEK_S: Final = 5.0
+# How long the coordinator, or a leader, may take to answer one question.
+ANSWER_S: Final = 10.0
+# What a client waits for and gets over: the group moves, a topic is not there yet, a broker is
+# about to come back.
+PASSING: Final = frozenset(
+    {
+        KafkaError._NO_OFFSET,  # noqa: SLF001 - a documented constant: nothing to commit yet
+        KafkaError._STATE,  # noqa: SLF001 - as above: a partition is not assigned any more
+        KafkaError._TRANSPORT,  # noqa: SLF001 - as above
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - as above; `reach` tells for how long
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - as above
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+# A coordinator that does not speak the consumer protocol, or not for this group.
+NOT_SPOKEN: Final = frozenset(
+    {"UNSUPPORTED_VERSION", "GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"}
+)
+
+
+class Protocol(Enum):
+    CONSUMER = "consumer"
+    CLASSIC = "classic"
+
+
+class Reset(Enum):
+    """Where to begin without a committed offset."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"
+
+
+class Closed(Exception):
+    """The client has left its group for good."""
+
+
+class NotAssigned(Exception):
+    """A partition that the client does not read at the moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a client reads: topics by name or pattern, whose partitions the group divides, or
+    partitions by name, which are nobody's to divide. Nothing of it where it reads nothing.
+    """
+
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    places: tuple[Place, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.pattern or self.places)
+
+
+class Member:
+    """See the module. Close it, or the group waits for its session."""
+
+    def __init__(
+        self, connection: Connection, group: str, *, reset: Reset, commits_itself: bool
+    ) -> None:
+        self._connection = connection
+        self._group = group
+        self._reset = reset
+        self._commits_itself = commits_itself
+        self._protocol = Protocol.CONSUMER
+        self._client: Consumer | None = None
+        self._reach = Reach(connection.bootstrap)
+        self._subscription = Subscription()
+        self._is_stopped = False
+        self._is_closed = False
+        # Read and not taken yet, in the order of the library.
+        self._ahead: deque[Record] = deque()
+        self._assigned: set[Place] = set()
+        # Partitions whose end was seen since they were assigned.
+        self._ended: set[Place] = set()
+        # Partitions that have gone since records were last taken: those are somebody else's.
+        self._gone: set[Place] = set()
+        self._is_settled = True
+        # Where each partition goes on, by what was delivered.
+        self._next: dict[Place, int] = {}
+
+    @property
+    def subscription(self) -> Subscription:
+        return self._subscription
+
+    def assignment(self) -> Sequence[Place]:
+        return sorted(self._assigned)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Read something else from now on; nothing of it leaves the group."""
+        client = self._open()
+        self._forget()
+        try:
+            if subscription.places:
+                client.assign([_at(place) for place in subscription.places])
+                self._take_on(subscription.places)
+            elif subscription:
+                client.subscribe(
+                    list(subscription.topics) or [subscription.pattern],
+                    on_assign=self._on_assign,
+                    on_revoke=self._on_revoke,
+                    on_lost=self._on_revoke,
+                )
+            elif self._subscription.places:
+                client.unassign()
+            else:
+                client.unsubscribe()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, f"group {self._group}") from error
+        self._subscription = subscription
+        self._is_settled = not subscription
+
+    def take(self, *, max_bytes: int, min_bytes: int, wait_s: float) -> list[Record]:
+        """Return records: as soon as there are some, at least one, and no more than fit.
+
+        The first ones after a subscription are waited for until they, or the ends of all
+        partitions, are there.
+        """
+        found: list[Record] = []
+        size = 0
+        settling = Deadline(SETTLE_S)
+        end = Deadline(wait_s) if self._is_settled else None
+        self._gone.clear()
+        while True:
+            size = self._fill(found, size, max_bytes)
+            is_full = bool(self._ahead) or size >= max(min_bytes, 1) or len(found) >= BATCH
+            if self._is_stopped or (found and is_full):
+                break
+            self._is_settled |= bool(found) or settling.is_over() or self._has_read_all()
+            if self._is_settled and end is None:
+                end = Deadline(wait_s)
+            if end is not None and end.is_over():
+                break
+            left = TICK_S if end is None else min(TICK_S, end.left())
+            if not self._pump(BATCH, left):
+                self._check_reach()
+        self._is_settled |= bool(found)
+        return found
+
+    def look(self) -> None:
+        """Hear what the group has decided; keeps the membership of who fetches seldom."""
+        if self._client is not None and self._subscription:
+            room = MAX_IDLE_RECORDS - len(self._ahead)
+            if room > 0:
+                self._pump(room, 0)
+
+    def give_back(self, records: Sequence[Record]) -> None:
+        """Take again what reached nobody, but for partitions that others read meanwhile."""
+        kept = [record for record in records if _place(record) not in self._gone]
+        self._ahead.extendleft(reversed(kept))
+
+    def delivered(self, records: Iterable[Record]) -> None:
+        """Count records as read; where the client commits by itself, they are committed soon."""
+        last = {_place(record): record.offset + 1 for record in records}
+        last = {place: offset for place, offset in last.items() if place not in self._gone}
+        self._next |= last
+        if self._commits_itself and last:
+            try:
+                self._open().store_offsets(
+                    offsets=[_at(place, offset) for place, offset in last.items()]
+                )
+            except KafkaException as error:
+                # A partition that has just gone is read again by its next owner.
+                if error.args[0].code() not in PASSING:
+                    raise from_exception(error, f"group {self._group}") from error
+
+    def commit(self, offsets: Mapping[Place, int] | None = None, *, waits: bool = True) -> None:
+        """Commit these offsets, or all that was delivered."""
+        wanted = self._next if offsets is None else offsets
+        if not wanted:
+            return
+        places = [_at(place, offset) for place, offset in wanted.items()]
+        try:
+            if waits:
+                told = self._open().commit(offsets=places, asynchronous=False)
+                for place in told or ():
+                    if place.error is not None:
+                        raise translated(place.error, f"group {self._group}")
+            else:
+                self._open().commit(offsets=places, asynchronous=True)
+        except KafkaException as error:
+            raise from_exception(error, f"group {self._group}") from error
+
+    def committed(self, places: Sequence[Place]) -> Mapping[Place, int]:
+        """Return committed offsets, of those partitions that have one."""
+        try:
+            told = self._open().committed([_at(place) for place in places], timeout=ANSWER_S)
+        except KafkaException as error:
+            raise from_exception(error, f"group {self._group}") from error
+        found = {}
+        for place in told:
+            if place.error is not None:
+                raise translated(place.error, f"topic {place.topic}, partition {place.partition}")
+            if place.offset >= 0:
+                found[Place(topic=place.topic, partition=place.partition)] = place.offset
+        return found
+
+    def seek(self, positions: Mapping[Place, Position]) -> None:
+        """Go on elsewhere; NotAssigned where a partition is not read by this client."""
+        for place in positions:
+            if place not in self._assigned:
+                raise NotAssigned(str(place))
+        times = {
+            place: position.value
+            for place, position in positions.items()
+            if position.kind is PositionKind.TIME
+        }
+        at_times = self._at_times(times) if times else {}
+        for place, position in positions.items():
+            match position.kind:
+                case PositionKind.BEGINNING:
+                    offset = OFFSET_BEGINNING
+                case PositionKind.END:
+                    offset = OFFSET_END
+                case PositionKind.TIME:
+                    offset = at_times[place]
+                case _:
+                    offset = position.value
+            self._seek(place, offset)
+
+    def stop(self) -> None:
+        """Have `take` return soon. From any thread."""
+        self._is_stopped = True
+
+    def close(self) -> None:
+        """Commit what is to be committed and leave the group."""
+        self._is_closed = True
+        self._leave()
+
+    def _leave(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                client.close()
+            except KafkaException as error:
+                raise from_exception(error, f"group {self._group}") from error
+
+    def _open(self) -> Consumer:
+        if self._is_closed:
+            raise Closed(self._group)
+        if self._client is None:
+            settings = self._connection.settings(
+                self._reach,
+                group_id=self._group,
+                group_protocol=self._protocol.value,
+                enable_auto_commit=self._commits_itself,
+                enable_auto_offset_store=False,
+                auto_offset_reset=RESETS[self._reset],
+                enable_partition_eof=True,
+                queued_max_messages_kbytes=MAX_AHEAD_KBYTES,
+                fetch_message_max_bytes=MAX_AHEAD_KBYTES * 1024 // 4,
+                socket_timeout_ms=int(ANSWER_S * 1000),
+            )
+            try:
+                self._client = Consumer(settings)
+            except (KafkaException, ValueError, TypeError) as error:
+                raise from_exception(error, f"group {self._group}") from error
+        return self._client
+
+    def _pump(self, most: int, wait_s: float) -> bool:
+        """Take what the library has; tell whether there was anything."""
+        client = self._open()
+        # The library waits until it has as many as it was asked for, so it is asked for one.
+        messages = client.consume(1, wait_s)
+        if messages and most > 1:
+            messages += client.consume(most - 1, 0)
+        for message in messages:
+            if not self._note(message):
+                break
+        return bool(messages)
+
+    def _note(self, message: Message) -> bool:
+        """Keep a record, or learn from an event; False where the client was made again."""
+        place = Place(topic=message.topic() or "", partition=message.partition() or 0)
+        error = message.error()
+        if error is None:
+            self._reach.heard()
+            # What was under way when a partition went belongs to its next owner.
+            if place in self._assigned:
+                self._ahead.append(
+                    record_of(message, place.topic, place.partition, message.offset() or 0)
+                )
+            return True
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
+            self._reach.heard()
+            self._ended.add(place)
+        elif self._protocol is Protocol.CONSUMER and kafka_name(error) in NOT_SPOKEN:
+            self._join_classic()
+            return False
+        elif error.code() not in PASSING and not error.retriable():
+            raise translated(error, f"group {self._group}")
+        return True
+
+    def _join_classic(self) -> None:
+        self._leave()
+        self._protocol = Protocol.CLASSIC
+        wanted, self._subscription = self._subscription, Subscription()
+        self.subscribe(wanted)
+
+    def _fill(self, found: list[Record], size: int, max_bytes: int) -> int:
+        """Move records that fit; the first one always does."""
+        while self._ahead and len(found) < BATCH:
+            more = _size(self._ahead[0])
+            if found and size + more > max_bytes:
+                break
+            found.append(self._ahead.popleft())
+            size += more
+        return size
+
+    def _has_read_all(self) -> bool:
+        return bool(self._assigned) and self._assigned <= self._ended
+
+    def _seek(self, place: Place, offset: int) -> None:
+        deadline = Deadline(SEEK_S)
+        while True:
+            try:
+                self._open().seek(_at(place, offset))
+                break
+            except KafkaException as error:
+                if error.args[0].code() not in PASSING or deadline.is_over():
+                    raise from_exception(error, str(place)) from error
+            self._pump(MAX_IDLE_RECORDS, TICK_S)
+        self._drop({place})
+        if offset >= 0:
+            self._next[place] = offset
+
+    def _at_times(self, times: Mapping[Place, int]) -> dict[Place, int]:
+        try:
+            told = self._open().offsets_for_times(
+                [_at(place, ms) for place, ms in times.items()], timeout=ANSWER_S
+            )
+        except KafkaException as error:
+            raise from_exception(error, f"group {self._group}") from error
+        # The library gives OFFSET_END where no record is as late.
+        return {Place(topic=each.topic, partition=each.partition): each.offset for each in told}
+
+    def _check_reach(self) -> None:
+        """Tell that the cluster is away, after asking it once more: silence alone means nothing."""
+        if not self._reach.is_down():
+            return
+        try:
+            self._open().list_topics(timeout=1)
+        except KafkaException:
+            raise self._reach.failure() from None
+        self._reach.heard()
+
+    def _on_assign(self, _client: Consumer, places: list[TopicPartition]) -> None:
+        self._take_on(Place(topic=each.topic, partition=each.partition) for each in places)
+
+    def _on_revoke(self, _client: Consumer, places: list[TopicPartition]) -> None:
+        gone = {Place(topic=each.topic, partition=each.partition) for each in places}
+        self._assigned -= gone
+        self._gone |= gone
+        self._drop(gone)
+
+    def _take_on(self, places: Iterable[Place]) -> None:
+        self._assigned |= set(places)
+
+    def _drop(self, places: set[Place]) -> None:
+        self._ahead = deque(each for each in self._ahead if _place(each) not in places)
+        self._ended -= places
+        for place in places:
+            self._next.pop(place, None)
+
+    def _forget(self) -> None:
+        self._gone |= self._assigned
+        self._drop(set(self._assigned))
+        self._assigned.clear()
+
+
+RESETS: Final = {Reset.EARLIEST: "earliest", Reset.LATEST: "latest", Reset.NONE: "error"}
+
+
+def _at(place: Place, offset: int | None = None) -> TopicPartition:
+    if offset is None:
+        return TopicPartition(place.topic, place.partition)
+    return TopicPartition(place.topic, place.partition, offset)
+
+
+def _place(record: Record) -> Place:
+    return Place(topic=record.topic, partition=record.partition)
+
+
+def _size(record: Record) -> int:
+    return len(record.key or b"") + len(record.value or b"")

@@ -1,0 +1,261 @@
+"""What can be done with a consumer, on the worker that has it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.member import NotAssigned, Subscription
+from gateway.kafka.values import Place, Position, PositionKind
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.consume import bodies, delivery, rights
+from gateway.rest.consume.bodies import EMBEDDED, V2
+from gateway.rest.consume.instances import Instance, Instances, log
+from gateway.rest.consume.shown import written
+
+# Of one fetch: its records, its text and what the client has not taken yet are in memory, of each
+# consumer. The published interface gives 64 MiB at most, and a program fetches again anyway.
+MAX_BYTES: Final = 4 * 1_048_576
+NO_CONTENT: Final = 204
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A call of a consumer on its worker."""
+
+    call: Call
+    instances: Instances
+    instance: Instance
+    body: Mapping[str, Any]
+    # Another worker was asked, and waits for the answer.
+    is_passed: bool
+
+
+Serve = Callable[[Asked], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    method: str
+    under: str
+    serve: Serve
+    is_fetch: bool = False
+
+
+async def exist(asked: Asked) -> None:
+    await done(asked)
+
+
+async def delete(asked: Asked) -> None:
+    # A fetch that waits would keep this call waiting.
+    asked.instance.member.stop()
+    async with asked.instance.turn():
+        await asked.instances.close_one(asked.instance)
+    await done(asked)
+
+
+async def subscribe(asked: Asked) -> None:
+    await read_instead(asked, bodies.subscription_of(asked.body))
+
+
+async def assign(asked: Asked) -> None:
+    wanted = Subscription(places=tuple(bodies.places_of(asked.body)))
+    await read_instead(asked, wanted)
+
+
+async def unsubscribe(asked: Asked) -> None:
+    instance = asked.instance
+    async with instance.turn():
+        if instance.member.subscription:
+            await asked.instances.run(instance, partial(instance.member.subscribe, Subscription()))
+    await done(asked)
+
+
+async def subscription(asked: Asked) -> None:
+    member = asked.instance.member
+    found = member.subscription
+    topics = found.topics
+    if found.pattern:
+        # What it means at the moment, for this member.
+        topics = tuple(sorted({place.topic for place in member.assignment()}))
+    await answered(asked, {"topics": topics})
+
+
+async def assignments(asked: Asked) -> None:
+    places = [value_of(place) for place in asked.instance.member.assignment()]
+    await answered(asked, {"partitions": places})
+
+
+async def fetch(asked: Asked) -> None:
+    """Answer records; they count as read once the answer has left."""
+    call, instance, instances = asked.call, asked.instance, asked.instances
+    member, form = instance.member, instance.draft.form
+    check_accept(call, instance)
+    wait_ms = min(number(call, "timeout", instance.draft.wait_ms), instance.draft.wait_ms)
+    max_bytes = min(number(call, "max_bytes", MAX_BYTES), MAX_BYTES)
+    async with instance.turn():
+        if not member.subscription:
+            raise illegal("Consumer is not subscribed to any topics or assigned any partitions")
+        records = await instances.run(
+            instance,
+            partial(
+                member.take,
+                max_bytes=max_bytes,
+                min_bytes=instance.draft.min_bytes,
+                wait_s=wait_ms / 1000,
+            ),
+        )
+        is_read = False
+        try:
+            rights.require_topics(call, (record.topic for record in records))
+            text = await instances.run(instance, partial(written, records, form))
+            is_read = await delivery.left_whole(
+                call, 200, EMBEDDED[form], len(text), delivery.pieces_of(text)
+            )
+            if asked.is_passed:
+                is_read = is_read and await delivery.confirmed(call)
+        finally:
+            settle = member.delivered if is_read else member.give_back
+            try:
+                await instances.run(instance, partial(settle, records))
+            except (KafkaFailure, ApiError) as failed:
+                # The client has its answer; what is not stored is read again by the next owner.
+                log.warning("consumer.not_settled instance=%s error=%s", instance.name, failed)
+        call.records += len(records) if is_read else 0
+        await call.end()
+
+
+async def commit(asked: Asked) -> None:
+    """Commit what was read. An offset that is named is that of a record which was done with."""
+    named = bodies.offsets_of(asked.body)
+    next_ones = {place: offset + 1 for place, offset in named.items()}
+    waits = asked.call.query().get("async", "false").lower() != "true"
+    instance = asked.instance
+    async with instance.turn():
+        await asked.instances.run(
+            instance,
+            partial(instance.member.commit, next_ones if named else None, waits=waits),
+        )
+    await asked.call.answer(200, content_type=V2)
+
+
+async def committed(asked: Asked) -> None:
+    instance = asked.instance
+    places = bodies.places_of(asked.body) or instance.member.assignment()
+    rights.require_topics(asked.call, (place.topic for place in places))
+    async with instance.turn():
+        found = await asked.instances.run(instance, partial(instance.member.committed, places))
+    offsets = [
+        {**value_of(place), "offset": offset, "metadata": ""} for place, offset in found.items()
+    ]
+    await answered(asked, {"offsets": offsets})
+
+
+async def seek(asked: Asked) -> None:
+    await seek_to(asked, bodies.positions_of(asked.body))
+
+
+async def seek_beginning(asked: Asked) -> None:
+    await seek_all(asked, PositionKind.BEGINNING)
+
+
+async def seek_end(asked: Asked) -> None:
+    await seek_all(asked, PositionKind.END)
+
+
+async def seek_all(asked: Asked, kind: PositionKind) -> None:
+    await seek_to(asked, dict.fromkeys(bodies.places_of(asked.body), Position(kind=kind)))
+
+
+async def seek_to(asked: Asked, positions: Mapping[Place, Position]) -> None:
+    instance = asked.instance
+    async with instance.turn():
+        try:
+            await asked.instances.run(instance, partial(instance.member.seek, positions))
+        except NotAssigned as place:
+            raise illegal(f"No current assignment for {place}: fetch once, or assign it") from None
+    await done(asked)
+
+
+async def read_instead(asked: Asked, wanted: Subscription) -> None:
+    """Have a consumer read something, unless it reads something of another kind."""
+    instance = asked.instance
+    rights.require_subscription(asked.call, wanted)
+    async with instance.turn():
+        present = instance.member.subscription
+        if present and wanted and kind_of(present) != kind_of(wanted):
+            raise ApiError(
+                Code.SUBSCRIBED_OTHERWISE,
+                "Subscription to topics, partitions and pattern are mutually exclusive: this"
+                f" consumer has {kind_of(present)} already; delete its subscription first",
+            )
+        await asked.instances.run(instance, partial(instance.member.subscribe, wanted))
+    await done(asked)
+
+
+async def done(asked: Asked) -> None:
+    await asked.call.answer(NO_CONTENT, content_type=V2)
+
+
+async def answered(asked: Asked, value: object) -> None:
+    await asked.call.answer(200, value, content_type=V2)
+
+
+def check_accept(call: Call, instance: Instance) -> None:
+    """Refuse a client that asks for another format than its consumer has."""
+    own = EMBEDDED[instance.draft.form]
+    given = call.headers.get("accept") or "*/*"
+    types = [each.partition(";")[0].strip().lower() for each in given.split(",")]
+    if {own, V2, bodies.JSON, "application/*", "*/*"} & set(types):
+        return
+    raise ApiError(
+        Code.OTHER_FORMAT,
+        "The requested embedded data format does not match the deserializer for this consumer"
+        f" instance: Accept is {given[:200]!r}, ask for {own}",
+    )
+
+
+def number(call: Call, name: str, default: int) -> int:
+    """Return a number of the query, from 1 on."""
+    text = call.query().get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(bodies.MAX_OFFSET)):
+        raise ApiError(
+            Code.BAD_REQUEST, f"{name} is {text[: bodies.SHOWN]!r}: give a number from 1 on"
+        )
+    return max(int(text), 1)
+
+
+def illegal(what: str) -> ApiError:
+    return ApiError(Code.ILLEGAL_STATE, f"Illegal state: {what}")
+
+
+def kind_of(subscription: Subscription) -> str:
+    if subscription.places:
+        return "partitions"
+    return "a pattern" if subscription.pattern else "topics"
+
+
+def value_of(place: Place) -> dict[str, object]:
+    return {"topic": place.topic, "partition": place.partition}
+
+
+ACTIONS: Final = (
+    Action(method="DELETE", under="", serve=delete),
+    Action(method="POST", under="/subscription", serve=subscribe),
+    Action(method="GET", under="/subscription", serve=subscription),
+    Action(method="DELETE", under="/subscription", serve=unsubscribe),
+    Action(method="POST", under="/assignments", serve=assign),
+    Action(method="GET", under="/assignments", serve=assignments),
+    Action(method="GET", under="/records", serve=fetch, is_fetch=True),
+    Action(method="POST", under="/offsets", serve=commit),
+    Action(method="GET", under="/offsets", serve=committed),
+    Action(method="POST", under="/positions", serve=seek),
+    Action(method="POST", under="/positions/beginning", serve=seek_beginning),
+    Action(method="POST", under="/positions/end", serve=seek_end),
+)
+# Asked by other workers only.
+EXIST: Final = Action(method="GET", under="", serve=exist)

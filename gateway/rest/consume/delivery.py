@@ -1,0 +1,51 @@
+"""The last part of a fetch: its answer leaves, and only then its records count as read.
+
+Where another worker has passed the call on, the body of that call ends when the client has the
+answer, and the connection breaks where it has not.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from gateway.rest.calls import Call, Gone
+from gateway.rest.codes import ApiError
+
+# What a client may take over a full answer; until then nothing more is fetched for it.
+TAKE_S: Final = 60.0
+PIECE_BYTES: Final = 65_536
+
+
+async def pieces_of(body: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(body), PIECE_BYTES):
+        yield body[begin : begin + PIECE_BYTES]
+
+
+async def left_whole(
+    call: Call, status: int, content_type: str, length: int, pieces: AsyncIterator[bytes]
+) -> bool:
+    """Write an answer, but for its end; tell whether the client was there for all of it."""
+    leaving = asyncio.create_task(call.left())
+    try:
+        async with asyncio.timeout(TAKE_S):
+            await call.start(status, content_type, [("Content-Length", str(length))])
+            async for piece in pieces:
+                await call.write(piece)
+            # One turn of the loop, in which a client that has gone is heard of.
+            await asyncio.sleep(0)
+    except TimeoutError:
+        return False
+    else:
+        return not leaving.done()
+    finally:
+        leaving.cancel()
+
+
+async def confirmed(call: Call) -> bool:
+    """Tell whether the client of the worker that passed a call on has the answer."""
+    try:
+        async with asyncio.timeout(TAKE_S):
+            await call.body(0)
+    except (Gone, TimeoutError, ApiError):
+        return False
+    return True

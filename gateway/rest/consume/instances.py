@@ -1,0 +1,291 @@
+"""The consumers of one worker: made, found, kept in their groups, and closed when nobody asks.
+
+Each is a real client, driven in a thread that its calls share; calls of one consumer are served one
+after the other. Belongs to one event loop.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol, TypeVar
+from urllib.parse import quote
+
+from gateway.access.callers import Caller
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.member import Closed, Member
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.consume import names
+from gateway.rest.consume.bodies import Draft
+
+T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
+
+# A client has some threads and up to a few megabytes of records; so many take some hundred MB.
+MAX_INSTANCES: Final = 64
+# One program must not take all of them.
+MAX_PER_CALLER: Final = 16
+# Calls of one consumer that wait for the one before; a program has one or two under way.
+MAX_WAITING: Final = 8
+# Nobody asks for it: its program has gone. The published interface's time.
+IDLE_S: Final = 300.0
+# How often each looks what its group has decided, and tells other workers what is here.
+LOOK_S: Final = 1.0
+# A claim outlives some looks that fail; a name is free again so long after its worker has died.
+CLAIM_S: Final = 5.0
+# What closing all of them may take, within what a worker gives its parts.
+CLOSE_S: Final = 1.8
+CLAIMS: Final = "consumer"
+
+
+class Claims(Protocol):
+    """What workers share about who has a name; None where nobody answers."""
+
+    async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None: ...
+
+    async def owner_of(self, kind: str, name: str) -> str | None: ...
+
+    async def release(self, kind: str, name: str, *, owner: str) -> None: ...
+
+
+class Instance:
+    """One consumer."""
+
+    def __init__(
+        self, group: str, name: str, draft: Draft, member: Member, *, caller_key: str
+    ) -> None:
+        self.group = group
+        self.name = name
+        self.draft = draft
+        self.member = member
+        self.caller_key = caller_key
+        self.used_at = time.monotonic()
+        self.is_closed = False
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        # The library's client is for one thread at a time.
+        self._one = threading.Lock()
+
+    @property
+    def claim(self) -> str:
+        """The name under which workers tell each other of this one."""
+        return claim_of(self.group, self.name)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._turn.locked() and time.monotonic() - self.used_at >= IDLE_S
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Serve one call after the other: what follows a fetch knows whether it was taken."""
+        if self._waiting >= MAX_WAITING:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"{self._waiting} calls of this consumer wait already: wait for their answers",
+                retry_after_s=1,
+            )
+        self._waiting += 1
+        try:
+            async with self._turn:
+                if self.is_closed:
+                    raise not_found(self.name)
+                self.used_at = time.monotonic()
+                try:
+                    yield
+                finally:
+                    self.used_at = time.monotonic()
+        finally:
+            self._waiting -= 1
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """Do something with the client; in a thread."""
+        with self._one:
+            return work()
+
+    def look(self) -> None:
+        """Hear of the group, unless the client is busy, which hears of it as well."""
+        if self._one.acquire(blocking=False):
+            try:
+                self.member.look()
+            finally:
+                self._one.release()
+
+
+class Instances:
+    """See the module."""
+
+    def __init__(
+        self,
+        worker: str,
+        *,
+        connection: Callable[[], Connection],
+        claims: Callable[[], Claims],
+        has_elsewhere: Callable[[Caller, str, str, str | None], Awaitable[bool]],
+        max_instances: int = MAX_INSTANCES,
+        max_per_caller: int = MAX_PER_CALLER,
+    ) -> None:
+        self._worker = worker
+        self._connection = connection
+        self._claims = claims
+        # (caller, group, name, worker): whether this worker, or any other one, has an instance.
+        self._has_elsewhere = has_elsewhere
+        self._max_instances = max_instances
+        self._max_per_caller = max_per_caller
+        self._instances: dict[tuple[str, str], Instance] = {}
+        # One thread for each at most, since their calls take turns.
+        self._pool = ThreadPoolExecutor(max_instances, "consumers")
+        self._keeping: asyncio.Task[None] | None = None
+        self._is_draining = False
+
+    def find(self, group: str, name: str) -> Instance | None:
+        return self._instances.get((group, name))
+
+    async def create(self, group: str, draft: Draft, caller: Caller) -> Instance:
+        """Make a consumer; it joins its group when it is told what to read."""
+        if self._is_draining:
+            raise ApiError(
+                Code.UNAVAILABLE, "this worker of the gateway stops: send again", retry_after_s=1
+            )
+        self._require_room(caller)
+        name = draft.name or names.made(group, self._worker)
+        member = Member(
+            self._connection(), group, reset=draft.reset, commits_itself=draft.commits_itself
+        )
+        instance = Instance(group, name, draft, member, caller_key=caller.key)
+        if (group, name) in self._instances or (
+            draft.name and names.owner_in(group, name) is not None
+        ):
+            raise exists(name)
+        # Taken here before others are asked, so that two calls cannot both go on.
+        self._instances[group, name] = instance
+        if draft.name and not await self._claim(instance, caller):
+            del self._instances[group, name]
+            raise exists(name)
+        if self._keeping is None:
+            self._keeping = asyncio.create_task(self._keep())
+        return instance
+
+    async def run(self, instance: Instance, work: Callable[[], T]) -> T:
+        """Do something with a consumer's client, in a thread."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._pool, instance.alone, work)
+        except Closed:
+            raise not_found(instance.name) from None
+
+    async def close_one(self, instance: Instance) -> None:
+        """Leave the group; what was delivered is committed where the consumer does so itself."""
+        if instance.is_closed:
+            return
+        instance.is_closed = True
+        instance.member.stop()
+        self._instances.pop((instance.group, instance.name), None)
+        with suppress(KafkaFailure):
+            await self.run(instance, instance.member.close)
+        if instance.draft.name:
+            await self._claims().release(CLAIMS, instance.claim, owner=self._worker)
+
+    def drain(self) -> None:
+        """Have fetches return what they have, and take no new consumers."""
+        self._is_draining = True
+        for instance in self._instances.values():
+            instance.member.stop()
+
+    async def close(self) -> None:
+        self._is_draining = True
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        closing = [self.close_one(instance) for instance in list(self._instances.values())]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await asyncio.gather(*closing)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _require_room(self, caller: Caller) -> None:
+        own = sum(instance.caller_key == caller.key for instance in self._instances.values())
+        if own >= self._max_per_caller:
+            raise ApiError(
+                Code.TOO_MANY_CONSUMERS,
+                f"{caller.key} has {own} consumers here, {self._max_per_caller} are allowed:"
+                " delete those that are done",
+            )
+        if len(self._instances) >= self._max_instances:
+            raise ApiError(
+                Code.TOO_MANY_CONSUMERS,
+                f"this worker has {len(self._instances)} consumers, {self._max_instances} are"
+                " allowed: delete those that are done, or run more workers",
+                retry_after_s=int(LOOK_S),
+            )
+
+    async def _claim(self, instance: Instance, caller: Caller) -> bool:
+        """Make a chosen name this worker's, of all of them; a dead worker's claim is not kept."""
+        claims, claim = self._claims(), instance.claim
+        got = await claims.claim(CLAIMS, claim, owner=self._worker, ttl_s=CLAIM_S)
+        if got is not False:
+            # Claims may have been lost a moment ago, so those who would have made them are asked.
+            return not await self._has_elsewhere(caller, instance.group, instance.name, None)
+        owner = await claims.owner_of(CLAIMS, claim)
+        if owner is not None and await self._has_elsewhere(
+            caller, instance.group, instance.name, owner
+        ):
+            return False
+        if owner is not None:
+            await claims.release(CLAIMS, claim, owner=owner)
+        again = await claims.claim(CLAIMS, claim, owner=self._worker, ttl_s=CLAIM_S)
+        return again is not False
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self._look_at_all()
+            except Exception:
+                # The next look may go well, and without any all consumers would lose their groups.
+                log.exception("consumers.look_failed")
+
+    async def _look_at_all(self) -> None:
+        instances = list(self._instances.values())
+        for instance in instances:
+            if instance.is_idle:
+                log.info("consumer.closed_idle group=%s instance=%s", instance.group, instance.name)
+                await self.close_one(instance)
+        loop = asyncio.get_running_loop()
+        looks = [
+            loop.run_in_executor(self._pool, instance.look)
+            for instance in instances
+            if not instance.is_closed
+        ]
+        for failed in await asyncio.gather(*looks, return_exceptions=True):
+            # Whoever calls the consumer is told; here it only must not end the others.
+            if isinstance(failed, BaseException):
+                log.warning("consumer.look_failed error=%s", failed)
+        claims = self._claims()
+        for instance in instances:
+            if instance.draft.name and not instance.is_closed:
+                await claims.claim(CLAIMS, instance.claim, owner=self._worker, ttl_s=CLAIM_S)
+
+
+def claim_of(group: str, name: str) -> str:
+    return f"{quote(group, safe='')}/{quote(name, safe='')}"
+
+
+def not_found(name: str) -> ApiError:
+    return ApiError(
+        Code.NOT_THERE,
+        f"Consumer instance not found. {name[: names.MAX_CHARS]!r} was deleted, was not used for"
+        f" {IDLE_S:g} s, or its worker has ended: create it again, its group goes on from what was"
+        " committed",
+    )
+
+
+def exists(name: str) -> ApiError:
+    return ApiError(
+        Code.CONSUMER_EXISTS,
+        f"Consumer with specified consumer ID already exists in the specified consumer group:"
+        f" {name!r}; use it, delete it, or leave the name out",
+    )

@@ -1,0 +1,194 @@
+"""Hands a call on to the worker that owns its consumer, over that worker's own socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from gateway.access.callers import Caller
+from gateway.rest.calls import Call, Gone
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.consume.delivery import PIECE_BYTES, left_whole
+from gateway.rest.passed import HEADER, signed
+from gateway.rest.worker import Place
+
+CONNECT_S: Final = 1.0
+# The longest fetch waits for its assignment and then for records; a little more for the way.
+ANSWER_S: Final = 60.0
+# A worker stores what was read within milliseconds, once it hears that the client has it.
+STORE_S: Final = 5.0
+# What a worker answers before its body.
+MAX_HEAD_BYTES: Final = 16_384
+# How the body of a request ends.
+END: Final = b"0\r\n\r\n"
+OK: Final = 200
+NO_CONTENT: Final = 204
+
+
+class OwnerGone(Exception):
+    """No worker answers on a socket, or it ended before it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """A call as another worker is asked it. `under` is the rest of its address."""
+
+    method: str
+    group: str
+    instance: str
+    under: str = ""
+    query: str = ""
+    accept: str = "*/*"
+    content_type: str = ""
+    body: bytes = b""
+    # Its answer holds records, and its body ends when they were taken.
+    is_fetch: bool = False
+
+    def bytes(self, prefix: str, caller: Caller) -> bytes:
+        """Return the request, whose body is in chunks."""
+        target = (
+            f"{prefix}/consumers/{quote(self.group, safe='')}"
+            f"/instances/{quote(self.instance, safe='')}{self.under}"
+        )
+        lines = [
+            f"{self.method} {target}{'?' if self.query else ''}{self.query} HTTP/1.1",
+            "Host: worker",
+            "Connection: close",
+            "Transfer-Encoding: chunked",
+            f"Accept: {self.accept}",
+            f"{HEADER}: {signed(caller)}",
+            *([f"Content-Type: {self.content_type}"] if self.content_type else []),
+        ]
+        chunk = b"%x\r\n%b\r\n" % (len(self.body), self.body) if self.body else b""
+        head = "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n"
+        return head + chunk + (b"" if self.is_fetch else END)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What another worker says; its body is still on its way."""
+
+    status: int
+    content_type: str
+    length: int
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        left = self.length
+        while left > 0:
+            piece = await self.reader.read(min(left, PIECE_BYTES))
+            if not piece:
+                # An answer that is too short tells the client so.
+                raise Gone
+            left -= len(piece)
+            yield piece
+
+
+class Passing:
+    """Asks other workers of the home."""
+
+    def __init__(self, place: Place, *, prefix: str) -> None:
+        self._place = place
+        self._prefix = prefix
+
+    def others(self) -> Sequence[str]:
+        return self._place.others()
+
+    async def has(self, caller: Caller, group: str, instance: str, worker: str) -> bool:
+        """Tell whether a worker has an instance; one that does not answer has none."""
+        passed = Passed(method="GET", group=group, instance=instance)
+        with suppress(OwnerGone):
+            async with self._asked(worker, passed, caller) as answer:
+                return answer.status == NO_CONTENT
+        return False
+
+    async def pass_on(self, call: Call, passed: Passed, worker: str) -> bool:
+        """Answer a call with what a worker says; False where it has no such instance."""
+        try:
+            async with self._asked(worker, passed, call.caller) as answer:
+                if answer.status == Code.NOT_THERE.status:
+                    return await refused(call, answer)
+                await self._hand_over(call, passed, answer)
+        except OwnerGone:
+            return False
+        return True
+
+    async def _hand_over(self, call: Call, passed: Passed, answer: Answer) -> None:
+        call.errors += answer.status >= Code.BAD_REQUEST.status
+        if answer.status == NO_CONTENT:
+            await call.answer(NO_CONTENT, content_type=answer.content_type)
+            return
+        is_taken = await left_whole(
+            call, answer.status, answer.content_type, answer.length, answer.pieces()
+        )
+        if passed.is_fetch and is_taken:
+            answer.writer.write(END)
+            # What is asked next finds these records read; the connection ends when they are.
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(STORE_S):
+                    await answer.reader.read()
+        if not is_taken:
+            raise Gone
+        await call.end()
+
+    @asynccontextmanager
+    async def _asked(self, worker: str, passed: Passed, caller: Caller) -> AsyncIterator[Answer]:
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await asyncio.open_unix_connection(
+                    str(self._place.socket_of(worker)), limit=MAX_HEAD_BYTES
+                )
+        except (OSError, TimeoutError) as error:
+            raise OwnerGone from error
+        try:
+            writer.write(passed.bytes(self._prefix, caller))
+            yield await self._answer(worker, reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answer(
+        self, worker: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Answer:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except TimeoutError:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                f"{worker}, which has this consumer, did not answer in {ANSWER_S:g} s: ask again",
+                retry_after_s=1,
+            ) from None
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            raise OwnerGone from error
+        first, *lines = head.decode("latin-1").split("\r\n")
+        fields = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+        }
+        return Answer(
+            status=int(first.split(" ")[1]),
+            content_type=fields.get("content-type", ""),
+            length=int(fields.get("content-length", "0")),
+            reader=reader,
+            writer=writer,
+        )
+
+
+async def refused(call: Call, answer: Answer) -> bool:
+    """Answer what was not found; False where that is the consumer."""
+    text = b"".join([piece async for piece in answer.pieces()])
+    if json.loads(text)["error_code"] == Code.NOT_THERE.number:
+        return False
+    call.errors += 1
+    await call.answer(answer.status, text, content_type=answer.content_type)
+    return True
+
+
+def query_of(call: Call) -> str:
+    return urlencode(call.query())

@@ -1,0 +1,167 @@
+"""Where consumers of version 2 are: on whichever worker is asked, wherever they were made."""
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Final
+from urllib.parse import quote
+
+from gateway.access.callers import Caller
+from gateway.kafka.errors import KafkaFailure
+from gateway.rest.calls import Call
+from gateway.rest.codes import ApiError, from_kafka
+from gateway.rest.consume import bodies, names, rights
+from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
+from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
+from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found
+from gateway.rest.consume.passing import Passed, Passing, query_of
+from gateway.rest.router import Handler, Route
+from gateway.rest.worker import Worker
+
+GROUP: Final = "/consumers/{group}"
+INSTANCE: Final = f"{GROUP}/instances/{{instance}}"
+
+
+class Room:
+    """The consumers of a worker. Made before the loop runs, and used in it."""
+
+    def __init__(self, worker: Worker, *, passed_prefix: str) -> None:
+        self._worker = worker
+        self._passing = Passing(worker.place, prefix=passed_prefix)
+
+    @cached_property
+    def instances(self) -> Instances:
+        worker = self._worker
+        return worker.held(
+            Instances(
+                worker.name,
+                connection=lambda: worker.connection,
+                claims=lambda: worker.shared,
+                has_elsewhere=self._has_elsewhere,
+            )
+        )
+
+    def routes(self) -> Sequence[Route]:
+        """Return what clients call."""
+        return [
+            Route(method="POST", path=GROUP, handler=told(self._create)),
+            *(
+                Route(
+                    method=action.method,
+                    path=f"{INSTANCE}{action.under}",
+                    handler=told(partial(self._anywhere, action)),
+                )
+                for action in ACTIONS
+            ),
+        ]
+
+    def passed_routes(self) -> Sequence[Route]:
+        """Return what other workers call; it is never passed on again."""
+        return [
+            Route(
+                method=action.method,
+                path=f"{INSTANCE}{action.under}",
+                handler=told(partial(self._here, action)),
+            )
+            for action in (*ACTIONS, EXIST)
+        ]
+
+    async def _create(self, call: Call) -> None:
+        group = call.parameters["group"]
+        names.check("group", group)
+        rights.require_group(call, group)
+        text = await call.body(MAX_BODY_BYTES)
+        draft = bodies.draft_of(bodies.body_of(call, text))
+        made = await self.instances.create(group, draft, call.caller)
+        host = call.headers.get("host", "localhost")
+        before = call.scope["path"].partition("/consumers/")[0]
+        base = (
+            f"{call.scope.get('scheme', 'http')}://{host}{before}/consumers/"
+            f"{quote(group, safe='')}/instances/{quote(made.name, safe='')}"
+        )
+        await call.answer(200, {"instance_id": made.name, "base_uri": base}, content_type=V2)
+
+    async def _anywhere(self, action: Action, call: Call) -> None:
+        """Serve a call here, or have the worker do it that has the consumer."""
+        group, name = call.parameters["group"], call.parameters["instance"]
+        rights.require_group(call, group)
+        text = await call.body(MAX_BODY_BYTES)
+        instance = self.instances.find(group, name)
+        if instance is not None:
+            body = bodies.body_of(call, text)
+            await action.serve(
+                Asked(
+                    call=call,
+                    instances=self.instances,
+                    instance=instance,
+                    body=body,
+                    is_passed=False,
+                )
+            )
+            return
+        passed = Passed(
+            method=action.method,
+            group=group,
+            instance=name,
+            under=action.under,
+            query=query_of(call),
+            accept=call.headers.get("accept", "*/*"),
+            content_type=call.headers.get("content-type", ""),
+            body=text,
+            is_fetch=action.is_fetch,
+        )
+        for worker in await self._owners(group, name):
+            if await self._passing.pass_on(call, passed, worker):
+                return
+        raise not_found(name)
+
+    async def _here(self, action: Action, call: Call) -> None:
+        group, name = call.parameters["group"], call.parameters["instance"]
+        rights.require_group(call, group)
+        instance = self.instances.find(group, name)
+        if instance is None:
+            raise not_found(name)
+        # The body of a fetch ends when its records were taken.
+        text = b"" if action.is_fetch else await call.body(MAX_BODY_BYTES)
+        await action.serve(
+            Asked(
+                call=call,
+                instances=self.instances,
+                instance=instance,
+                body=bodies.body_of(call, text),
+                is_passed=True,
+            )
+        )
+
+    async def _owners(self, group: str, name: str) -> Sequence[str]:
+        """Return the workers that may have a consumer which is not here."""
+        owner = names.owner_in(group, name)
+        if owner is None:
+            owner = await self._worker.shared.owner_of(CLAIMS, claim_of(group, name))
+        others = self._passing.others()
+        if owner is None:
+            # What is shared may have been lost: then each of them is asked.
+            return others
+        return [owner] if owner in others else []
+
+    async def _has_elsewhere(
+        self, caller: Caller, group: str, name: str, worker: str | None
+    ) -> bool:
+        """Tell whether a worker, or any of the others, has a consumer."""
+        for other in [worker] if worker is not None else self._passing.others():
+            if await self._passing.has(caller, group, name, other):
+                return True
+        return False
+
+
+def told(handler: Handler) -> Handler:
+    """Tell errors in the media type of the version."""
+
+    async def serve(call: Call) -> None:
+        try:
+            await handler(call)
+        except ApiError as error:
+            await call.fail(error, content_type=V2)
+        except KafkaFailure as failed:
+            await call.fail(from_kafka(failed), content_type=V2)
+
+    return serve

@@ -1,0 +1,22 @@
+"""Records as version 2 writes them. Pure."""
+
+import json
+from collections.abc import Sequence
+
+from gateway.kafka.values import Record
+from gateway.rest.records.question import Format
+from gateway.rest.records.shown import data_texts
+
+
+def written(records: Sequence[Record], form: Format) -> bytes:
+    """Return a list of JSON; what a format cannot write is base64, and `error` says so."""
+    return f"[{','.join(_text(record, form) for record in records)}]".encode()
+
+
+def _text(record: Record, form: Format) -> str:
+    texts, problems = data_texts(record, form)
+    error = f',"error":{json.dumps("; ".join(problems))}' if problems else ""
+    return (
+        f'{{"topic":{json.dumps(record.topic)},"key":{texts["key"]},"value":{texts["value"]}'
+        f',"partition":{record.partition},"offset":{record.offset}{error}}}'
+    )
