@@ -11,6 +11,7 @@ from console.pages import (
     group_plans,
     groups,
     plans,
+    tokens,
     topic_changes,
     users,
 )
@@ -73,6 +74,10 @@ urlpatterns = [
     path("users/<int:number>/grants", users.add_grant, name="add-grant"),
     path("users/<int:number>/grants/<int:grant>/remove", users.remove_grant, name="remove-grant"),
     path("users/<int:number>/<slug:action>", users.change_user, name="change-user"),
+    path("tokens", tokens.tokens, name="tokens"),
+    # No token's name is asked for by its address.
+    path("tokens/new", tokens.new_token, name="new-token"),
+    path("tokens/<int:number>/revoke", tokens.revoke_token, name="revoke-token"),
     path("account", account.account, name="account"),
     path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
     path("password", password, name="password"),

@@ -51,6 +51,7 @@ PAGES: Final = (
         words="roles rights access sessions",
         operation=Operation.MANAGE_USERS,
     ),
+    Page(title="Tokens", name="tokens", words="api programs keys rest access secrets"),
     Page(title="Your account", name="account", words="password sessions sign out rights"),
 )
 

@@ -1,0 +1,51 @@
+"""The form of a new token. What a right means is checked by `gateway.access`."""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django import forms
+
+from gateway.access.grants import ANY, MAX_PATTERN_CHARS, Grant
+from gateway.access.models import MAX_TOKEN_NAME_CHARS
+from gateway.access.token_scopes import Scope, grants_of, together
+
+# Patterns of one scope; a program that needs more has a prefix in common.
+MAX_PATTERNS: Final = 20
+NEVER: Final = "0"
+# Days, and how they are offered.
+LIVES: Final = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), (NEVER, "never"))
+NAMED: Final = (Scope.READ, Scope.WRITE, Scope.GROUP)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(max_length=MAX_TOKEN_NAME_CHARS)
+    cluster = forms.CharField(initial=ANY)
+    read = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    write = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    group = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    admin = forms.BooleanField(required=False)
+    life = forms.ChoiceField(choices=LIVES, initial="90")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse more patterns than anybody means."""
+        given: dict[str, Any] = super().clean() or {}
+        for scope in NAMED:
+            patterns = str(given.get(scope.value, "")).split()
+            if len(patterns) > MAX_PATTERNS:
+                self.add_error(scope.value, f"{len(patterns)} names were given, {MAX_PATTERNS} fit")
+        return given
+
+    def grants(self) -> tuple[Grant, ...]:
+        given = self.cleaned_data
+        if given["admin"]:
+            return grants_of(Scope.ADMIN)
+        return together(
+            grant
+            for scope in NAMED
+            for pattern in given[scope.value].split()
+            for grant in grants_of(scope, pattern, cluster=given["cluster"])
+        )
+
+    def duration(self) -> timedelta | None:
+        days = self.cleaned_data["life"]
+        return None if days == NEVER else timedelta(days=int(days))
