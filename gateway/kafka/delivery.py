@@ -26,7 +26,8 @@ from gateway.kafka.values import Delivered, NewRecord, Topic
 
 log: Final = logging.getLogger(__name__)
 Done = Callable[[Delivered | KafkaFailure], None]
-Report = tuple[Done, int, Delivered | KafkaFailure]
+# The topic of a record, who waits for it, its size, and what became of it.
+Report = tuple[str, Done, int, Delivered | KafkaFailure]
 
 # What is under way of all callers together. A second's worth of small records, and room for a few
 # of the largest.
@@ -47,6 +48,8 @@ BATCH_BYTES: Final = 256 * 1024
 POLL_S: Final = 0.1
 # How long the cluster may take to tell of a topic: callers wait for that.
 LOOKUP_S: Final = 5.0
+# A topic is asked for before it is written to; the broker that the producer asks may know it later.
+UNKNOWN_TOPIC_MS: Final = 2_000
 # Topics that are asked for at the same time, each once; one thread takes milliseconds for each.
 MAX_LOOKUPS: Final = 200
 # A topic is asked for again after this, so that one that was deleted is not written for long.
@@ -96,8 +99,10 @@ class _Line:
             # The same key goes where Java's client sends it.
             partitioner="murmur2_random",
             message_timeout_ms=int(delivery_s * 1000),
-            # A topic is known to exist before it is written to.
-            topic_metadata_propagation_max_ms=int(LOOKUP_S * 1000),
+            # One that was deleted since it was last asked for must not come back by a record. It is
+            # a word for consumers, and the library hears it from producers, too.
+            allow_auto_create_topics=False,
+            topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
         )
         try:
             self.client = Client(settings)
@@ -158,7 +163,7 @@ class _Line:
         else:
             self._note_fatal(error)
             told = self._failed(error, topic, message.partition())
-        self._reports.append((done, size, told))
+        self._reports.append((topic, done, size, told))
 
     def _failed(self, error: KafkaError, topic: str, partition: int | None) -> KafkaFailure:
         timed_out = KafkaError._MSG_TIMED_OUT  # noqa: SLF001 - a documented constant
@@ -224,7 +229,7 @@ class Deliveries:
                     "REQUEST_TIMED_OUT", f"topic {topic}", "too many topics are asked for at once"
                 )
             lookup = self._lookups[topic] = self._loop.create_task(self._ask(topic))
-            lookup.add_done_callback(lambda _: self._lookups.pop(topic, None))
+            lookup.add_done_callback(lambda over: self._looked_up(topic, over))
         try:
             # One caller that leaves must not end the others' wait.
             found = await asyncio.shield(lookup)
@@ -238,6 +243,12 @@ class Deliveries:
         if len(self._known) >= MAX_KNOWN:
             self._known.pop(next(iter(self._known)))
         self._known[topic] = found
+
+    def _looked_up(self, topic: str, over: asyncio.Task[_Known]) -> None:
+        self._lookups.pop(topic, None)
+        if not over.cancelled():
+            # Everybody who waited may have left; then nobody else looks at it.
+            over.exception()
 
     async def _ask(self, topic: str) -> _Known:
         found = await self._loop.run_in_executor(self._asker, self._find, topic)
@@ -265,7 +276,7 @@ class Deliveries:
         try:
             self._open().send(topic, record, size, done)
         except KafkaFailure as failed:
-            reports: list[Report] = [(done, size, failed)]
+            reports: list[Report] = [(topic, done, size, failed)]
             self._loop.call_soon(self._hand_over, reports)
 
     @property
@@ -299,11 +310,11 @@ class Deliveries:
             self._loop.call_soon_threadsafe(self._hand_over, reports)
 
     def _hand_over(self, reports: list[Report]) -> None:
-        for done, size, told in reports:
+        for topic, done, size, told in reports:
             self._records -= 1
             self._bytes -= size
             if isinstance(told, KafkaFailure) and told.name == NO_TOPIC:
-                self._known.clear()
+                self._known.pop(topic, None)
             try:
                 done(told)
             except Exception:

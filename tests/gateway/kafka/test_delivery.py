@@ -110,6 +110,34 @@ def test_a_topic_that_was_just_made_is_there(connection: Connection) -> None:
     on_loop(connection, work)
 
 
+def test_a_topic_that_was_deleted_is_found_out_by_its_next_record(connection: Connection) -> None:
+    Admin(connection).create([NewTopic(name="gone", partitions=1)])
+
+    async def work(deliveries: Deliveries) -> None:
+        await deliveries.require("gone")
+        assert places_of(await told_of(deliveries, "gone", NewRecord(value=b"x"))) == [(0, 0)]
+        await asyncio.to_thread(Admin(connection).delete, ["gone"])
+        [told] = await told_of(deliveries, "gone", NewRecord(value=b"x"))
+        assert isinstance(told, KafkaFailure)
+        assert not deliveries.is_known("gone")
+
+    on_loop(connection, work)
+
+    assert "gone" not in {topic.name for topic in Admin(connection).topics()}
+
+
+def test_a_client_that_can_send_no_more_is_replaced(connection: Connection) -> None:
+    async def work(deliveries: Deliveries) -> None:
+        await deliveries.require("one")
+        told = await told_of(deliveries, "one", NewRecord(value=b"x"))
+        assert deliveries._line is not None  # noqa: SLF001 - the library offers no way to break it
+        deliveries._line.is_broken = True  # noqa: SLF001 - as above
+        told += await told_of(deliveries, "one", NewRecord(value=b"y"))
+        assert len(places_of(told)) == 2
+
+    on_loop(connection, work)
+
+
 def test_a_record_that_is_too_large_fails_alone(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
         await deliveries.require("one")
