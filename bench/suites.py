@@ -21,6 +21,7 @@ SUITES = {
     "controlplane": "four processes that write the cluster's metadata, and a fence among them",
     "gateway": "records in by REST, next to the client library alone",
     "console": "the console at its limits: its collector, its pages, its event streams",
+    "gateway_reads": "readers without a group, alone and beside two hundred that are slow",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
     "soak": "an hour of a cluster that nobody uses",
 }

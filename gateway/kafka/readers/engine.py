@@ -127,6 +127,11 @@ class Readers:
             self._watch = asyncio.get_running_loop().create_task(self._watch_topics())
         return reading
 
+    @property
+    def held_bytes(self) -> int:
+        """Return what is kept for readers at the moment."""
+        return self._shared.buffers.bytes + sum(feed.window_bytes for feed in self._feeds.values())
+
     # --- life ----------------------------------------------------------------------------------
 
     def drain(self) -> None:

@@ -1,12 +1,11 @@
 """Where records are read without a session, and how many may do so at the same time."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
@@ -16,7 +15,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.records import read
 from gateway.rest.records.question import Question, asked, bad
 from gateway.rest.records.stream import Form, Reason, Stream
-from gateway.rest.router import Callers, Route
+from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
 # Each holds what it has read, some megabytes at most.
@@ -28,9 +27,13 @@ MAX_READS_EACH: Final = 50
 MAX_STREAMS_EACH: Final = 500
 # Their partitions have a limit too; this one keeps the check of rights short.
 MAX_TOPICS: Final = 50
-# A stream of a token that was revoked ends within five.
-WATCH_S: Final = 2.0
 DRAINING: Final = Reason(name="draining", message="this worker is about to end: connect again")
+
+
+class Watched(Protocol):
+    """Returns when a caller may not do any more what it has begun, within five seconds."""
+
+    async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError: ...
 
 
 class Seats:
@@ -67,7 +70,7 @@ class Seats:
 class Reads:
     """All reads of a worker. Belongs to its loop, and ends with the worker."""
 
-    def __init__(self, readers: Readers, callers: Callers) -> None:
+    def __init__(self, readers: Readers, callers: Watched) -> None:
         self._readers = readers
         self._callers = callers
         self._reads = Seats("reads", most=MAX_READS, each=MAX_READS_EACH)
@@ -115,7 +118,16 @@ class Reads:
         starts = question.starts(await self._readers.partitions(question.topics))
         reading = await self._readers.open(starts)
         try:
-            watch = self._watch(call, question.topics)
+
+            def holds(caller: Caller) -> bool:
+                return all(
+                    caller.decide(
+                        Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic
+                    ).is_allowed
+                    for topic in question.topics
+                )
+
+            watch = self._callers.watch(call.caller, holds)
             stream = Stream(call, question, reading, form, watch=watch)
             self._streams.add(stream)
             try:
@@ -124,24 +136,6 @@ class Reads:
                 self._streams.discard(stream)
         finally:
             reading.close()
-
-    async def _watch(self, call: Call, topics: Sequence[str]) -> ApiError:
-        """Return why a stream has to end, when its caller may not read any more."""
-        while True:
-            await asyncio.sleep(WATCH_S)
-            try:
-                caller = await self._callers.of(call.scope)
-            except ApiError as error:
-                if error.code is Code.NOT_AUTHENTICATED:
-                    return error
-                # Whoever was let in goes on until somebody can say otherwise.
-                continue
-            for topic in topics:
-                decision = caller.decide(
-                    Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic
-                )
-                if not decision.is_allowed:
-                    return ApiError(Code.NOT_ALLOWED, decision.reason)
 
 
 class Room:

@@ -5,7 +5,7 @@ ends with a last word that says why, unless the client has left or takes nothing
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -116,7 +116,10 @@ class Events:
         return f"event: {name}\nid: {event_id(self._at)}\ndata: {data}\n\n"
 
 
-WRITERS: Final = {Form.LINES: Lines, Form.EVENTS: Events}
+WRITERS: Final[Mapping[Form, Callable[[Format, Mapping[Place, int]], Writer]]] = {
+    Form.LINES: Lines,
+    Form.EVENTS: Events,
+}
 
 
 class Stream:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
@@ -218,6 +220,76 @@ def test_a_topic_that_is_deleted_ends_its_readers(broker: BesideBroker) -> None:
         *news, end = await take(behind, 4)
         assert offsets(news) == [0, 1, 2]
         assert isinstance(end, End)
+
+    run(broker, read)
+
+
+def test_what_a_log_has_deleted_is_told_as_a_gap(broker: BesideBroker) -> None:
+    place = make(broker, "kept")
+    write(broker, "kept", range(30))
+
+    async def read(readers: Readers) -> None:
+        await asyncio.to_thread(delete_before, broker, place, 20)
+        reading = await readers.open({place: offset(3)})
+        gap, record = await take(reading, 2)
+        assert gap == Gap(place=place, start=3, next=20, reason=GapReason.DELETED)
+        assert offsets([record]) == [20]
+
+    run(broker, read)
+
+
+def test_what_a_log_deletes_before_a_reader_comes_there_is_told_as_a_gap(
+    broker: BesideBroker,
+) -> None:
+    place = make(broker, "kept-later")
+    write(broker, "kept-later", range(400), size=1_000)
+    small = Limits(
+        windows_bytes=50_000, min_window_bytes=50_000, turn_bytes=20_000, buffers_bytes=50_000
+    )
+
+    async def read(readers: Readers) -> None:
+        slow = await readers.open({place: BEGINNING})
+        assert offsets(await take(slow, 1)) == [0]
+        fast = await readers.open({place: BEGINNING})
+        await take(fast, 400)
+        await asyncio.to_thread(delete_before, broker, place, 300)
+        news = await take(slow, 101)
+        [gap] = [one for one in news if isinstance(one, Gap)]
+        assert (gap.next, gap.reason) == (300, GapReason.DELETED)
+        while slow.positions[place] < 400:
+            news += await take(slow, 1)
+        assert offsets(news) == [*range(1, gap.start), *range(300, 400)]
+
+    run(broker, read, limits=small)
+
+
+def delete_before(broker: BesideBroker, place: Place, first: int) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for future in admin.delete_records(
+        [TopicPartition(place.topic, place.partition, first)]
+    ).values():
+        future.result(WAIT_S)
+
+
+def test_a_slow_reader_of_a_fast_topic_costs_the_same_all_the_time(broker: BesideBroker) -> None:
+    """Ten records a second, of a topic that gets hundreds of times as many."""
+    place = make(broker, "fast")
+    limits = Limits()
+
+    async def read(readers: Readers) -> None:
+        slow = await readers.open({place: BEGINNING})
+        keeps_up = await readers.open({place: BEGINNING})
+        seen: list[int] = []
+        for begin in range(0, 50_000, 5_000):
+            numbers = range(begin, begin + 5_000)
+            await asyncio.to_thread(write, broker, "fast", numbers, size=1_000)
+            assert offsets(await take(keeps_up, 5_000)) == list(numbers)
+            seen += offsets(await take(slow, 10))
+            assert readers.held_bytes <= limits.max_window_bytes * 2 + limits.turn_bytes * 2
+        assert seen == list(range(100))
+        assert slow.ends[place] - slow.positions[place] == 49_900
+        rest = offsets(await take(slow, 49_900))
+        assert seen + rest == list(range(50_000))
 
     run(broker, read)
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +37,10 @@ class Known:
             raise ApiError(Code.NOT_AUTHENTICATED, "show a token")
         rights = Rights([Grant(role=Role.OPERATOR)])
         return Caller(kind=CallerKind.TOKEN, name="t", rights=rights, number=1)
+
+    async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
 
 
 @pytest.fixture(scope="module")
