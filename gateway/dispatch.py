@@ -5,10 +5,18 @@ that never ends would never reach a view.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
+from gateway.rest.calls import JSON, too_large
+
+# The largest form of the console is a megabyte, as is the largest body that a view of REST takes.
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+
+
+class TooLarge(Exception):
+    """A body for Django has passed the limit."""
 
 
 class Calls(Protocol):
@@ -54,10 +62,31 @@ class Dispatch:
         if application is not None:
             await application(scope, receive, with_headers(send) if is_http else send)
         elif is_http:
-            await self._otherwise(self._as_sent(scope), receive, send)
+            await self._within(self._as_sent(scope), receive, send)
         else:
             # Nobody speaks there: a handshake that is closed is answered 403.
             await send({"type": "websocket.close", "code": 1000})
+
+    async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve by Django, which writes a body to the disk before a view asks who sends it."""
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > MAX_BODY_BYTES:
+                raise TooLarge
+            return message
+
+        try:
+            await self._otherwise(scope, counted, send)
+        except TooLarge:
+            error = too_large(taken, MAX_BODY_BYTES)
+            head: dict[str, Any] = {"type": "http.response.start", "status": error.code.status}
+            head["headers"] = [(b"content-type", JSON.encode())]
+            await with_headers(send)(head)
+            await send({"type": "http.response.body", "body": error.body()})
 
     def _as_sent(self, scope: Scope) -> Scope:
         path: str = scope["path"]

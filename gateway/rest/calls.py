@@ -151,7 +151,9 @@ class Call:
         headers = []
         if error.retry_after_s is not None:
             headers.append(("Retry-After", str(error.retry_after_s)))
-        if error.code is Code.NOT_AUTHENTICATED:
+        # Of a call that a page makes, the browser would ask its user for a password.
+        is_page = self.headers.get("sec-fetch-mode", "navigate") != "navigate"
+        if error.code is Code.NOT_AUTHENTICATED and not is_page:
             headers.append(("WWW-Authenticate", 'Basic realm="Samsa", charset="UTF-8"'))
         await self.answer(
             error.code.status, error.body(), content_type=content_type, headers=headers

@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.kafka.errors import KafkaFailure
@@ -41,11 +42,16 @@ def handler(raised: Exception, context: dict[str, Any]) -> Response:
     answer = Response(error.value(), status=error.code.status)
     if error.retry_after_s is not None:
         answer["Retry-After"] = str(error.retry_after_s)
-    if error.code is Code.NOT_AUTHENTICATED:
+    if error.code is Code.NOT_AUTHENTICATED and is_challenged(context.get("request")):
         answer["WWW-Authenticate"] = 'Basic realm="Samsa", charset="UTF-8"'
     if allowed := getattr(view, "allowed_methods", None):
         answer["Allow"] = ", ".join(allowed)
     return answer
+
+
+def is_challenged(request: Request | None) -> bool:
+    """Tell whether to ask for a password; of a page's own call the browser would ask its user."""
+    return request is None or request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
 
 
 def meant(raised: Exception) -> ApiError | None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.dispatch import Dispatch
+from gateway.dispatch import MAX_BODY_BYTES, Dispatch
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS
 from tests.gateway.test_health import ask
@@ -104,3 +104,27 @@ def test_what_comes_by_the_own_socket_reaches_nothing_else() -> None:
     scope = {"type": "http", "path": "/v3/stream", "server": ("run/gateway-1.sock", None)}
 
     assert told(scope)["status"] == 201
+
+
+def test_a_body_without_an_end_is_given_up_before_it_fills_the_disk() -> None:
+    taken = 0
+
+    async def takes_all(_scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal taken
+        while True:
+            taken += len((await receive())["body"])
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b" " * 1_048_576, "more_body": True}
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    dispatch = Dispatch({}, calls=Calls(), otherwise=takes_all)
+    asyncio.run(dispatch({"type": "http", "path": "/v3/clusters"}, receive, send))
+
+    assert taken == MAX_BODY_BYTES
+    assert sent[0]["status"] == 413
+    assert b'"error_code": 413' in sent[1]["body"]
