@@ -21,6 +21,8 @@ from gateway.kafka.values import Record, Span
 
 Write = Callable[[Record], bytes]
 OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
+# Before a tail is begun again: each has a client of its own.
+AGAIN_SECONDS: Final = 0.2
 DELETED: Final = "deleted before it was read"
 # What a cleaning and a transaction leave looks the same to a reader.
 NO_RECORD: Final = "no record is there: compacted, or markers of transactions"
@@ -104,7 +106,8 @@ class Tail:
 
     def _find_again(self) -> None:
         """Say what is lost, and go on where the log begins, or ends."""
-        self._order.pipe.check()
+        # A leader that has not heard of its own end yet refuses again and again.
+        self._order.pipe.rest(AGAIN_SECONDS)
         for index, (first, end) in self._order.source.bounds(sorted(self._next)).items():
             at = self._next[index]
             if at < first:

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from datetime import UTC
 from typing import Any
 
+import pytest
+
 from console.messages.filter_language import filter_of
 from console.messages.lines import Forms
 from console.messages.opening import Order
-from console.messages.pipe import Pipe
+from console.messages.pipe import Pipe, Stopped
 from console.messages.question import Mode, Question
-from console.messages.tail import Tail
+from console.messages.tail import AGAIN_SECONDS, Tail
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.values import Record, Span
 from tests.builders.messages import CLUSTER, FakeSource, places, record
@@ -140,6 +142,26 @@ def test_a_log_that_lost_its_beginning_is_followed_from_where_it_begins() -> Non
 
     assert gaps(told) == [("5", "40")]
     assert offsets(told) == [40]
+
+
+def test_a_leader_that_refuses_again_and_again_is_asked_with_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = Script([failure("OFFSET_OUT_OF_RANGE", "orders")] * 10, ends={0: 5})
+    rests = []
+
+    def rest(_pipe: Pipe, seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            source.over.set()
+            raise Stopped("left")
+
+    monkeypatch.setattr(Pipe, "rest", rest)
+
+    lines(source)
+
+    assert rests == [AGAIN_SECONDS] * 3
+    assert len(source.read) == 3
 
 
 def test_a_topic_that_was_made_again_is_followed_from_its_end() -> None:
