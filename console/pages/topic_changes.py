@@ -23,6 +23,7 @@ from brokers.controlplane import services
 from brokers.protocol.errors import ErrorCode, KafkaError
 from console.forms import topics as forms
 from console.pages.plans import previewed
+from console.plan_rights import hidden
 from console.queries import topic_advice
 from console.queries.reading import Reading
 from console.queries.topic import Found, StoredTopic, TopicPage, head_of, stored_topic
@@ -66,7 +67,9 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     pressed = "" if given is None else given.get("do", "")
     is_sent = given is not None and not pressed and shown is not None
     if is_sent and shown is not None and form.is_whole():
-        wrong = _refusal(shown.cluster_id, form.action())
+        # Whether there is one is not for those who may not view it.
+        is_hidden = hidden(rights_of(request), shown.cluster_id, [form.action()])
+        wrong = None if is_hidden else _refusal(shown.cluster_id, form.action())
         if wrong is None:
             return previewed(request, cluster_id=shown.cluster_id, actions=[form.action()])
         form.add_error(*wrong)

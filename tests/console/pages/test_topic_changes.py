@@ -83,6 +83,22 @@ def test_a_topic_is_created_through_a_preview_which_leads_to_it(alice: Client) -
     assert "retention.ms" in page
 
 
+def test_a_name_that_a_user_may_not_view_is_refused_alike_whether_there_is_such_a_topic(
+    cluster: models.Cluster,
+) -> None:
+    cluster_rows.topic(cluster, "secret")
+    user = users.user("tim", role=None)
+    for operation in (Operation.VIEW, Operation.CREATE_TOPICS):
+        users.grant(user, operation, kind=Kind.TOPIC, pattern="open-*")
+    browser = Client()
+    browser.force_login(user)
+
+    there, missing = (browser.post(NEW, {"name": name}) for name in ("secret", "nothing"))
+
+    assert there.status_code == missing.status_code == 403
+    assert "exists" not in there.content.decode()
+
+
 @pytest.mark.usefixtures("cluster")
 def test_a_topic_is_made_in_no_other_cluster_than_the_one_that_was_named(alice: Client) -> None:
     answer = alice.post("/topics/+new?cluster=gone", {"name": "orders"})
