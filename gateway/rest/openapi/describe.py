@@ -76,6 +76,10 @@ class Describe(AutoSchema):
         tags: list[str] = getattr(self.view, "tags", [])
         return tags
 
+    def map_parsers(self) -> list[str]:
+        """Return what bodies may be; views read them without a parser of the framework."""
+        return list(self.view.media_types)
+
     def get_auth(self) -> list[dict[str, Any]]:
         # One for all, in `document`.
         return []
