@@ -39,6 +39,7 @@ PAGES: Final = (
     Page(title="Brokers", name="brokers", words="hosts disk memory restart stop start logs"),
     Page(title="Topics", name="topics", words="partitions configs"),
     Page(title="Groups", name="groups", words="consumers lag offsets members reset"),
+    Page(title="API", name="api", words="rest http openapi swagger curl programs"),
     Page(
         title="Changes",
         name="changes",

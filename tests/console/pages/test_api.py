@@ -47,3 +47,9 @@ def test_the_description_is_open_to_the_page(client: Client) -> None:
 
     assert answer.status_code == 200
     assert answer.json()["openapi"].startswith("3.")
+
+
+def test_it_is_found_by_the_search_box(alice: Client) -> None:
+    cluster_rows.cluster()
+
+    assert 'href="/api?cluster=' in alice.get("/search?q=openapi").content.decode()
