@@ -14,8 +14,9 @@ from typing import Final
 from brokers.supervisor.errors import StartRefused
 
 HOLDS_FILE: Final = "held.json"
-# A hundred brokers, each with a name of the greatest length.
-MAX_FILE_BYTES: Final = 64 * 2**10
+# A hundred brokers, each with a name of the greatest length, of which JSON makes twelve bytes for
+# one character.
+MAX_FILE_BYTES: Final = 512 * 2**10
 # As much of the name of whoever asks as is kept.
 MAX_NAME: Final = 249
 

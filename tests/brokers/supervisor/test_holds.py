@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from brokers.supervisor import holds
-from brokers.supervisor.holds import Hold
+from brokers.supervisor.holds import MAX_NAME, Hold
 
 HOLD = Hold(by="User:alice", at_ms=1_700_000_000_000, broker_id=2)
 
@@ -33,6 +33,17 @@ def test_a_hold_is_on_the_disk_with_its_name_before_anybody_is_told(
     holds.write(tmp_path, {"broker-2": HOLD})
 
     assert flushed == [str(tmp_path / "held.new"), str(tmp_path)]
+
+
+def test_a_hundred_brokers_can_be_held_by_names_of_any_letters(tmp_path: Path) -> None:
+    held = {
+        f"broker-{number}": Hold(by="\N{GRINNING FACE}" * MAX_NAME, at_ms=1, broker_id=number)
+        for number in range(100)
+    }
+
+    holds.write(tmp_path, held)
+
+    assert holds.read(tmp_path) == held
 
 
 def test_without_a_file_nothing_is_held(tmp_path: Path) -> None:
