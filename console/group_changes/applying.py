@@ -20,7 +20,9 @@ from gateway.kafka.group_view import GroupView
 from gateway.kafka.values import Place, Topic
 
 # After these nobody knows whether the call was carried out.
-UNKNOWN_OUTCOME: Final = frozenset({"REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
+UNKNOWN_OUTCOME: Final = frozenset(
+    {"REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION"}
+)
 # What the audit calls a plan that rests on what is no more, as for plans of topics.
 MOVED: Final = "INVALID_UPDATE_VERSION"
 
@@ -44,6 +46,11 @@ class Result:
     @property
     def is_unknown(self) -> bool:
         return self.failure is not None and self.failure.name in UNKNOWN_OUTCOME
+
+    @property
+    def is_partly_unknown(self) -> bool:
+        """Tell whether some of those that count as refused may be changed: one call of several."""
+        return any(why.name in UNKNOWN_OUTCOME for why in self.refused.values())
 
 
 class Brokers(Protocol):
@@ -127,6 +134,8 @@ def _outcome(plan: GroupPlan, result: Result) -> tuple[str | None, str]:
         return None, begun
     first = next(iter(result.refused.values()))
     words = f"{len(result.refused)} of {len(plan.steps)} partitions were refused"
+    if result.is_partly_unknown:
+        words += " or not answered for, which may have been changed as well"
     return first.name, f"{words}, the others were changed: {first.message} ({begun})"
 
 

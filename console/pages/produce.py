@@ -29,7 +29,9 @@ BUSY: Final = 429
 REFUSED: Final = 400
 UNAVAILABLE: Final = 503
 # Failures after which the record may be in the log all the same.
-UNKNOWN: Final = frozenset({"BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION"})
+UNKNOWN: Final = frozenset(
+    {"BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
+)
 
 
 def topic_of(request: HttpRequest, named: Mapping[str, Any]) -> Resource:

@@ -9,7 +9,7 @@ from django.db import OperationalError, connections
 from brokers.cluster.origins import Origin
 from brokers.controlplane import audit, services
 from brokers.controlplane.services import GroupChangeKind
-from console.group_changes.applying import Result, apply
+from console.group_changes.applying import UNKNOWN_OUTCOME, Result, apply
 from console.group_changes.plans import LISTED_PARTITIONS, GroupPlan, digest_of
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.group_view import GroupView
@@ -108,6 +108,17 @@ def test_a_call_that_failed_says_whether_anybody_knows_what_was_done(
     assert result.is_unknown is is_unknown
     assert (done.outcome, done.after) == (name, {})
     assert ("nobody knows whether it was done" in done.message) is is_unknown
+
+
+@pytest.mark.parametrize("name", sorted(UNKNOWN_OUTCOME))
+def test_a_call_of_several_that_nobody_answered_is_not_told_as_refused(name: str) -> None:
+    silent = failure(name, "group billing")
+
+    result = applied(MadeUpBrokers(refused={SECOND: silent}), group_plan(2))
+
+    assert result.is_partly_unknown
+    done = entries()[0]
+    assert "or not answered for, which may have been changed as well" in done.message
 
 
 def test_nothing_is_done_where_the_audit_takes_no_entry() -> None:

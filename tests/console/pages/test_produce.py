@@ -134,6 +134,7 @@ def test_the_limit_of_the_topic_is_told_before_anything_is_sent(olga: Client, lo
         ("REQUEST_TIMED_OUT", 503, "The record may have been written all the same"),
         ("BROKER_NOT_AVAILABLE", 503, "The record may have been written all the same"),
         ("NOT_ENOUGH_REPLICAS", 400, "bring the missing brokers back"),
+        ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", 503, "The record may have been written all the same"),
     ],
 )
 def test_a_failure_says_what_happened_and_what_to_do(
