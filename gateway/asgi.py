@@ -18,6 +18,7 @@ from gateway.health import Application, Door, Scope
 from gateway.rest import mounts, process
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
+from gateway.ws import endpoint
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -63,6 +64,11 @@ class Program:
 
             running.drain()
 
+    async def said(self) -> None:
+        """Wait for the last words of sockets."""
+        if self._worker is not None:
+            await self._worker.said()
+
     async def close(self) -> None:
         if self._worker is not None:
             await self._worker.close()
@@ -76,7 +82,8 @@ class Program:
         self._worker = Worker(place())
         is_web = settings.DOOR == "web"
         door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
-        calls = mounts.mounts(self._worker, door)
+        sockets = {endpoint.PATH: endpoint.Room(self._worker)}
+        calls = mounts.mounts(self._worker, door, sockets=sockets)
         # For views, which are made without it.
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
@@ -113,13 +120,12 @@ def place() -> Place:
 
 def _console() -> dict[str, Application]:
     # They read Django's models, which are there only now.
-    from console.events import endpoint, running  # noqa: PLC0415
+    from console.events import endpoint as events  # noqa: PLC0415
+    from console.events import running  # noqa: PLC0415
     from console.messages import endpoint as messages  # noqa: PLC0415
     from console.messages import running as reading  # noqa: PLC0415
 
-    return {endpoint.PATH: running.application} | dict.fromkeys(
-        messages.ROUTES, reading.application
-    )
+    return {events.PATH: running.application} | dict.fromkeys(messages.ROUTES, reading.application)
 
 
 program: Final = Program()

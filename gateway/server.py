@@ -25,6 +25,12 @@ UNTAKEN_MS: Final = 60_000
 # After so much silence the kernel asks whether the other side is there. Connections that wait for
 # a request send nothing by themselves.
 SILENCE_SECONDS: Final = 60
+# The largest frame of a socket; `gateway.ws.frames` says why.
+FRAME_BYTES: Final = 2 * 1024 * 1024
+# How often a socket is asked whether the other side is there, and how long that may keep silent: a
+# slow client finds the question behind all that it has not read.
+PING_SECONDS: Final = 20.0
+PONG_SECONDS: Final = 60.0
 # Who asks there are the supervisor and the other workers of a home.
 OWN_BACKLOG: Final = 64
 
@@ -45,9 +51,13 @@ class Serving:
 
 
 class Program(Protocol):
-    """What is served, as far as its end goes. Both are called on the loop."""
+    """What is served, as far as its end goes. All are called on the loop, in this order."""
 
     def drain(self) -> None: ...
+
+    async def said(self) -> None:
+        """Return, soon in any case, when sockets may be cut; uvicorn waits for none of them."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -73,6 +83,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._program.drain()
+        await self._program.said()
         await super().shutdown(sockets)
         await self._program.close()
         if self._own_socket is not None:
@@ -101,6 +112,11 @@ def run(serving: Serving) -> None:
         timeout_graceful_shutdown=serving.grace_s,
         ssl_certfile=serving.certificate,
         ssl_keyfile=serving.key,
+        ws_max_size=FRAME_BYTES,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PONG_SECONDS,
+        # Each socket would hold a window of its own: more than all the rest of it.
+        ws_per_message_deflate=False,
     )
     listener = listening(serving.descriptor)
     # Loads Django.

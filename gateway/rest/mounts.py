@@ -106,15 +106,19 @@ async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1000})
 
 
-def mounts(worker: Worker, door: Door) -> Mounts:
-    """Return all rooms where they are in a process. A room adds itself to one of these rows."""
+def mounts(
+    worker: Worker, door: Door, *, sockets: Mapping[str, Application] | None = None
+) -> Mounts:
+    """Return all rooms where they are in a process. A room adds itself to one of these rows.
+
+    `sockets` are by address, the same behind both doors.
+    """
     writes = produce.Room(worker)
     v3: list[Route] = [*writes.v3()]
     consumers = consume.Room(worker, passed_prefix=PASSED)
     v2: list[Route] = [*writes.v2(), *consumers.routes()]
     reads = records.routes(worker)
     ours = [*reads.ours]
-    sockets: dict[str, Application] = {}
     return Mounts(
         [
             *(_mount(worker, prefix, v3) for prefix in V3),

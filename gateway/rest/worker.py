@@ -49,7 +49,16 @@ class Part(Protocol):
         ...
 
 
+class Speaking(Part, Protocol):
+    """A part with last words that nobody else waits for: what is open is cut after them."""
+
+    async def said(self) -> None:
+        """Return when all has been said, or soon in any case."""
+        ...
+
+
 P = TypeVar("P", bound=Part)
+S = TypeVar("S", bound=Speaking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +107,7 @@ class Worker:
         self.name = place.name
         self.is_draining = False
         self._parts: list[Part] = []
+        self._speaking: list[Speaking] = []
 
     # --- what calls share --------------------------------------------------------------------
 
@@ -172,11 +182,21 @@ class Worker:
             part.drain()
         return part
 
+    def held_speaking(self, part: S) -> S:
+        """Keep something that ends with the worker, and has its say before."""
+        self._speaking.append(part)
+        return self.held(part)
+
     def drain(self) -> None:
         """Take nothing new and end what is open; called before the server waits for its answers."""
         self.is_draining = True
         for part in self._parts:
             part.drain()
+
+    async def said(self) -> None:
+        """Wait for last words; called after `drain`, and before connections are cut."""
+        for part in self._speaking:
+            await part.said()
 
     async def close(self) -> None:
         """Let go of everything; called when no answer is under way any more."""

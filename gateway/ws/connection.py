@@ -1,0 +1,339 @@
+"""One socket: does what its session decides, and tells the session what came of it.
+
+One task hears, one speaks, and each subscription has one that reads. A client that takes nothing
+is waited for: its readings stop, and then nobody hears it any more either.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from gateway.access.callers import Caller
+from gateway.kafka.delivery import size_of
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.readers.engine import Readers, TooManyReadings
+from gateway.kafka.readers.reading import Reading
+from gateway.kafka.values import Delivered, Place, Position, PositionKind, Record
+from gateway.rest.calls import Receive, Scope, Send
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Desk, Limits, Watching
+from gateway.rest.records.routes import Seats
+from gateway.rest.router import Callers
+from gateway.rest.traffic import Counter
+from gateway.ws import session as decided
+from gateway.ws.outbox import Outbox
+from gateway.ws.session import Action, Close, Session
+
+log: Final = logging.getLogger(__name__)
+# How long a socket may be open without having said whose it is.
+AUTH_S: Final = 10.0
+# A client that takes nothing for so long is gone, or might as well be.
+STUCK_S: Final = 60.0
+# The last word must leave within this; a process that was told to go waits for it.
+LAST_WORD_S: Final = 1.0
+# No more is read for a client that has so much to take yet, in characters, which are bytes.
+MAX_UNSENT: Final = 128 * 1024
+# Nor is it heard any more: receipts and answers come beside what is read.
+MAX_UNSENT_ANSWERS: Final = 512 * 1024
+# A read that finds nothing looks again after this; nothing hangs on how often.
+TAKE_S: Final = 30.0
+# Frames that are there already are heard in a row of so many before others have their turn.
+IN_A_ROW: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What the sockets of a worker share."""
+
+    callers: Callers
+    watch: Watching
+    limits: Limits
+    desk: Desk
+    readers: Readers
+    traffic: Counter
+    seats: Seats
+    cluster_id: str
+
+
+@dataclass(slots=True)
+class Feeding:
+    """What reads for one subscription."""
+
+    task: asyncio.Task[None] | None = None
+    reading: Reading | None = None
+    paused: set[Place] = field(default_factory=set)
+    more: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Connection:
+    """Belongs to one event loop."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, house: House) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._house = house
+        self._session = Session(house.cluster_id)
+        self._outbox = Outbox()
+        self._feedings: dict[str, Feeding] = {}
+        self._stack = ExitStack()
+        self._settled_one = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        return self._session.caller is None
+
+    async def run(self, caller: Caller | None) -> None:
+        """Serve a socket that was accepted until it ends."""
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(self._listen()), loop.create_task(self._speak())]
+        late = loop.call_later(AUTH_S, lambda: self._follow(self._session.late()))
+        try:
+            if caller is not None:
+                self._let_in(caller)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            late.cancel()
+            readers = (feeding.task for feeding in self._feedings.values())
+            tasks += [task for task in (self._watching, *readers) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._stack.close()
+        for task in done:
+            task.result()
+
+    def drain(self) -> None:
+        self._follow(self._session.drain())
+
+    # --- what is to be done ------------------------------------------------------------------
+
+    def _follow(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            self._perform(action)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case decided.Say(text):
+                self._outbox.put(text)
+            case Close():
+                self._outbox.put(action)
+            case decided.Open(sid=sid):
+                feeding = self._feedings[sid] = Feeding()
+                feeding.task = asyncio.create_task(self._feed(feeding, action))
+            case decided.Move(sid=sid, starts=starts):
+                self._move(sid, starts)
+            case decided.Hold(sid=sid, places=places, is_paused=is_paused):
+                self._hold(self._feedings[sid], places, is_paused=is_paused)
+            case decided.Feed(sid=sid):
+                self._feedings[sid].more.set()
+            case decided.LetGo(sid=sid):
+                feeding = self._feedings.pop(sid)
+                if feeding.task is not None:
+                    feeding.task.cancel()
+
+    # --- the client --------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        heard = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            text = message.get("text")
+            actions = self._session.heard_bytes() if text is None else self._session.heard(text)
+            for action in actions:
+                match action:
+                    case decided.Identify(token):
+                        await self._identify(token)
+                    case decided.Send():
+                        await self._produce(action, len(text or ""))
+                    case _:
+                        self._perform(action)
+            await self._outbox.room(MAX_UNSENT_ANSWERS)
+            heard += 1
+            if heard % IN_A_ROW == 0:
+                await asyncio.sleep(0)
+
+    async def _speak(self) -> None:
+        """Send until the last word; a client that has left, or takes nothing, gets none."""
+        try:
+            while True:
+                item = await self._outbox.next()
+                if isinstance(item, Close):
+                    async with asyncio.timeout(LAST_WORD_S):
+                        await self._send(
+                            {"type": "websocket.close", "code": item.code, "reason": item.reason}
+                        )
+                    return
+                async with asyncio.timeout(STUCK_S):
+                    await self._send({"type": "websocket.send", "text": item})
+                self._outbox.sent(item)
+                if self._session.caller is not None:
+                    self._house.traffic.add(self._session.caller.key, bytes_out=len(item))
+        except TimeoutError:
+            log.info("ws.stuck client=%s", self._scope.get("client"))
+        except OSError:
+            # What uvicorn raises when the client has left.
+            pass
+
+    # --- who it is ---------------------------------------------------------------------------
+
+    async def _identify(self, token: str) -> None:
+        scope = shown(self._scope, token)
+        try:
+            caller = await self._house.callers.of(scope)
+        except ApiError as error:
+            self._follow(self._session.failed(error))
+            return
+        self._scope = scope
+        self._let_in(caller)
+
+    def _let_in(self, caller: Caller) -> None:
+        if self._session.caller is None:
+            try:
+                self._stack.enter_context(self._house.seats.taken(caller))
+            except ApiError as error:
+                self._follow(self._session.failed(error))
+                return
+            self._stack.enter_context(self._house.traffic.opened(caller.key))
+            self._house.traffic.add(caller.key, requests=1)
+        self._follow(self._session.known(caller))
+        if self._watching is not None:
+            self._watching.cancel()
+        self._watching = asyncio.create_task(self._watch(caller))
+
+    async def _watch(self, caller: Caller) -> None:
+        """End the socket of a caller who is known no more, and what its rights allow no more."""
+
+        def holds(found: Caller) -> bool:
+            self._follow(self._session.known(found))
+            return True
+
+        self._follow(self._session.failed(await self._house.watch(caller, holds)))
+
+    # --- records that are written ------------------------------------------------------------
+
+    async def _produce(self, action: decided.Send, size: int) -> None:
+        house, record = self._house, action.record
+        settled = partial(self._settled, action.id, action.topic)
+        try:
+            while self._session.is_full:
+                self._settled_one.clear()
+                await self._settled_one.wait()
+            await self._be_throttled(action)
+            if not house.desk.is_ready(action.topic, record.partition):
+                await house.desk.ready(action.topic, record.partition)
+            house.desk.deliveries.send(action.topic, record, settled)
+        except (ApiError, KafkaFailure) as failed:
+            settled(failed)
+        if self._session.caller is not None:
+            house.traffic.add(self._session.caller.key, records=1, bytes_in=size)
+
+    async def _be_throttled(self, action: decided.Send) -> None:
+        """Wait until the caller may write the record, and say so first."""
+        limits, caller = self._house.limits, self._session.caller
+        assert caller is not None, "nobody writes without a name"
+        size = size_of(action.record)
+        while wait_s := limits.take_records(caller, 1, size):
+            self._follow(self._session.throttled(action.id, wait_s))
+            await asyncio.sleep(wait_s)
+
+    def _settled(self, name: str, topic: str, told: Delivered | Exception) -> None:
+        self._follow(self._session.settled(name, topic, told))
+        self._settled_one.set()
+
+    # --- records that are read ---------------------------------------------------------------
+
+    async def _feed(self, feeding: Feeding, opening: decided.Open) -> None:
+        sid = opening.sid
+        try:
+            reading = feeding.reading = await self._opened(opening)
+        except (ApiError, KafkaFailure) as failed:
+            self._follow(self._session.not_opened(sid, failed))
+            return
+        except Exception as failed:
+            # One subscription that fails must not end the others, or the socket.
+            log.exception("ws.not_opened")
+            self._follow(self._session.not_opened(sid, failed))
+            return
+        try:
+            reading.pause(feeding.paused)
+            self._follow(self._session.opened(sid, reading.positions))
+            await self._pump(sid, feeding, reading)
+        finally:
+            reading.close()
+
+    async def _opened(self, opening: decided.Open) -> Reading:
+        readers = self._house.readers
+        starts = dict(opening.starts)
+        try:
+            found = await readers.partitions(opening.topics) if opening.topics else {}
+            for topic, indexes in found.items():
+                for index in indexes:
+                    starts[Place(topic=topic, partition=index)] = opening.start
+            self._session.reserve(opening.sid, starts)
+            return await readers.open(starts)
+        except TooManyReadings as full:
+            raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
+
+    async def _pump(self, sid: str, feeding: Feeding, reading: Reading) -> None:
+        while True:
+            allowed = self._session.allowance(sid)
+            if allowed is None:
+                feeding.more.clear()
+                await feeding.more.wait()
+                continue
+            await self._outbox.room(MAX_UNSENT)
+            records, size = allowed
+            ends = reading.ends
+            news = await reading.take(max_records=records, max_bytes=size, wait_s=TAKE_S)
+            if news:
+                ends |= reading.ends
+                self._count_read(sum(isinstance(one, Record) for one in news))
+                self._follow(self._session.read(sid, news, ends))
+                # What is there already comes without a wait, and others want their turn.
+                await asyncio.sleep(0)
+
+    def _count_read(self, records: int) -> None:
+        if self._session.caller is not None:
+            self._house.traffic.add(self._session.caller.key, records=records)
+
+    def _move(self, sid: str, starts: Mapping[Place, Position]) -> None:
+        """Read again from elsewhere; partitions that are not named go on where they were."""
+        feeding = self._feedings[sid]
+        assert feeding.reading is not None, "only what is assigned moves"
+        at = {
+            place: Position(kind=PositionKind.OFFSET, value=offset)
+            for place, offset in feeding.reading.positions.items()
+        }
+        if feeding.task is not None:
+            feeding.task.cancel()
+        again = self._feedings[sid] = Feeding(paused=feeding.paused)
+        again.task = asyncio.create_task(self._feed(again, decided.Open(sid, {**at, **starts})))
+
+    def _hold(self, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool) -> None:
+        assert feeding.reading is not None, "only what is assigned is held"
+        named = list(feeding.reading.positions) if places is None else places
+        if is_paused:
+            feeding.paused.update(named)
+            feeding.reading.pause(named)
+        else:
+            feeding.paused.difference_update(named)
+            feeding.reading.resume(named)
+
+
+def shown(scope: Scope, token: str) -> Scope:
+    """Return the handshake as if it had shown this token, and nothing else."""
+    kept = [
+        (name, value)
+        for name, value in scope["headers"]
+        if name.lower() not in {b"authorization", b"cookie"}
+    ]
+    shown = f"Bearer {token}".encode("latin-1", "replace")
+    return {**scope, "headers": [(b"authorization", shown), *kept]}

@@ -1,0 +1,144 @@
+"""The ASGI application of `/ws/v1`: lets sockets in, and ends them with the worker.
+
+Bare, without the routing of Channels: there is one address, and `gateway.dispatch` knows it.
+"""
+
+import asyncio
+from functools import cached_property
+from typing import Final
+
+from gateway.access.callers import Caller
+from gateway.rest.calls import Receive, Scope, Send, headers_of
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Desk
+from gateway.rest.records.routes import Seats
+from gateway.rest.worker import Worker
+from gateway.ws.connection import Connection, House
+from gateway.ws.frames import PROTOCOL
+
+PATH: Final = "/ws/v1"
+# Each costs some tens of kilobytes when nothing happens, and MAX_UNSENT when its client is slow.
+MAX_SOCKETS: Final = 2_000
+MAX_SOCKETS_EACH: Final = 1_000
+# Sockets that have not said whose they are; each has some seconds for it.
+MAX_UNKNOWN: Final = 200
+# What a worker that stops waits for last receipts and last words; see `gateway.server`.
+DRAIN_S: Final = 1.0
+
+
+class Sockets:
+    """All sockets of a worker. Belongs to its loop."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._open: set[Connection] = set()
+        self._is_draining = False
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (await receive())["type"] != "websocket.connect":
+            return
+        try:
+            caller = await self._let_in(scope)
+        except ApiError as error:
+            await refuse(send, error)
+            return
+        chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
+        await send({"type": "websocket.accept", "subprotocol": chosen})
+        connection = Connection(scope, receive, send, self._house)
+        self._open.add(connection)
+        self._none.clear()
+        try:
+            await connection.run(caller)
+        finally:
+            self._open.discard(connection)
+            if not self._open:
+                self._none.set()
+
+    def drain(self) -> None:
+        self._is_draining = True
+        for connection in self._open:
+            connection.drain()
+
+    async def said(self) -> None:
+        """Wait a moment until every socket has had its last word."""
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                await self._none.wait()
+        except TimeoutError:
+            pass
+
+    async def close(self) -> None:
+        """Nothing is held when all sockets have ended."""
+
+    async def _let_in(self, scope: Scope) -> Caller | None:
+        """Return who opens a socket; None where that is to be said in it."""
+        if self._is_draining:
+            raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again", retry_after_s=1)
+        offered = scope.get("subprotocols") or [PROTOCOL]
+        if PROTOCOL not in offered:
+            raise ApiError(Code.BAD_REQUEST, f"no sub-protocol but {PROTOCOL} is spoken here")
+        unknown = sum(connection.is_unknown for connection in self._open)
+        headers = headers_of(scope)
+        if "authorization" in headers:
+            return await self._house.callers.of(scope)
+        if "cookie" in headers:
+            try:
+                return await self._house.callers.of(scope)
+            except ApiError as error:
+                # Browsers send cookies along unasked: the page may have a token.
+                if error.code is not Code.NOT_AUTHENTICATED:
+                    raise
+        if unknown >= MAX_UNKNOWN:
+            raise ApiError(
+                Code.UNAVAILABLE,
+                f"{unknown} sockets have not said yet whose they are: try again in a second",
+                retry_after_s=1,
+            )
+        return None
+
+
+class Room:
+    """What is made when the first socket comes: a worker is made before its loop runs."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @cached_property
+    def sockets(self) -> Sockets:
+        worker = self._worker
+        house = House(
+            callers=worker.callers,
+            watch=worker.callers.watch,
+            limits=worker.callers.limits,
+            desk=Desk(worker.deliveries),
+            readers=worker.readers,
+            traffic=worker.traffic,
+            seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH),
+            cluster_id=worker.cluster_id,
+        )
+        return worker.held_speaking(Sockets(house))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            sockets = self.sockets
+        except ApiError as error:
+            await refuse(send, error)
+            return
+        await sockets(scope, receive, send)
+
+
+async def refuse(send: Send, error: ApiError) -> None:
+    """Answer a handshake as HTTP answers a call."""
+    headers = [(b"content-type", b"application/json")]
+    if error.retry_after_s is not None:
+        headers.append((b"retry-after", str(error.retry_after_s).encode()))
+    await send(
+        {
+            "type": "websocket.http.response.start",
+            "status": error.code.status,
+            "headers": headers,
+        }
+    )
+    await send({"type": "websocket.http.response.body", "body": error.body()})

@@ -1,0 +1,245 @@
+"""What both sides of a socket say: the closed table of frames, read and written. Pure.
+
+Every frame is one JSON object in a text message, and its field `type` says which one it is.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from gateway.kafka.readers.values import Gap
+from gateway.kafka.values import Delivered, NewRecord, Place, Record
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.drafts import MAX_HEADERS, HeaderIn
+from gateway.rest.produce.formats import Format as Written
+from gateway.rest.produce.formats import binary, decoded
+from gateway.rest.records.question import Format
+from gateway.rest.records.shown import gap_value, record_text
+
+# The name by which both sides agree on this table.
+PROTOCOL: Final = "samsa.v1"
+# A record of the size that topics take by default, in base64, and its frame.
+MAX_FRAME: Final = 2 * 1024 * 1024
+# Each opens a reading of its own.
+MAX_TOPICS: Final = 100
+# What one socket reads of all its subscriptions together, as one stream over HTTP may.
+MAX_PLACES: Final = 256
+# What a client may allow at once. More is no limit, and a sum of such must stay a number.
+MAX_CREDIT_RECORDS: Final = 1_000_000
+MAX_CREDIT_BYTES: Final = 1024**3
+# Names that a client chooses come back with every frame.
+MAX_NAME: Final = 100
+# A token has some fifty characters.
+MAX_TOKEN: Final = 4_096
+# Kafka's own limit.
+MAX_TOPIC: Final = 249
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
+Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC)]
+Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+Records = Annotated[int, msgspec.Meta(ge=0, le=MAX_CREDIT_RECORDS)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=MAX_CREDIT_BYTES)]
+FormatName = Literal["binary", "string", "json"]
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Something inside of a frame."""
+
+
+class Partition(Part):
+    topic: Topic
+    partition: Index
+
+    def place(self) -> Place:
+        return Place(topic=self.topic, partition=self.partition)
+
+
+class At(Partition):
+    offset: Offset
+
+
+class Since(Part):
+    """Where to begin: one of the two."""
+
+    time_ms: Milliseconds | None = None
+    offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)] | None = None
+
+
+Start = Literal["earliest", "latest"] | Since
+Partitions = Annotated[list[Partition], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
+
+
+class Allowance(Part):
+    """How much may be sent. Without bytes, only records are counted."""
+
+    records: Records
+    bytes: Bytes | None = None
+
+
+class Frame(Part, tag_field="type", tag=str.lower):
+    """What a client says."""
+
+
+class Auth(Frame):
+    token: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOKEN)]
+
+
+class Produce(Frame):
+    id: Name
+    topic: Topic
+    key: msgspec.Raw = msgspec.Raw()
+    value: msgspec.Raw = msgspec.Raw()
+    format: FormatName = "string"
+    headers: Annotated[list[HeaderIn], msgspec.Meta(max_length=MAX_HEADERS)] | None = None
+    partition: Index | None = None
+    timestamp_ms: Milliseconds | None = None
+
+
+class Subscribe(Frame):
+    sid: Name
+    credit: Allowance
+    topics: Annotated[list[Topic], msgspec.Meta(min_length=1, max_length=MAX_TOPICS)] | None = None
+    assign: Partitions | None = None
+    start: Start = msgspec.field(name="from", default="latest")
+    format: FormatName = "string"
+
+
+class Credit(Frame):
+    sid: Name
+    records: Records = 0
+    bytes: Bytes = 0
+
+
+class Pause(Frame):
+    """All partitions of a subscription, or some."""
+
+    sid: Name
+    partitions: Partitions | None = None
+
+
+class Resume(Frame):
+    sid: Name
+    partitions: Partitions | None = None
+
+
+class Seek(Frame):
+    sid: Name
+    offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
+
+
+class Unsubscribe(Frame):
+    sid: Name
+
+
+class Ping(Frame):
+    id: Name | None = None
+
+
+Said = Auth | Produce | Subscribe | Credit | Pause | Resume | Seek | Unsubscribe | Ping
+TYPES: Final = "auth, produce, subscribe, credit, pause, resume, seek, unsubscribe, ping"
+DECODER: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
+
+
+def parsed(text: str) -> Said:
+    """Read a frame of a client; ApiError where it is none."""
+    try:
+        return DECODER.decode(text)
+    except msgspec.ValidationError as error:
+        raise ApiError(
+            Code.UNPROCESSABLE, f"the frame does not fit: {error}; frames are {TYPES}"
+        ) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ApiError(Code.BAD_REQUEST, f"the frame is not JSON: {error}") from None
+
+
+def record_in(frame: Produce) -> NewRecord:
+    """Return the record that a frame carries."""
+    form = Written(frame.format.upper())
+    try:
+        return NewRecord(
+            key=decoded(frame.key, form, "key"),
+            value=decoded(frame.value, form, "value"),
+            headers=tuple(
+                (
+                    header.name,
+                    None
+                    if header.value is None
+                    else binary(header.value, f"header {header.name[:80]!r}"),
+                )
+                for header in frame.headers or ()
+            ),
+            partition=frame.partition,
+            timestamp_ms=frame.timestamp_ms,
+        )
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ApiError(Code.BAD_JSON, f"key or value is not JSON: {error}") from None
+
+
+# --- what the server says ----------------------------------------------------------------------
+
+
+def ready(cluster_id: str, caller: str) -> str:
+    return _frame("ready", protocol=PROTOCOL, cluster_id=cluster_id, caller=caller)
+
+
+def pong(name: str | None) -> str:
+    return _frame("pong", **({} if name is None else {"id": name}))
+
+
+def receipt(name: str, topic: str, told: Delivered) -> str:
+    return _frame(
+        "receipt",
+        id=name,
+        topic=topic,
+        partition=told.partition,
+        offset=told.offset,
+        timestamp=told.timestamp_ms,
+    )
+
+
+def throttle(wait_s: float, name: str) -> str:
+    return _frame("throttle", ms=max(1, int(wait_s * 1000)), id=name)
+
+
+def error(failed: ApiError, **names: str) -> str:
+    """Tell a failure of one frame, named by `id` or `sid`, or of the whole socket."""
+    return _frame("error", **failed.value(), **names)
+
+
+def assigned(sid: str, positions: Mapping[Place, int]) -> str:
+    told = [{**_place(place), "offset": positions[place]} for place in sorted(positions)]
+    return _frame("assigned", sid=sid, partitions=told)
+
+
+def revoked(sid: str, places: Sequence[Place], reason: str) -> str:
+    """Tell of partitions that a subscription does not read any more."""
+    told = [_place(place) for place in places]
+    return _frame("revoked", sid=sid, partitions=told, reason=reason)
+
+
+def gap(sid: str, told: Gap) -> str:
+    return _frame("gap", sid=sid, **gap_value(told))
+
+
+def batch(sid: str, records: Sequence[Record], form: Format, end: int) -> str:
+    """Write records of one partition, and how far they are from its end."""
+    last = records[-1]
+    told = json.dumps(last.topic)
+    written = ",".join(record_text(record, form) for record in records)
+    hw = max(end, last.offset + 1)
+    return (
+        f'{{"type":"batch","sid":{json.dumps(sid)},"topic":{told},"partition":{last.partition}'
+        f',"hw":{hw},"lag":{hw - last.offset - 1},"records":[{written}]}}'
+    )
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {"topic": place.topic, "partition": place.partition}
+
+
+def _frame(kind: str, **fields: object) -> str:
+    return json.dumps({"type": kind, **fields}, separators=(",", ":"))

@@ -1,0 +1,485 @@
+"""What a socket is at, and what each thing that happens to it leads to. Pure: it does nothing.
+
+Each method takes something that happened and returns what is to be done about it, in that order.
+Nobody gets a record beyond the credit that was given, and nothing is forgotten for want of it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.readers.values import End, Gap, News
+from gateway.kafka.values import Delivered, NewRecord, Place, Position, PositionKind, Record
+from gateway.rest.codes import ApiError, Code, from_kafka
+from gateway.rest.records.question import BEGINNING, END, Format
+from gateway.ws import frames
+from gateway.ws.frames import (
+    MAX_CREDIT_BYTES,
+    MAX_CREDIT_RECORDS,
+    MAX_PLACES,
+    Auth,
+    Credit,
+    Pause,
+    Ping,
+    Produce,
+    Resume,
+    Said,
+    Seek,
+    Subscribe,
+    Unsubscribe,
+)
+
+# Each has a task; a page that needs more of them opens a second socket.
+MAX_SUBSCRIPTIONS: Final = 16
+# Records of one frame, and what they take before they are written.
+FRAME_RECORDS: Final = 500
+FRAME_BYTES: Final = 128 * 1024
+# What a client has sent and has no receipt of. Some hundred milliseconds of the fastest client.
+MAX_UNDER_WAY: Final = 1_000
+# Why a socket is closed: by the standard's code where a worker stops; else by an error, whose code
+# is this and the status that HTTP has for it, as 4401.
+RESTARTING: Final = 1012
+FAILED: Final = 4000
+# What fits beside the code.
+MAX_REASON: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identify:
+    """Find out whose token this is."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Write a record, and tell `settled` how that went."""
+
+    id: str
+    topic: str
+    record: NewRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Read these partitions, or all of these topics; in the place of what was read before."""
+
+    sid: str
+    starts: Mapping[Place, Position]
+    topics: Sequence[str] = ()
+    start: Position = END
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Go on elsewhere in some partitions, and where it was in the others."""
+
+    sid: str
+    starts: Mapping[Place, Position]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Take nothing of these, or take of them again; of all of them without names."""
+
+    sid: str
+    places: Sequence[Place] | None
+    is_paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """More may be taken for a subscription."""
+
+    sid: str
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    sid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    code: int
+    reason: str
+
+
+Action = Say | Identify | Send | Open | Move | Hold | Feed | LetGo | Close
+
+
+@dataclass(slots=True)
+class Subscription:
+    sid: str
+    format: Format
+    records: int
+    # None where the client counts records only; below 0 is owed.
+    bytes: int | None
+    topics: frozenset[str]
+    places: set[Place] = field(default_factory=set)
+    is_open: bool = False
+
+
+class Session:
+    """One socket, from its handshake to its end."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self._cluster_id = cluster_id
+        self._caller: Caller | None = None
+        self._subscriptions: dict[str, Subscription] = {}
+        self._under_way = 0
+        self._is_draining = False
+        self.is_over = False
+
+    @property
+    def caller(self) -> Caller | None:
+        return self._caller
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether receipts have to come before more records may be sent."""
+        return self._under_way >= MAX_UNDER_WAY
+
+    # --- who it is ---------------------------------------------------------------------------
+
+    def known(self, caller: Caller) -> list[Action]:
+        """Take note of who it is, at first or again: rights may have changed."""
+        if self._caller is not None and self._caller.key != caller.key:
+            return self.failed(
+                ApiError(
+                    Code.NOT_ALLOWED,
+                    f"this socket is of {self._caller.key}: open another one for {caller.key}",
+                )
+            )
+        is_new = self._caller is None
+        self._caller = caller
+        actions: list[Action] = []
+        if is_new:
+            actions.append(Say(frames.ready(self._cluster_id, caller.key)))
+        for subscription in list(self._subscriptions.values()):
+            refused = self._refusal(Operation.READ_PAYLOADS, subscription.topics)
+            if refused is not None:
+                actions += self._ended(subscription, refused)
+        return actions
+
+    def late(self) -> list[Action]:
+        """End a socket that has not said whose it is."""
+        if self._caller is not None:
+            return []
+        return self.failed(
+            ApiError(Code.TIMED_OUT, 'no token came: send {"type":"auth","token":"…"} at first')
+        )
+
+    # --- what the client says ----------------------------------------------------------------
+
+    def heard_bytes(self) -> list[Action]:
+        return self.failed(
+            ApiError(Code.UNSUPPORTED_TYPE, "frames are text, and this one is binary")
+        )
+
+    def heard(self, text: str) -> list[Action]:
+        if self.is_over:
+            return []
+        try:
+            frame = frames.parsed(text)
+        except ApiError as error:
+            if self._caller is None:
+                return self.failed(error)
+            return [Say(frames.error(error))]
+        if self._caller is None and not isinstance(frame, Auth):
+            return self.failed(
+                ApiError(Code.NOT_AUTHENTICATED, "say who you are first, by a frame auth")
+            )
+        try:
+            return self._taken(frame)
+        except ApiError as error:
+            return [Say(frames.error(error, **names_of(frame)))]
+
+    def _taken(self, frame: Said) -> list[Action]:
+        match frame:
+            case Auth(token=token):
+                return [Identify(token)]
+            case Produce():
+                return self._produce(frame)
+            case Subscribe():
+                return self._subscribe(frame)
+            case Credit():
+                return self._credit(frame)
+            case Pause() | Resume():
+                named = frame.partitions
+                subscription = self._open_one(frame.sid)
+                places = None if named is None else [one.place() for one in named]
+                for place in places or ():
+                    self._require_place(subscription, place)
+                return [Hold(frame.sid, places, isinstance(frame, Pause))]
+            case Seek():
+                return self._seek(frame)
+            case Unsubscribe(sid=sid):
+                subscription = self._find(sid)
+                told = frames.revoked(sid, sorted(subscription.places), "unsubscribed")
+                del self._subscriptions[sid]
+                return [LetGo(sid), Say(told)]
+            case Ping(id=name):
+                return [Say(frames.pong(name))]
+
+    def _produce(self, frame: Produce) -> list[Action]:
+        if self._is_draining:
+            raise draining()
+        self._require(Operation.PRODUCE, [frame.topic])
+        record = frames.record_in(frame)
+        self._under_way += 1
+        return [Send(frame.id, frame.topic, record)]
+
+    def _subscribe(self, frame: Subscribe) -> list[Action]:
+        if self._is_draining:
+            raise draining()
+        if frame.sid in self._subscriptions:
+            raise ApiError(
+                Code.CONSUMER_EXISTS, f"{frame.sid!r} is subscribed already: unsubscribe it first"
+            )
+        if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
+            raise ApiError(Code.TOO_MANY, f"a socket has {MAX_SUBSCRIPTIONS} subscriptions at most")
+        opening = opening_of(frame)
+        topics = frozenset(opening.topics) | {place.topic for place in opening.starts}
+        self._require(Operation.READ_PAYLOADS, sorted(topics))
+        self._subscriptions[frame.sid] = Subscription(
+            frame.sid, Format(frame.format), frame.credit.records, frame.credit.bytes, topics
+        )
+        return [opening]
+
+    def _credit(self, frame: Credit) -> list[Action]:
+        subscription = self._find(frame.sid)
+        records = subscription.records + frame.records
+        size = (subscription.bytes or 0) + frame.bytes
+        if records > MAX_CREDIT_RECORDS or size > MAX_CREDIT_BYTES:
+            raise ApiError(
+                Code.UNPROCESSABLE,
+                f"{records} records and {size} bytes would be allowed, and {MAX_CREDIT_RECORDS} and"
+                f" {MAX_CREDIT_BYTES} can be: give credit as records are done with",
+            )
+        subscription.records = records
+        if subscription.bytes is not None:
+            subscription.bytes = size
+        return [Feed(frame.sid)]
+
+    def _seek(self, frame: Seek) -> list[Action]:
+        subscription = self._open_one(frame.sid)
+        starts = positions_of(frame.offsets)
+        for place in starts:
+            self._require_place(subscription, place)
+        subscription.is_open = False
+        return [Move(frame.sid, starts)]
+
+    # --- what comes of it --------------------------------------------------------------------
+
+    def reserve(self, sid: str, places: Collection[Place]) -> None:
+        """Keep room for what a subscription is about to read; ApiError where there is none."""
+        others = (one for one in self._subscriptions.values() if one.sid != sid)
+        left = MAX_PLACES - sum(len(one.places) for one in others)
+        if len(places) > left:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"{len(places)} partitions are asked for, and a socket reads {MAX_PLACES} at most,"
+                f" {left} more now: name some by assign, or open another socket",
+            )
+        if sid in self._subscriptions:
+            self._subscriptions[sid].places = set(places)
+
+    def opened(self, sid: str, positions: Mapping[Place, int]) -> list[Action]:
+        subscription = self._subscriptions.get(sid)
+        if subscription is None:
+            return [LetGo(sid)]
+        subscription.places = set(positions)
+        subscription.is_open = True
+        return [Say(frames.assigned(sid, positions)), Feed(sid)]
+
+    def not_opened(self, sid: str, failed: Exception) -> list[Action]:
+        subscription = self._subscriptions.get(sid)
+        return [] if subscription is None else self._ended(subscription, api_error(failed))
+
+    def allowance(self, sid: str) -> tuple[int, int] | None:
+        """Return how many records and bytes may be taken for a subscription now."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None or not subscription.is_open or subscription.records <= 0:
+            return None
+        size = FRAME_BYTES if subscription.bytes is None else min(subscription.bytes, FRAME_BYTES)
+        return (min(subscription.records, FRAME_RECORDS), size) if size > 0 else None
+
+    def read(self, sid: str, news: Sequence[News], ends: Mapping[Place, int]) -> list[Action]:
+        """Pass on what was taken, as it was: its credit is used, whatever happened meanwhile."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None:
+            return []
+        actions: list[Action] = []
+        for place, some in groupby(news, key=place_of):
+            actions += self._told(subscription, place, list(some), ends.get(place, 0))
+        if not subscription.places:
+            del self._subscriptions[sid]
+            actions.append(LetGo(sid))
+        return actions
+
+    def _told(
+        self, subscription: Subscription, place: Place, news: Sequence[News], end: int
+    ) -> Iterator[Action]:
+        sid = subscription.sid
+        for kind, some in groupby(news, key=type):
+            if kind is Record:
+                records = [one for one in some if isinstance(one, Record)]
+                text = frames.batch(sid, records, subscription.format, end)
+                subscription.records -= len(records)
+                if subscription.bytes is not None:
+                    subscription.bytes -= len(text)
+                yield Say(text)
+                continue
+            for one in some:
+                if isinstance(one, Gap):
+                    yield Say(frames.gap(sid, one))
+                elif isinstance(one, End):
+                    subscription.places.discard(place)
+                    yield Say(frames.revoked(sid, [place], f"{one.name}: {one.message}"))
+
+    def settled(self, name: str, topic: str, told: Delivered | Exception) -> list[Action]:
+        """Pass on what became of a record."""
+        self._under_way -= 1
+        if isinstance(told, Delivered):
+            actions: list[Action] = [Say(frames.receipt(name, topic, told))]
+        else:
+            actions = [Say(frames.error(api_error(told), id=name))]
+        return actions + self._drained()
+
+    def throttled(self, name: str, wait_s: float) -> list[Action]:
+        return [Say(frames.throttle(wait_s, name))]
+
+    # --- its end -----------------------------------------------------------------------------
+
+    def drain(self) -> list[Action]:
+        """Begin nothing more; end when the last receipt has been said."""
+        if self.is_over or self._is_draining:
+            return []
+        self._is_draining = True
+        actions: list[Action] = [LetGo(sid) for sid in self._subscriptions]
+        self._subscriptions.clear()
+        return actions + self._drained()
+
+    def _drained(self) -> list[Action]:
+        if not self._is_draining or self._under_way or self.is_over:
+            return []
+        self.is_over = True
+        return [Close(RESTARTING, "this worker stops: connect again")]
+
+    def failed(self, error: ApiError) -> list[Action]:
+        """End the socket, and say why: a credential that counts no more, or never did."""
+        if self.is_over:
+            return []
+        self.is_over = True
+        actions: list[Action] = [LetGo(sid) for sid in self._subscriptions]
+        self._subscriptions.clear()
+        code = FAILED + error.code.status
+        return [*actions, Say(frames.error(error)), Close(code, error.message[:MAX_REASON])]
+
+    # --- rights ------------------------------------------------------------------------------
+
+    def _require(self, operation: Operation, topics: Sequence[str]) -> None:
+        refused = self._refusal(operation, topics)
+        if refused is not None:
+            raise refused
+
+    def _refusal(
+        self, operation: Operation, topics: Sequence[str] | frozenset[str]
+    ) -> ApiError | None:
+        assert self._caller is not None, "nobody is let in without a name"
+        for topic in topics:
+            decision = self._caller.decide(operation, Kind.TOPIC, self._cluster_id, topic)
+            if not decision.is_allowed:
+                return ApiError(Code.NOT_ALLOWED, decision.reason)
+        return None
+
+    def _ended(self, subscription: Subscription, error: ApiError) -> list[Action]:
+        del self._subscriptions[subscription.sid]
+        return [LetGo(subscription.sid), Say(frames.error(error, sid=subscription.sid))]
+
+    def _find(self, sid: str) -> Subscription:
+        try:
+            return self._subscriptions[sid]
+        except KeyError:
+            raise ApiError(
+                Code.NOT_FOUND, f"there is no subscription {sid!r} on this socket"
+            ) from None
+
+    def _open_one(self, sid: str) -> Subscription:
+        subscription = self._find(sid)
+        if not subscription.is_open:
+            raise ApiError(
+                Code.ILLEGAL_STATE, f"subscription {sid!r} is not assigned yet: wait for `assigned`"
+            )
+        return subscription
+
+    def _require_place(self, subscription: Subscription, place: Place) -> None:
+        if place not in subscription.places:
+            raise ApiError(
+                Code.NO_PARTITION, f"subscription {subscription.sid!r} does not read {place}"
+            )
+
+
+def opening_of(frame: Subscribe) -> Open:
+    """Return what a frame asks to be read; ApiError where it says it twice, or not."""
+    since = frame.start
+    if isinstance(since, str):
+        start = BEGINNING if since == "earliest" else END
+    elif since.offsets is not None:
+        if since.time_ms is not None or frame.topics is not None or frame.assign is not None:
+            raise unclear("from.offsets names the partitions: leave out time_ms, topics and assign")
+        return Open(frame.sid, positions_of(since.offsets))
+    elif since.time_ms is not None:
+        start = Position(kind=PositionKind.TIME, value=since.time_ms)
+    else:
+        raise unclear("from is empty: give earliest, latest, time_ms or offsets")
+    if (frame.topics is None) == (frame.assign is None):
+        raise unclear("give either topics, or assign, or from.offsets")
+    if frame.assign is not None:
+        return Open(frame.sid, dict.fromkeys((one.place() for one in frame.assign), start))
+    return Open(frame.sid, {}, tuple(dict.fromkeys(frame.topics or ())), start)
+
+
+def positions_of(offsets: Sequence[frames.At]) -> dict[Place, Position]:
+    return {one.place(): Position(kind=PositionKind.OFFSET, value=one.offset) for one in offsets}
+
+
+def unclear(message: str) -> ApiError:
+    return ApiError(Code.UNPROCESSABLE, message)
+
+
+def draining() -> ApiError:
+    return ApiError(Code.UNAVAILABLE, "this worker stops: connect again, and send it again")
+
+
+def api_error(failed: Exception) -> ApiError:
+    if isinstance(failed, ApiError):
+        return failed
+    if isinstance(failed, KafkaFailure):
+        return from_kafka(failed)
+    return ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+
+
+def names_of(frame: Said) -> dict[str, str]:
+    """Return what an answer to a frame repeats of it."""
+    if isinstance(frame, Produce):
+        return {"id": frame.id}
+    if isinstance(frame, Auth | Ping):
+        return {}
+    return {"sid": frame.sid}
+
+
+def place_of(news: News) -> Place:
+    if isinstance(news, Record):
+        return Place(topic=news.topic, partition=news.partition)
+    return news.place

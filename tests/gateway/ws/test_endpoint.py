@@ -1,0 +1,390 @@
+"""Sockets over uvicorn, with the client library that programs use, out of a real broker."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+import uvicorn
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Subprotocol
+
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Role
+from gateway.kafka.connection import Connection as Brokers
+from gateway.kafka.delivery import Deliveries
+from gateway.kafka.producer import Producer
+from gateway.kafka.readers.engine import Readers
+from gateway.kafka.values import NewRecord
+from gateway.rest.calls import Scope, headers_of
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.produce.desk import Desk
+from gateway.rest.records.routes import Seats
+from gateway.rest.traffic import Counter
+from gateway.server import FRAME_BYTES
+from gateway.ws import connection as sockets
+from gateway.ws.connection import House
+from gateway.ws.endpoint import Sockets
+from tests.fakes.broker_thread import BesideBroker, broker_beside
+
+pytestmark = pytest.mark.slow
+
+SPOKEN = Subprotocol("samsa.v1")
+GOOD = {"type": "auth", "token": "good"}
+BAD = {"type": "auth", "token": "bad"}
+Work = Callable[["Site"], Awaitable[None]]
+
+
+class Callers:
+    """Knows one token, until it is revoked."""
+
+    def __init__(self) -> None:
+        self.revoked = asyncio.Event()
+
+    async def of(self, scope: Scope) -> Caller:
+        shown = headers_of(scope).get("authorization", "")
+        if shown != "Bearer good":
+            raise ApiError(Code.NOT_AUTHENTICATED, "nobody has this token")
+        return Caller(
+            kind=CallerKind.TOKEN, name="t", rights=Rights([Grant(role=Role.OPERATOR)]), number=1
+        )
+
+    async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
+        assert holds(caller)
+        await self.revoked.wait()
+        return ApiError(Code.NOT_AUTHENTICATED, "the token was revoked")
+
+
+class Limits:
+    """Lets everything through, but for what it is told to hold."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def take_records(self, caller: Caller, records: int, size: int) -> float:
+        return self.waits.pop() if self.waits else 0.0
+
+    def refusal(self, caller: Caller, wait_s: float) -> ApiError:
+        raise AssertionError("a socket waits")
+
+
+class Client:
+    """One socket, as a program has it."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def say(self, **frame: object) -> None:
+        await self.connection.send(json.dumps(frame))
+
+    async def hear(self, kind: str) -> Any:
+        """Return the next frame, which is of this kind."""
+        told = json.loads(await self.connection.recv())
+        assert told["type"] == kind, told
+        return told
+
+    async def records(self, count: int) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < count:
+            found += (await self.hear("batch"))["records"]
+        return found
+
+    async def end(self) -> tuple[int, str]:
+        """Return code and reason of the close; what comes before it is thrown away."""
+        with suppress(ConnectionClosed):
+            async for _ in self.connection:
+                pass
+        return self.connection.close_code or 0, self.connection.close_reason or ""
+
+
+class Site:
+    """The application behind uvicorn, beside a broker."""
+
+    def __init__(self, bootstrap: str) -> None:
+        brokers = Brokers(bootstrap=bootstrap)
+        self.callers = Callers()
+        self.limits = Limits()
+        self.readers = Readers(brokers)
+        self.deliveries = Deliveries(brokers)
+        self.traffic = Counter()
+        self.sockets = Sockets(
+            House(
+                callers=self.callers,
+                watch=self.callers.watch,
+                limits=self.limits,
+                desk=Desk(self.deliveries),
+                readers=self.readers,
+                traffic=self.traffic,
+                seats=Seats("sockets", most=3, each=2),
+                cluster_id="c",
+            )
+        )
+        self.address = ""
+
+    @asynccontextmanager
+    async def client(self, **options: Any) -> AsyncIterator[Client]:
+        """Open a socket that shows its token in the handshake."""
+        headers = {"Authorization": "Bearer good"}
+        async with connect(
+            self.address, subprotocols=[SPOKEN], additional_headers=headers, **options
+        ) as connection:
+            client = Client(connection)
+            await client.hear("ready")
+            yield client
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BesideBroker]:
+    topics = {"orders": 2, "written": 1, "quiet": 1, "long": 1}
+    with broker_beside(tmp_path_factory.mktemp("broker"), topics=topics) as broker:
+        for partition in range(2):
+            write(broker, "orders", [b"%d" % n for n in range(20)], partition)
+        write(broker, "long", [b"x" * 10_000] * 300)
+        yield broker
+
+
+def write(
+    broker: BesideBroker, topic: str, values: Sequence[bytes | None], partition: int = 0
+) -> None:
+    producer = Producer(Brokers(bootstrap=broker.bootstrap), topic)
+    for value in values:
+        producer.send(NewRecord(value=value, partition=partition))
+    producer.flush()
+
+
+def run(broker: BesideBroker, work: Work) -> None:
+    async def serve() -> None:
+        site = Site(broker.bootstrap)
+        listener = socket.create_server(("127.0.0.1", 0))
+        site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
+        config = uvicorn.Config(
+            site.sockets,
+            lifespan="off",
+            log_level="warning",
+            ws_max_size=FRAME_BYTES,
+            ws_per_message_deflate=False,
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve([listener]))
+        try:
+            async with asyncio.timeout(60):
+                await work(site)
+        finally:
+            server.should_exit = True
+            await serving
+            await site.readers.close()
+            await site.deliveries.close()
+
+    asyncio.run(serve())
+
+
+def test_a_token_is_shown_in_the_first_frame(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with connect(site.address) as connection:
+            client = Client(connection)
+            await client.say(**GOOD)
+            assert (await client.hear("ready"))["caller"] == "token:t"
+        async with connect(site.address) as connection:
+            client = Client(connection)
+            await client.say(**BAD)
+            assert (await client.hear("error"))["error_code"] == 40101
+            assert await client.end() == (4401, "nobody has this token")
+
+    run(broker, work)
+
+
+def test_a_handshake_with_a_wrong_token_or_another_protocol_is_refused(
+    broker: BesideBroker,
+) -> None:
+    async def work(site: Site) -> None:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(site.address, additional_headers={"Authorization": "Bearer bad"})
+        assert refused.value.response.status_code == 401
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(site.address, subprotocols=[Subprotocol("mqtt")])
+        assert refused.value.response.status_code == 400
+
+    run(broker, work)
+
+
+def test_a_socket_that_does_not_say_whose_it_is_ends(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "AUTH_S", 0.05)
+
+    async def work(site: Site) -> None:
+        async with connect(site.address) as connection:
+            assert (await Client(connection).end())[0] == 4408
+
+    run(broker, work)
+
+
+def test_a_caller_has_so_many_sockets_and_gets_them_back(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client(), site.client():
+            async with connect(site.address) as connection:
+                client = Client(connection)
+                await client.say(**GOOD)
+                assert (await client.end())[0] == 4429
+            assert site.traffic.rows()["token:t"]["open"] == 2
+        async with site.client():
+            pass
+
+    run(broker, work)
+
+
+def test_records_are_written_and_each_has_a_receipt(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            for number in range(50):
+                await client.say(
+                    type="produce", id=f"{number}", topic="written", value=f"{number}", partition=0
+                )
+            receipts = [await client.hear("receipt") for _ in range(50)]
+            assert [one["id"] for one in receipts] == [f"{number}" for number in range(50)]
+            assert [one["offset"] for one in receipts] == list(range(50))
+            await client.say(type="produce", id="x", topic="nowhere", value="v")
+            told = await client.hear("error")
+            assert (told["id"], told["error_code"]) == ("x", 40401)
+            await client.say(type="produce", id="y", topic="written", value="v", partition=9)
+            assert (await client.hear("error"))["error_code"] == 40402
+
+    run(broker, work)
+
+
+def test_a_writer_above_its_limit_is_told_and_waits(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            site.limits.waits = [0.02]
+            await client.say(type="produce", id="1", topic="written", value="v")
+            assert await client.hear("throttle") == {"type": "throttle", "ms": 20, "id": "1"}
+            assert (await client.hear("receipt"))["id"] == "1"
+
+    run(broker, work)
+
+
+def test_records_come_as_far_as_the_credit_goes(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            await client.say(
+                type="subscribe",
+                sid="a",
+                assign=[{"topic": "orders", "partition": 0}],
+                credit={"records": 5},
+                **{"from": "earliest"},
+            )
+            assert (await client.hear("assigned"))["partitions"] == [
+                {"topic": "orders", "partition": 0, "offset": 0}
+            ]
+            first = await client.records(5)
+            await client.say(type="ping", id="between")
+            await client.hear("pong")
+            await client.say(type="credit", sid="a", records=100)
+            rest = await client.records(15)
+            assert [one["offset"] for one in first + rest] == list(range(20))
+            assert rest[-1]["value"] == "19"
+
+    run(broker, work)
+
+
+def test_a_subscription_is_moved_paused_and_ended(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            await client.say(
+                type="subscribe", sid="a", topics=["orders"], credit={"records": 1_000}
+            )
+            assert [one["offset"] for one in (await client.hear("assigned"))["partitions"]] == [
+                20,
+                20,
+            ]
+            await client.say(
+                type="pause", sid="a", partitions=[{"topic": "orders", "partition": 1}]
+            )
+            await client.say(
+                type="seek",
+                sid="a",
+                offsets=[
+                    {"topic": "orders", "partition": 0, "offset": 18},
+                    {"topic": "orders", "partition": 1, "offset": 19},
+                ],
+            )
+            await client.hear("assigned")
+            assert [one["offset"] for one in await client.records(2)] == [18, 19]
+            await client.say(type="resume", sid="a")
+            assert (await client.records(1))[0]["partition"] == 1
+            await client.say(type="unsubscribe", sid="a")
+            assert (await client.hear("revoked"))["reason"] == "unsubscribed"
+            await client.say(type="subscribe", sid="a", topics=["nowhere"], credit={"records": 1})
+            assert (await client.hear("error"))["error_code"] == 40401
+
+    run(broker, work)
+
+
+def test_a_client_that_does_not_read_stops_what_is_read_for_it(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client(max_queue=1) as slow, site.client() as quick:
+            for client in (slow, quick):
+                await client.say(
+                    type="subscribe",
+                    sid="a",
+                    topics=["long"],
+                    credit={"records": 1_000},
+                    **{"from": "earliest"},
+                )
+                await client.hear("assigned")
+            assert len(await quick.records(300)) == 300
+            assert [one["offset"] for one in await slow.records(300)] == list(range(300))
+
+    run(broker, work)
+
+
+def test_hostile_frames_end_only_their_own_socket(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as other:
+            async with site.client() as client:
+                await client.connection.send(b"\x00")
+                assert (await client.end())[0] == 4415
+            async with site.client() as client:
+                await client.connection.send("x" * (FRAME_BYTES + 1))
+                assert (await client.end())[0] == 1009
+            async with site.client() as client:
+                await client.connection.send(b"\xff\xfe", text=True)
+                assert (await client.end())[0] == 1007
+            async with site.client() as client:
+                await client.connection.send(" " * FRAME_BYTES)
+                assert (await client.hear("error"))["error_code"] == 400
+            await other.say(type="ping")
+            await other.hear("pong")
+
+    run(broker, work)
+
+
+def test_a_token_that_is_revoked_ends_its_socket(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            site.callers.revoked.set()
+            assert await client.end() == (4401, "the token was revoked")
+
+    run(broker, work)
+
+
+def test_a_worker_that_stops_lets_its_sockets_have_their_last_words(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            await client.say(type="produce", id="1", topic="written", value="last")
+            await client.say(type="ping")
+            await client.hear("pong")
+            site.sockets.drain()
+            await client.hear("receipt")
+            assert (await client.end())[0] == 1012
+            await site.sockets.said()
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(site.address)
+        assert refused.value.response.status_code == 503
+
+    run(broker, work)

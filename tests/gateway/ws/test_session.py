@@ -1,0 +1,301 @@
+"""What frames and events lead to, without a socket."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Role
+from gateway.kafka.readers.values import End, Gap, GapReason, News
+from gateway.kafka.values import Delivered, Place, PositionKind, Record
+from gateway.rest.codes import ApiError, Code
+from gateway.server import FRAME_BYTES
+from gateway.ws import frames
+from gateway.ws.session import (
+    FRAME_BYTES as BATCH_BYTES,
+)
+from gateway.ws.session import (
+    FRAME_RECORDS,
+    MAX_SUBSCRIPTIONS,
+    RESTARTING,
+    Action,
+    Close,
+    Hold,
+    Identify,
+    LetGo,
+    Move,
+    Open,
+    Say,
+    Send,
+    Session,
+)
+
+PLACE = Place(topic="orders", partition=0)
+OTHER = Place(topic="orders", partition=1)
+
+
+def caller(role: Role = Role.OPERATOR, name: str = "t") -> Caller:
+    return Caller(kind=CallerKind.TOKEN, name=name, rights=Rights([Grant(role=role)]), number=1)
+
+
+def let_in(role: Role = Role.OPERATOR) -> Session:
+    session = Session("c")
+    session.known(caller(role))
+    return session
+
+
+def said(actions: list[Action]) -> list[Any]:
+    return [json.loads(action.text) for action in actions if isinstance(action, Say)]
+
+
+def hear(session: Session, **frame: object) -> list[Action]:
+    return session.heard(json.dumps(frame))
+
+
+def reading(*, records: int = 10, size: int | None = None) -> Session:
+    """Return a session that reads two partitions."""
+    session = let_in()
+    credit = {"records": records} | ({} if size is None else {"bytes": size})
+    [opening] = hear(session, type="subscribe", sid="a", topics=["orders"], credit=credit)
+    assert isinstance(opening, Open)
+    session.reserve("a", [PLACE, OTHER])
+    session.opened("a", {PLACE: 0, OTHER: 0})
+    return session
+
+
+def record(offset: int, place: Place = PLACE) -> Record:
+    return Record(topic=place.topic, partition=place.partition, offset=offset, key=None, value=b"v")
+
+
+def test_the_server_takes_frames_of_the_size_that_the_table_names() -> None:
+    assert frames.MAX_FRAME == FRAME_BYTES
+
+
+def test_nothing_is_done_for_a_client_that_has_not_said_who_it_is() -> None:
+    session = Session("c")
+    error, close = session.heard('{"type":"ping"}')
+    assert said([error])[0]["error_code"] == 40101
+    assert close == Close(4401, "say who you are first, by a frame auth")
+    assert session.heard('{"type":"auth","token":"x"}') == []
+
+
+def test_a_token_is_looked_at_and_its_caller_told() -> None:
+    session = Session("c")
+    assert session.heard('{"type":"auth","token":"x"}') == [Identify("x")]
+    assert said(session.known(caller())) == [
+        {"type": "ready", "protocol": "samsa.v1", "cluster_id": "c", "caller": "token:t"}
+    ]
+    assert session.known(caller()) == []
+    assert session.late() == []
+
+
+def test_a_client_that_says_nothing_in_time_is_let_go() -> None:
+    assert Session("c").late()[-1] == Close(
+        4408, 'no token came: send {"type":"auth","token":"…"} at first'
+    )
+
+
+def test_a_socket_stays_whose_it_is() -> None:
+    assert let_in().known(caller(name="other"))[-1] == Close(
+        4403, "this socket is of token:t: open another one for token:other"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", 400),
+        ("{", 400),
+        ("[" * 100_000, 422),
+        ('{"type":"produce","id":"1","topic":"orders","value":' + "[" * 100_000, 400),
+        ('{"type":"ping","id":NaN}', 400),
+        ('{"type":"shout"}', 422),
+        ("{}", 422),
+        ("[]", 422),
+        ('{"type":"ping","more":1}', 422),
+        ('{"type":"ping","id":"' + "x" * 101 + '"}', 422),
+        ('{"type":"credit","sid":"a","records":99999999999999999999}', 422),
+        ('{"type":"credit","sid":"a","records":-1}', 422),
+        ('{"type":"credit","sid":"a","records":1.5}', 422),
+        ('{"type":"credit","sid":"a","records":1}', 404),
+        ('{"type":"produce","id":"1","topic":"orders","value":1}', 42206),
+        ('{"type":"produce","id":"1","topic":"orders","value":"%","format":"binary"}', 42206),
+        ('{"type":"produce","id":"1","topic":"orders","value":"\\ud800"}', 400),
+        ('{"type":"subscribe","sid":"a","credit":{"records":1}}', 422),
+        ('{"type":"subscribe","sid":"a","credit":{"records":1},"topics":[]}', 422),
+        ('{"type":"subscribe","sid":"a","credit":{"records":1},"topics":["x"],"from":{}}', 422),
+        ('{"type":"subscribe","sid":"a","credit":{"records":1},"topics":["x"],"from":"soon"}', 422),
+    ],
+)
+def test_what_cannot_be_meant_is_told_and_the_socket_goes_on(text: str, code: int) -> None:
+    session = let_in()
+    [told] = said(session.heard(text))
+    assert (told["type"], told["error_code"]) == ("error", code)
+    assert said(session.heard('{"type":"ping","id":"1"}')) == [{"type": "pong", "id": "1"}]
+
+
+def test_a_binary_frame_ends_the_socket() -> None:
+    assert let_in().heard_bytes()[-1] == Close(4415, "frames are text, and this one is binary")
+
+
+def test_who_may_only_look_neither_reads_nor_writes() -> None:
+    session = let_in(Role.VIEWER)
+    asked: list[dict[str, object]] = [
+        {"type": "produce", "id": "1", "topic": "orders", "value": "v"},
+        {"type": "subscribe", "sid": "a", "topics": ["orders"], "credit": {"records": 1}},
+    ]
+    for frame in asked:
+        [told] = said(hear(session, **frame))
+        assert told["error_code"] == 40301
+
+
+def test_a_record_is_sent_and_its_receipt_names_it() -> None:
+    session = let_in()
+    [send] = hear(session, type="produce", id="7", topic="orders", key="k", value=None)
+    assert isinstance(send, Send)
+    assert (send.record.key, send.record.value) == (b"k", None)
+    assert said(
+        session.settled("7", "orders", Delivered(partition=1, offset=5, timestamp_ms=9))
+    ) == [
+        {
+            "type": "receipt",
+            "id": "7",
+            "topic": "orders",
+            "partition": 1,
+            "offset": 5,
+            "timestamp": 9,
+        }
+    ]
+
+
+def test_a_subscription_says_where_it_begins_in_one_way_only() -> None:
+    at = [{"topic": "orders", "partition": 0, "offset": 3}]
+    [opening] = hear(
+        let_in(), type="subscribe", sid="a", credit={"records": 1}, **{"from": {"offsets": at}}
+    )
+    assert isinstance(opening, Open)
+    assert opening.starts[PLACE].value == 3
+    [told] = said(
+        hear(
+            let_in(),
+            type="subscribe",
+            sid="a",
+            topics=["orders"],
+            credit={"records": 1},
+            **{"from": {"offsets": at}},
+        )
+    )
+    assert (told["sid"], told["error_code"]) == ("a", 422)
+    [opening] = hear(
+        let_in(),
+        type="subscribe",
+        sid="a",
+        assign=[{"topic": "orders", "partition": 0}],
+        credit={"records": 1},
+        **{"from": {"time_ms": 5}},
+    )
+    assert isinstance(opening, Open)
+    assert opening.starts[PLACE].kind is PositionKind.TIME
+
+
+def test_a_socket_has_so_many_subscriptions_and_partitions() -> None:
+    session = let_in()
+    for number in range(MAX_SUBSCRIPTIONS + 1):
+        told = hear(
+            session, type="subscribe", sid=f"{number}", topics=["orders"], credit={"records": 1}
+        )
+    assert said(told)[0]["error_code"] == 429
+    session.reserve("0", [Place(topic="t", partition=n) for n in range(frames.MAX_PLACES)])
+    with pytest.raises(ApiError, match="0 more now"):
+        session.reserve("1", [PLACE])
+
+
+def test_records_gaps_and_ends_are_told_in_their_order() -> None:
+    session = reading()
+    news: list[News] = [
+        record(3),
+        Gap(place=PLACE, start=4, next=6, reason=GapReason.DELETED),
+        record(6),
+        record(0, OTHER),
+        End(place=OTHER, name="UNKNOWN_TOPIC_ID", message="made again"),
+    ]
+    told = said(session.read("a", news, {PLACE: 9, OTHER: 1}))
+    assert [one["type"] for one in told] == ["batch", "gap", "batch", "batch", "revoked"]
+    assert [(one["hw"], one["lag"]) for one in told if one["type"] == "batch"] == [
+        (9, 5),
+        (9, 2),
+        (1, 0),
+    ]
+    end = End(place=PLACE, name="UNKNOWN_TOPIC_ID", message="made again")
+    assert session.read("a", [end], {})[-1] == LetGo("a")
+
+
+def test_a_partition_is_paused_only_where_it_is_read() -> None:
+    session = reading()
+    part = {"topic": "orders", "partition": 1}
+    assert hear(session, type="pause", sid="a", partitions=[part]) == [Hold("a", [OTHER], True)]
+    assert hear(session, type="resume", sid="a") == [Hold("a", None, False)]
+    [told] = said(hear(session, type="pause", sid="a", partitions=[{**part, "partition": 2}]))
+    assert told["error_code"] == 40402
+
+
+def test_after_a_seek_nothing_is_taken_until_it_is_done() -> None:
+    session = reading()
+    [move] = hear(
+        session, type="seek", sid="a", offsets=[{"topic": "orders", "partition": 0, "offset": 2}]
+    )
+    assert isinstance(move, Move)
+    assert session.allowance("a") is None
+    session.opened("a", {PLACE: 2, OTHER: 0})
+    assert session.allowance("a") == (10, BATCH_BYTES)
+
+
+def test_a_right_that_is_taken_away_ends_what_it_allowed() -> None:
+    session = reading()
+    let_go, error = session.known(caller(Role.VIEWER))
+    assert let_go == LetGo("a")
+    assert said([error])[0]["error_code"] == 40301
+    assert session.allowance("a") is None
+
+
+def test_a_worker_that_stops_gives_its_last_receipts_first() -> None:
+    session = reading()
+    hear(session, type="produce", id="1", topic="orders", value="v")
+    assert session.drain() == [LetGo("a")]
+    assert said(hear(session, type="produce", id="2", topic="orders"))[0]["error_code"] == 503
+    *receipt, close = session.settled("1", "orders", ApiError(Code.KAFKA_RETRY, "away"))
+    assert said(receipt)[0]["error_code"] == 50003
+    assert close == Close(RESTARTING, "this worker stops: connect again")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("credit"), st.integers(0, 700), st.integers(0, 3_000)),
+            st.tuples(st.just("read"), st.integers(0, 600), st.integers(1, 400)),
+        ),
+        max_size=30,
+    )
+)
+def test_nobody_gets_more_records_than_were_allowed(steps: list[tuple[str, int, int]]) -> None:
+    session = reading(records=5, size=1_000)
+    given_records, given_bytes, got, offset = 5, 1_000, 0, 0
+    for step, first, second in steps:
+        if step == "credit":
+            hear(session, type="credit", sid="a", records=first, bytes=second)
+            given_records, given_bytes = given_records + first, given_bytes + second
+            continue
+        allowed = session.allowance("a")
+        if allowed is None:
+            continue
+        records, size = allowed
+        assert 0 < records <= min(FRAME_RECORDS, given_records - got)
+        assert 0 < size <= BATCH_BYTES
+        taken = min(first, records)
+        session.read("a", [record(offset + n) for n in range(taken)], {})
+        got, offset = got + taken, offset + taken
+    assert got <= given_records
