@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_resolver
 
 from gateway import home
@@ -18,6 +19,7 @@ from gateway.health import Application, Door, Scope
 from gateway.rest import mounts, process
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
+from gateway.shared.link import BadAddress, address_of
 from gateway.ws import endpoint
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -109,6 +111,13 @@ def has_proxy() -> bool:
 
 def place() -> Place:
     """Return where this process is, as its settings say."""
+    try:
+        address_of(settings.REDIS_URL or "unix:///")
+    except BadAddress as error:
+        raise ImproperlyConfigured(
+            f"REDIS_URL cannot be read: {error}; give redis://HOST:PORT, rediss:// for TLS, or"
+            " unset it for a server of the home's own"
+        ) from None
     return Place(
         name=settings.SAMSA_WORKER,
         home=settings.SAMSA_HOME,

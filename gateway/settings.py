@@ -158,6 +158,8 @@ if DOOR == "rest":
         "gateway.middleware.SecurityHeaders",
         "gateway.middleware.ClientAddress",
         "django.middleware.security.SecurityMiddleware",
+        # Says how long an answer is.
+        "django.middleware.common.CommonMiddleware",
     ]
 # Names below REST may end in a slash, and a redirect would lose the body of a call.
 APPEND_SLASH = False

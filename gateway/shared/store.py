@@ -9,11 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from redis.asyncio import Redis
-from redis.asyncio.connection import BlockingConnectionPool, ConnectionPool
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from gateway.shared.link import Address, Link, LinkError, address_of, opened
 
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
@@ -54,7 +50,9 @@ class Shared:
     """Belongs to one event loop. `cluster` keeps clusters apart that share a server."""
 
     def __init__(self, url: str, *, cluster: str) -> None:
-        self._client = Redis(connection_pool=pool(url)) if url else None
+        self._address: Address | None = address_of(url) if url else None
+        self._idle: list[Link] = []
+        self._places = asyncio.Semaphore(MAX_CONNECTIONS)
         self._prefix = f"{PREFIX}:{cluster}"
         self._is_lost = False
         self._asks_again_at = 0.0
@@ -63,28 +61,22 @@ class Shared:
     @property
     def is_there(self) -> bool:
         """Tell whether the last call was answered; also where nothing was asked yet."""
-        return self._client is not None and not self._is_lost
+        return self._address is not None and not self._is_lost
 
     # --- owners ------------------------------------------------------------------------------
 
     async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None:
         """Make a name the owner's, or keep it so; False where it is somebody else's."""
         key = self._key(kind, name)
-        got = await self._ask(lambda client: client.eval(CLAIM, 1, key, owner, _ms(ttl_s)))
+        got = await self._ask_one("EVAL", CLAIM, 1, key, owner, _ms(ttl_s))
         return None if got is None else bool(got)
 
     async def renew(
         self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
     ) -> Sequence[str] | None:
         """Keep many names; return those that have become somebody else's meanwhile."""
-
-        async def renewed(client: "Redis") -> list[Any]:
-            pipe = client.pipeline(transaction=False)
-            for name in names:
-                pipe.eval(CLAIM, 1, self._key(kind, name), owner, _ms(ttl_s))
-            return list(await pipe.execute())
-
-        held = await self._ask(renewed)
+        commands = [("EVAL", CLAIM, 1, self._key(kind, each), owner, _ms(ttl_s)) for each in names]
+        held = await self._ask(lambda link: link.ask(commands))
         if held is None:
             return None
         return [name for name, is_held in zip(names, held, strict=True) if not is_held]
@@ -92,11 +84,11 @@ class Shared:
     async def release(self, kind: str, name: str, *, owner: str) -> None:
         """Let go of a name, if it is the owner's."""
         key = self._key(kind, name)
-        await self._ask(lambda client: client.eval(RELEASE, 1, key, owner))
+        await self._ask_one("EVAL", RELEASE, 1, key, owner)
 
     async def owner_of(self, kind: str, name: str) -> str | None:
         """Return whose a name is; None for nobody's too: `is_there` tells the two apart."""
-        found = await self._ask(lambda client: client.get(self._key(kind, name)))
+        found = await self._ask_one("GET", self._key(kind, name))
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else None
 
     # --- counts ------------------------------------------------------------------------------
@@ -104,7 +96,7 @@ class Shared:
     async def count(self, kind: str, name: str, amount: int, *, window_s: float) -> int | None:
         """Add to what all workers counted in this window; return the sum."""
         key = self._key(kind, name)
-        total = await self._ask(lambda client: client.eval(COUNT, 1, key, amount, _ms(window_s)))
+        total = await self._ask_one("EVAL", COUNT, 1, key, amount, _ms(window_s))
         return None if total is None else int(total)
 
     # --- values ------------------------------------------------------------------------------
@@ -112,22 +104,28 @@ class Shared:
     async def put(self, kind: str, name: str, value: bytes, *, ttl_s: float) -> bool:
         """Leave a value for others; tell whether it was taken."""
         key = self._key(kind, name)
-        return bool(await self._ask(lambda client: client.set(key, value, px=_ms(ttl_s))))
+        return bool(await self._ask_one("SET", key, value, "PX", _ms(ttl_s)))
 
     async def all_of(self, kind: str) -> Mapping[str, bytes] | None:
         """Return all values of a kind by name, of every worker."""
+        start = self._key(kind, "")
+        scan = ("MATCH", f"{_literal(start)}*", "COUNT", SCAN_COUNT)
 
-        async def found(client: "Redis") -> dict[str, bytes]:
-            start = self._key(kind, "")
-            keys: list[bytes] = []
-            async for key in client.scan_iter(match=f"{_literal(start)}*", count=SCAN_COUNT):
-                keys.append(key)
-                if len(keys) >= MAX_FOUND:
+        async def found(link: Link) -> dict[str, bytes]:
+            keys: set[bytes] = set()
+            cursor = b"0"
+            while len(keys) < MAX_FOUND:
+                [[cursor, some]] = await link.ask([("SCAN", cursor, *scan)])
+                keys.update(some)
+                if cursor == b"0":
                     break
-            values = await client.mget(keys) if keys else []
+            if not keys:
+                return {}
+            listed = list(keys)
+            [values] = await link.ask([("MGET", *listed)])
             return {
                 key.decode("utf-8", "replace")[len(start) :]: value
-                for key, value in zip(keys, values, strict=True)
+                for key, value in zip(listed, values, strict=True)
                 # One that has ended meanwhile has none.
                 if isinstance(value, bytes)
             }
@@ -139,11 +137,11 @@ class Shared:
     async def publish(self, channel: str, value: bytes) -> bool:
         """Tell all workers; tell whether it could be said. Who is away does not hear it."""
         key = self._key("news", channel)
-        return await self._ask(lambda client: client.publish(key, value)) is not None
+        return await self._ask_one("PUBLISH", key, value) is not None
 
     def listen(self, channel: str, heard: Callable[[bytes], None]) -> None:
         """Call `heard` on the loop with all that is published from now on, until `close`."""
-        if self._client is not None:
+        if self._address is not None:
             self._listeners.append(
                 asyncio.get_running_loop().create_task(self._hear(channel, heard))
             )
@@ -157,18 +155,20 @@ class Shared:
         for listener in self._listeners:
             listener.cancel()
         await asyncio.gather(*self._listeners, return_exceptions=True)
-        if self._client is not None:
-            # Closes nothing that it was given.
-            await self._client.connection_pool.disconnect()
-            await self._client.aclose()
+        while self._idle:
+            self._idle.pop().close()
 
-    async def _ask(self, question: Callable[["Redis"], Awaitable[T]]) -> T | None:
-        if self._client is None or time.monotonic() < self._asks_again_at:
+    async def _ask_one(self, *words: str | bytes | int) -> Any:  # noqa: ANN401 - as `Link.next`
+        answers = await self._ask(lambda link: link.ask([words]))
+        return None if answers is None else answers[0]
+
+    async def _ask(self, question: Callable[[Link], Awaitable[T]]) -> T | None:
+        if self._address is None or time.monotonic() < self._asks_again_at:
             return None
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                answer = await question(self._client)
-        except (RedisError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(DEADLINE_SECONDS), self._places:
+                answer = await self._asked(self._address, question)
+        except (LinkError, OSError, TimeoutError) as error:
             self._lose(error)
             return None
         if self._is_lost:
@@ -176,42 +176,52 @@ class Shared:
             log.warning("shared.found")
         return answer
 
+    async def _asked(self, address: Address, question: Callable[[Link], Awaitable[T]]) -> T:
+        link = self._idle.pop() if self._idle else await opened(address)
+        try:
+            answer = await question(link)
+        except BaseException:
+            # Also one that was given up: its answer would be taken for the next one's.
+            link.close()
+            raise
+        self._idle.append(link)
+        return answer
+
     def _lose(self, error: Exception) -> None:
         self._asks_again_at = time.monotonic() + PAUSE_SECONDS
+        # They are of the same server, and have ended with it.
+        while self._idle:
+            self._idle.pop().close()
         if not self._is_lost:
             self._is_lost = True
             # Never the URL, which may hold a password.
             log.warning("shared.lost error=%s", type(error).__name__)
 
     async def _hear(self, channel: str, heard: Callable[[bytes], None]) -> None:
-        assert self._client is not None, "listen looks"
+        assert self._address is not None, "listen looks"
         while True:
             try:
-                async with self._client.pubsub() as subscription:
-                    await subscription.subscribe(self._key("news", channel))
-                    # Without an end of its own: news may be hours apart.
-                    async for message in subscription.listen():
-                        if message["type"] == "message":
-                            heard(message["data"])
-            except (RedisError, OSError) as error:
+                await self._hear_once(self._address, channel, heard)
+            except (LinkError, OSError) as error:
                 self._lose(error)
             await asyncio.sleep(PAUSE_SECONDS)
 
+    async def _hear_once(
+        self, address: Address, channel: str, heard: Callable[[bytes], None]
+    ) -> None:
+        link = await opened(address)
+        try:
+            await link.tell([("SUBSCRIBE", self._key("news", channel))])
+            while True:
+                # Without an end of its own: news may be hours apart.
+                kind, _, value = await link.next()
+                if kind == b"message":
+                    heard(value)
+        finally:
+            link.close()
+
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}:{kind}:{name}"
-
-
-def pool(url: str) -> ConnectionPool:
-    made: ConnectionPool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=MAX_CONNECTIONS,
-        timeout=DEADLINE_SECONDS,
-        socket_connect_timeout=DEADLINE_SECONDS,
-        # Whether to try again is known here and not to the library.
-        retry=Retry(NoBackoff(), 0),
-        client_name="samsa-gateway",
-    )
-    return made
 
 
 def _ms(seconds: float) -> int:

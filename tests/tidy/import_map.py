@@ -138,7 +138,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "web asyncio concurrent",
     ),
     # What the workers of the gateway share.
-    "gateway.shared": ("", "asyncio redis"),
+    "gateway.shared": ("", "asyncio"),
     # The web server's process.
     "gateway.server": ("gateway", "asyncio socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.

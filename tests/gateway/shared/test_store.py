@@ -30,12 +30,6 @@ def served(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
             process.kill()
 
 
-async def listen_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Take all that is said, and answer nothing."""
-    await reader.read()
-    writer.close()
-
-
 async def connected(shared: Shared) -> None:
     """Wait until the server answers."""
     async with asyncio.timeout(20):
@@ -141,9 +135,18 @@ def test_a_server_that_hangs_is_waited_for_shortly(
     monkeypatch.setattr(store, "DEADLINE_SECONDS", 0.02)
 
     async def scenario(one: Shared, _other: Shared) -> None:
+        has_ended = asyncio.Event()
+
+        async def listen_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            has_ended.set()
+
         async with await asyncio.start_unix_server(listen_only, tmp_path / "s"):
             assert await one.owner_of("consumer", "a") is None
             assert not one.is_there
+            await has_ended.wait()
 
     together(tmp_path, scenario)
 
