@@ -1,4 +1,4 @@
-"""The gateway's produce: streams, requests of many records, requests of one record.
+"""The gateway: produce in streams, in requests of many records and of one; sockets.
 
 The worker is a process of its own, without a check of tokens; its client here speaks HTTP by hand,
 so that little of what is measured is the client's. Beside it stands the client library alone,
@@ -17,6 +17,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from bench import gateway_ws
 from bench.broker_targets import ROOT, Target, own_broker
 from bench.gateway_child import CLUSTER
 from bench.measure import Cell, Table
@@ -49,6 +50,9 @@ def run(**_options: str | int) -> Iterator[Table]:
         broker.make_topic(TOPIC, 1)
         yield asyncio.run(rates(broker, port, process))
         yield asyncio.run(delays(broker, port))
+        gateway_ws.filled(broker)
+        yield asyncio.run(gateway_ws.rates(port, process))
+        yield asyncio.run(gateway_ws.crowd(broker, port, process))
 
 
 @contextmanager

@@ -1,7 +1,12 @@
-"""One worker's produce behind a real server, for the suite `gateway`: tells its port first."""
+"""One worker's produce and sockets behind a real server, for the suite `gateway`.
 
+Tells its port first.
+"""
+
+import asyncio
 import socket
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -12,21 +17,34 @@ from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
 from gateway.rest.calls import Receive, Scope, Send
+from gateway.rest.codes import ApiError
+from gateway.rest.limits import Limits, Rates
 from gateway.rest.produce.desk import Desk
 from gateway.rest.produce.routes import Room
 from gateway.rest.router import Router
 from gateway.rest.worker import Place, Worker
-from gateway.server import listening
+from gateway.server import FRAME_BYTES, listening
+from gateway.ws import endpoint
 
 CLUSTER: Final = "bench"
+KNOWN_SECONDS: Final = 2.0
 CALLER: Final = Caller(kind=CallerKind.USER, name="bench", rights=Rights([Grant(role=Role.ADMIN)]))
 
 
 class Anybody:
     """Lets everybody in: who calls is found out once for each call, and is not measured here."""
 
+    def __init__(self) -> None:
+        self.limits = Limits(Rates(requests=0, records=0, bytes=0))
+
     async def of(self, scope: Scope) -> Caller:  # noqa: ARG002 - the name is the protocol's
         return CALLER
+
+    async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
+        """Look as often as the gateway's own does."""
+        while holds(caller):  # noqa: ASYNC110 - the other one does so too
+            await asyncio.sleep(KNOWN_SECONDS)
+        raise AssertionError("its rights stay")
 
 
 class Free(Room):
@@ -40,15 +58,21 @@ class Free(Room):
 def main() -> None:
     place = Place(name="bench", home=Path(), sockets=Path(), bootstrap=sys.argv[1])
     worker = Worker(place)
+    callers = Anybody()
+    worker.__dict__ |= {"callers": callers, "cluster_id": CLUSTER}
+    sockets = endpoint.Room(worker)
     room = Free(worker)
     router = Router(
         [*room.v3(), *room.v2()],
-        callers=Anybody(),
+        callers=callers,
         traffic=worker.traffic,
         cluster_id=lambda: CLUSTER,
     )
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await sockets(scope, receive, send)
+            return
         found = router.find(scope)
         assert found is not None, scope["path"]
         await router.serve(*found, scope, receive, send)
@@ -57,7 +81,14 @@ def main() -> None:
     door = listening(socket.create_server(("127.0.0.1", 0)).detach())
     sys.stdout.write(f"{door.getsockname()[1]}\n")
     sys.stdout.flush()
-    config = uvicorn.Config(application, access_log=False, lifespan="off", log_level="warning")
+    config = uvicorn.Config(
+        application,
+        access_log=False,
+        lifespan="off",
+        log_level="warning",
+        ws_max_size=FRAME_BYTES,
+        ws_per_message_deflate=False,
+    )
     uvicorn.Server(config).run([door])
 
 

@@ -6,6 +6,7 @@ has a second socket, its own, on which those of its home ask it.
 """
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -118,6 +119,7 @@ def run(serving: Serving) -> None:
         # Each socket would hold a window of its own: more than all the rest of it.
         ws_per_message_deflate=False,
     )
+    logging.getLogger("uvicorn.error").addFilter(is_of_no_socket)
     listener = listening(serving.descriptor)
     # Loads Django.
     from gateway import asgi  # noqa: PLC0415
@@ -131,6 +133,11 @@ def run(serving: Serving) -> None:
         sys.exit(f"samsa: {why}")
     server = Server(config, program=asgi.program, own_socket=serving.own_socket)
     server.run([listener])
+
+
+def is_of_no_socket(record: logging.LogRecord) -> bool:
+    """Keep a log free of sockets, as of calls: addresses may hold what somebody put there."""
+    return '"WebSocket %s"' not in str(record.msg)
 
 
 def host_of(listener: socket.socket) -> str:

@@ -79,7 +79,12 @@ class Sockets:
         offered = scope.get("subprotocols") or [PROTOCOL]
         if PROTOCOL not in offered:
             raise ApiError(Code.BAD_REQUEST, f"no sub-protocol but {PROTOCOL} is spoken here")
-        unknown = sum(connection.is_unknown for connection in self._open)
+        if scope.get("query_string"):
+            raise ApiError(
+                Code.BAD_REQUEST,
+                f"{PATH} takes no query: logs and histories would keep a token there; show it in"
+                " the header Authorization, or in the frame auth",
+            )
         headers = headers_of(scope)
         if "authorization" in headers:
             return await self._house.callers.of(scope)
@@ -90,6 +95,7 @@ class Sockets:
                 # Browsers send cookies along unasked: the page may have a token.
                 if error.code is not Code.NOT_AUTHENTICATED:
                     raise
+        unknown = sum(connection.is_unknown for connection in self._open)
         if unknown >= MAX_UNKNOWN:
             raise ApiError(
                 Code.UNAVAILABLE,

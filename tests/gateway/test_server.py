@@ -1,5 +1,6 @@
 """The web server's process, as the supervisor starts it."""
 
+import logging
 import os
 import shutil
 import signal
@@ -14,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from gateway.server import SILENCE_SECONDS, listening
+from gateway.server import SILENCE_SECONDS, is_of_no_socket, listening
 from tests.builders import users
 from tests.console import cluster_rows
 from tests.database import project_home, sqlite_databases
@@ -64,6 +65,14 @@ def read_until(connection: socket.socket, wanted: bytes) -> bytes:
 
 
 @pytest.mark.slow
+def test_addresses_of_sockets_stay_out_of_the_log() -> None:
+    kept = [
+        is_of_no_socket(logging.makeLogRecord({"msg": message}))
+        for message in ('%s - "WebSocket %s" [accepted]', "Started server process")
+    ]
+    assert kept == [False, True]
+
+
 def test_open_streams_are_told_of_changes_and_go_before_the_server_does(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, sqlite_databases(tmp_path):
         shown, browser = cluster_rows.cluster(version=7), Client()

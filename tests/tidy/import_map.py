@@ -199,7 +199,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
         + "brokers.server brokers.controlplane brokers.key_files console.monitoring gateway.access "
-        + "gateway.kafka gateway.rest gateway.server cli.installer cli.maven",
+        + "gateway.kafka gateway.rest gateway.ws gateway.server cli.installer cli.maven",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.

@@ -208,6 +208,10 @@ def test_a_handshake_with_a_wrong_token_or_another_protocol_is_refused(
         with pytest.raises(InvalidStatus) as refused:
             await connect(site.address, subprotocols=[Subprotocol("mqtt")])
         assert refused.value.response.status_code == 400
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"{site.address}?token=good")
+        assert refused.value.response.status_code == 400
+        assert b"takes no query" in refused.value.response.body
 
     run(broker, work)
 
