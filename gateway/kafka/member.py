@@ -23,7 +23,7 @@ from confluent_kafka import (
 
 from gateway.kafka.connection import Connection, Deadline, Reach
 from gateway.kafka.consumer import record_of
-from gateway.kafka.errors import from_exception, kafka_name, translated
+from gateway.kafka.errors import from_exception, translated
 from gateway.kafka.values import Place, Position, PositionKind, Record
 
 # How long an empty read waits, which is how soon `stop` is seen.
@@ -54,9 +54,15 @@ PASSING: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-# A coordinator that does not speak the consumer protocol, or not for this group.
-NOT_SPOKEN: Final = frozenset(
-    {"UNSUPPORTED_VERSION", "GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"}
+# A coordinator that does not speak the consumer protocol, or not for this group, refuses its first
+# request. The library tells of that as the end of the client, with the reason only in its words.
+NOT_SPOKEN: Final = "ConsumerGroupHeartbeat"
+REFUSALS: Final = frozenset(
+    {
+        KafkaError._FATAL,  # noqa: SLF001 - a documented constant
+        KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001 - as above
+        KafkaError.UNSUPPORTED_VERSION,
+    }
 )
 
 
@@ -131,23 +137,23 @@ class Member:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Read something else from now on; nothing of it leaves the group."""
-        client = self._open()
+        if self._is_closed:
+            raise Closed(self._group)
         self._forget()
+        if not subscription:
+            # A client that was subscribed takes no assignment: what comes next has a new one.
+            self._leave()
         try:
             if subscription.places:
-                client.assign([_at(place) for place in subscription.places])
+                self._open().assign([_at(place) for place in subscription.places])
                 self._take_on(subscription.places)
             elif subscription:
-                client.subscribe(
+                self._open().subscribe(
                     list(subscription.topics) or [subscription.pattern],
                     on_assign=self._on_assign,
                     on_revoke=self._on_revoke,
                     on_lost=self._on_revoke,
                 )
-            elif self._subscription.places:
-                client.unassign()
-            else:
-                client.unsubscribe()
         except (KafkaException, ValueError, TypeError) as error:
             raise from_exception(error, f"group {self._group}") from error
         self._subscription = subscription
@@ -327,12 +333,17 @@ class Member:
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
             self._reach.heard()
             self._ended.add(place)
-        elif self._protocol is Protocol.CONSUMER and kafka_name(error) in NOT_SPOKEN:
+        elif self._is_refused(error):
             self._join_classic()
             return False
         elif error.code() not in PASSING and not error.retriable():
             raise translated(error, f"group {self._group}")
         return True
+
+    def _is_refused(self, error: KafkaError) -> bool:
+        """Tell whether the group cannot be joined by the consumer protocol."""
+        is_about_joining = error.code() in REFUSALS and NOT_SPOKEN in (error.str() or "")
+        return is_about_joining and self._protocol is Protocol.CONSUMER
 
     def _join_classic(self) -> None:
         self._leave()

@@ -93,7 +93,7 @@ def subscription_of(body: Mapping[str, Any]) -> Subscription:
                 f" {MAX_PATTERN_CHARS} characters"
             )
         # What begins so is an expression to the client library, all else a name.
-        return Subscription(pattern=pattern if pattern.startswith("^") else f"^(?:{pattern})$")
+        return Subscription(pattern=pattern if pattern.startswith("^") else f"^({pattern})$")
     found = _list(body, "topics")
     if not found or not all(isinstance(topic, str) and topic for topic in found):
         raise unprocessable(f"topics is {shown(topics)}: give a list of names")

@@ -186,7 +186,8 @@ class Instances:
         self._instances.pop((instance.group, instance.name), None)
         with suppress(KafkaFailure):
             await self.run(instance, instance.member.close)
-        if instance.draft.name:
+        if instance.draft.name and not self._is_draining:
+            # A worker that ends may have let go of what it shares; others see that it has gone.
             await self._claims().release(CLAIMS, instance.claim, owner=self._worker)
 
     def drain(self) -> None:

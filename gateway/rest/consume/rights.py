@@ -50,7 +50,7 @@ def literal_start(pattern: str) -> str:
     """Return what every name begins with that an expression can mean."""
     if "|" in pattern:
         return ""
-    inner = pattern.removeprefix("^").removeprefix("(?:")
+    inner = pattern.removeprefix("^").removeprefix("(")
     found = LITERAL.match(inner)
     assert found is not None, "it matches nothing as well"
     start = found[0]

@@ -1,76 +1,432 @@
 """Consumers of version 2, asked at workers in turn."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Rights
+from gateway.access.token_scopes import Scope, grants_of
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
+from gateway.rest.consume.instances import CLAIMS, claim_of
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.gateway_workers import Gateway, running_gateway
+from tests.gateway.shared.test_store import served
+from tests.scale import count
 
 pytestmark = pytest.mark.slow
-JSON = {"Accept": "application/vnd.kafka.json.v2+json"}
+JSON: Final = {"Accept": "application/vnd.kafka.json.v2+json"}
+ROUNDS: Final = count(2, 10, long=100)
+PLACES: Final = [{"topic": "orders", "partition": number} for number in range(2)]
+RECORDS: Final = 10
+# How often members and the group hear of each other.
+SOON: Final = {
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+}
 
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("broker")
-    with broker_beside(folder, topics={"orders": 2, "odd": 1}) as broker:
-        producer = Producer(Connection(bootstrap=broker.bootstrap), "orders")
-        for number in range(10):
-            producer.send(NewRecord(value=b'{"n":%d}' % number, partition=number % 2))
-        producer.flush()
+    with broker_beside(folder, topics={"orders": 2, "odd": 1}, defaults=SOON) as broker:
+        connection = Connection(bootstrap=broker.bootstrap)
+        orders, odd = Producer(connection, "orders"), Producer(connection, "odd")
+        for number in range(RECORDS):
+            orders.send(
+                NewRecord(
+                    value=b'{"n":%d}' % number,
+                    partition=number % 2,
+                    timestamp_ms=1_000 * (number + 1),
+                )
+            )
+        orders.flush()
+        odd.send(NewRecord(key=b"\xff", value=b"no json"))
+        odd.flush()
         yield broker.bootstrap
 
 
-def asked_in_turn(
-    folder: Path, bootstrap: str, scenario: Callable[[Gateway], Awaitable[None]]
-) -> None:
-    async def run() -> None:
-        async with running_gateway(folder, bootstrap) as gateway:
-            await scenario(gateway)
+Scenario = Callable[[Gateway], Awaitable[None]]
+Ask = Callable[[Scenario], None]
 
-    asyncio.run(run())
+
+@pytest.fixture
+def in_turn(tmp_path: Path, bootstrap: str) -> Ask:
+    """Return what runs a scenario at three workers that share nothing but their sockets."""
+
+    def run(scenario: Scenario) -> None:
+        async def whole() -> None:
+            async with running_gateway(tmp_path, bootstrap) as gateway:
+                await scenario(gateway)
+
+        asyncio.run(whole())
+
+    return run
 
 
 async def created(gateway: Gateway, group: str, **draft: Any) -> str:
     """Make a consumer and return the path of it."""
+    worker = draft.pop("worker", None)
     body = {"format": "json", "auto.offset.reset": "earliest", **draft}
-    answer = await gateway.ask("POST", f"/consumers/{group}", body)
+    answer = await gateway.ask("POST", f"/consumers/{group}", body, worker=worker)
     assert answer.status == 200, answer.body
     base: str = answer.json()["base_uri"]
     assert base.startswith("http://gateway:8082/consumers/")
     return base.removeprefix("http://gateway:8082")
 
 
-@pytest.mark.parametrize("name", ["", "mine"])
-def test_a_consumer_is_used_on_whichever_worker_is_asked(
-    tmp_path: Path, bootstrap: str, name: str
+async def subscribed(gateway: Gateway, group: str, **draft: Any) -> str:
+    path = await created(gateway, group, **draft)
+    answer = await gateway.ask("POST", f"{path}/subscription", {"topics": ["orders"]})
+    assert answer.status == 204, answer.body
+    return path
+
+
+async def assigned(gateway: Gateway, group: str, **draft: Any) -> str:
+    path = await created(gateway, group, **draft)
+    answer = await gateway.ask("POST", f"{path}/assignments", {"partitions": PLACES[:1]})
+    assert answer.status == 204, answer.body
+    return path
+
+
+async def fetched(gateway: Gateway, path: str, *, query: str = "") -> Sequence[dict[str, Any]]:
+    answer = await gateway.ask("GET", f"{path}/records{query}", headers=JSON)
+    assert answer.status == 200, answer.body
+    assert answer.headers["content-type"] == JSON["Accept"]
+    found: list[dict[str, Any]] = answer.json()
+    return found
+
+
+async def all_of(gateway: Gateway, path: str, wanted: int = RECORDS) -> Sequence[dict[str, Any]]:
+    found = [*await fetched(gateway, path)]
+    assert found, "the first fetch is not empty"
+    async with asyncio.timeout(60):
+        while len(found) < wanted:
+            found += await fetched(gateway, path)
+    return found
+
+
+async def refused(
+    gateway: Gateway, method: str, path: str, body: object = None, **headers: str
+) -> tuple[int, int]:
+    """Ask each worker; return the status and the code, which all of them tell."""
+    told = set()
+    for worker in gateway.workers:
+        answer = await gateway.ask(method, path, body, headers=headers, worker=worker)
+        assert answer.headers["content-type"] == "application/vnd.kafka.v2+json"
+        assert answer.json()["message"]
+        told.add((answer.status, answer.json()["error_code"]))
+    [only] = told
+    return only
+
+
+def reader(*, topics: str, groups: str) -> Caller:
+    grants = (*grants_of(Scope.READ, topics), *grants_of(Scope.GROUP, groups))
+    return Caller(kind=CallerKind.TOKEN, name="reader", rights=Rights(grants), number=3)
+
+
+def let_in(gateway: Gateway, caller: Caller) -> None:
+    for worker in gateway.workers:
+        worker.callers.caller = caller
+
+
+@pytest.mark.parametrize("name", ["", "mine/%2F €"])
+def test_a_consumer_is_used_on_whichever_worker_is_asked(in_turn: Ask, name: str) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        for number in range(ROUNDS):
+            chosen = {"name": name} if name else {}
+            path = await subscribed(gateway, f"round-{bool(name)}-{number}", **chosen)
+            found = await all_of(gateway, path)
+            commit = await gateway.ask("POST", f"{path}/offsets")
+            committed = await gateway.ask("GET", f"{path}/offsets", {"partitions": PLACES})
+            deleted = await gateway.ask("DELETE", path)
+
+            assert sorted(each["value"]["n"] for each in found) == list(range(RECORDS))
+            assert commit.status == 200
+            assert sorted(each["offset"] for each in committed.json()["offsets"]) == [5, 5]
+            assert deleted.status == 204
+            assert await refused(gateway, "GET", f"{path}/records") == (404, 40403)
+
+    in_turn(scenario)
+
+
+def test_two_of_a_group_divide_the_partitions(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        one = await subscribed(gateway, "two")
+        await fetched(gateway, one)
+        other = await subscribed(gateway, "two")
+        shares: list[int] = []
+        async with asyncio.timeout(60):
+            while shares != [1, 1]:
+                shares = []
+                for path in (one, other):
+                    await fetched(gateway, path, query="?timeout=50")
+                    answer = await gateway.ask("GET", f"{path}/assignments")
+                    shares.append(len(answer.json()["partitions"]))
+
+    in_turn(scenario)
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["the owner", "another worker"])
+def test_what_a_client_did_not_take_comes_again(in_turn: Ask, at: int) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await assigned(gateway, f"gone-{at}", worker=gateway.workers[0])
+        await gateway.ask("GET", f"{path}/records", worker=gateway.workers[at], leaves=True)
+        found = await all_of(gateway, path, 5)
+        await gateway.ask("DELETE", path)
+        other = await assigned(gateway, f"gone-{at}")
+        committed = await gateway.ask("GET", f"{other}/offsets", {"partitions": PLACES[:1]})
+
+        assert [each["offset"] for each in found] == [0, 1, 2, 3, 4]
+        assert [each["offset"] for each in committed.json()["offsets"]] == [5]
+
+    in_turn(scenario)
+
+
+def test_what_nobody_took_is_not_committed(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await assigned(gateway, "untaken")
+        for worker in gateway.workers:
+            await gateway.ask("GET", f"{path}/records", worker=worker, leaves=True)
+        await gateway.ask("DELETE", path)
+        other = await assigned(gateway, "untaken")
+
+        assert len(await all_of(gateway, other, 5)) == 5
+
+    in_turn(scenario)
+
+
+def test_without_commits_of_its_own_a_consumer_commits_what_it_is_told(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await assigned(gateway, "named", **{"auto.commit.enable": "false"})
+        await all_of(gateway, path, 5)
+        done = [{**PLACES[0], "offset": 2}]
+        answer = await gateway.ask("POST", f"{path}/offsets?async=false", {"offsets": done})
+        await gateway.ask("DELETE", path)
+        other = await assigned(gateway, "named")
+
+        assert answer.status == 200
+        # The third record was done with, so the fourth is the next one.
+        committed = await gateway.ask("GET", f"{other}/offsets")
+        assert [each["offset"] for each in committed.json()["offsets"]] == [3]
+
+    in_turn(scenario)
+
+
+def test_a_record_that_is_no_json_comes_as_base64_with_the_reason(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "odd")
+        await gateway.ask("POST", f"{path}/subscription", {"topics": ["odd"]})
+        [record] = await all_of(gateway, path, 1)
+
+        assert record["key"] == b64encode(b"\xff").decode()
+        assert record["value"] == b64encode(b"no json").decode()
+        assert "key is no JSON" in record["error"]
+
+    in_turn(scenario)
+
+
+def test_a_consumer_goes_on_where_it_is_told(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await assigned(gateway, "positions")
+        place = PLACES[0]
+        seeks: list[tuple[str, object, list[int]]] = [
+            ("", {"offsets": [{**place, "offset": 3}]}, [3, 4]),
+            ("/beginning", {"partitions": [place]}, [0, 1, 2, 3, 4]),
+            ("", {"timestamps": [{**place, "timestamp": "1970-01-01T00:00:08Z"}]}, [4]),
+            ("/end", {"partitions": [place]}, []),
+        ]
+        for under, body, offsets in seeks:
+            answer = await gateway.ask("POST", f"{path}/positions{under}", body)
+            found = await fetched(gateway, path, query="" if offsets else "?timeout=100")
+
+            assert answer.status == 204, answer.body
+            assert [each["offset"] for each in found] == offsets
+
+    in_turn(scenario)
+
+
+def test_what_is_read_is_told_and_can_be_taken_back(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "told")
+        await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": "ord.*"})
+        await fetched(gateway, path)
+        matched = await gateway.ask("GET", f"{path}/subscription")
+        taken_back = await gateway.ask("DELETE", f"{path}/subscription")
+        nothing = await gateway.ask("GET", f"{path}/subscription")
+        again = await gateway.ask("POST", f"{path}/assignments", {"partitions": PLACES})
+        places = await gateway.ask("GET", f"{path}/assignments")
+
+        assert matched.json() == {"topics": ["orders"]}
+        assert (taken_back.status, again.status) == (204, 204)
+        assert nothing.json() == {"topics": []}
+        assert places.json() == {"partitions": PLACES}
+
+    in_turn(scenario)
+
+
+def test_a_name_is_one_consumers_of_all_workers(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "named-once", name="mine")
+        body = {"name": "mine"}
+
+        assert await refused(gateway, "POST", "/consumers/named-once", body) == (409, 40902)
+
+        await gateway.ask("DELETE", path)
+        assert await created(gateway, "named-once", name="mine") == path
+
+    in_turn(scenario)
+
+
+def test_a_name_that_we_would_make_is_nobodys_to_choose(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "made")
+        body = {"name": path.rpartition("/")[2]}
+        await gateway.ask("DELETE", path)
+
+        assert await refused(gateway, "POST", "/consumers/made", body) == (409, 40902)
+
+    in_turn(scenario)
+
+
+def test_the_claim_of_a_worker_that_has_ended_is_not_kept(tmp_path: Path, bootstrap: str) -> None:
+    async def whole(url: str) -> None:
+        async with running_gateway(tmp_path, bootstrap, shared_url=url) as gateway:
+            shared = gateway.workers[0].worker.shared
+            claim = claim_of("dead", "mine")
+            async with asyncio.timeout(20):
+                # A server that has just started does not answer yet.
+                while not await shared.claim(CLAIMS, claim, owner="gateway-9", ttl_s=60):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            path = await subscribed(gateway, "dead", name="mine")
+
+            assert len(await all_of(gateway, path)) == RECORDS
+            assert await refused(gateway, "POST", "/consumers/dead", {"name": "mine"}) == (
+                409,
+                40902,
+            )
+
+    with served(tmp_path):
+        asyncio.run(whole(f"unix://{tmp_path / 's'}"))
+
+
+def test_nobody_reads_as_a_group_or_a_topic_that_is_not_theirs(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        let_in(gateway, reader(topics="ord*", groups="ours*"))
+        path = await created(gateway, "ours")
+        for body in ({"topics": ["odd"]}, {"topic_pattern": ".*"}, {"topic_pattern": "or|odd"}):
+            told = await refused(gateway, "POST", f"{path}/subscription", body)
+            assert told == (403, 40301), body
+        assert await refused(gateway, "POST", "/consumers/theirs") == (403, 40301)
+        prefix = await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": "ord.*"})
+        let_in(gateway, reader(topics="ord*", groups="other"))
+        assert await refused(gateway, "DELETE", path) == (403, 40301)
+        let_in(gateway, reader(topics="other", groups="ours"))
+        assert await refused(gateway, "GET", f"{path}/records") == (403, 40301)
+        let_in(gateway, reader(topics="orders", groups="ours"))
+
+        assert prefix.status == 204
+        assert len(await all_of(gateway, path)) == RECORDS
+
+    in_turn(scenario)
+
+
+def test_a_call_that_no_worker_has_signed_is_not_served(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "unsigned", worker=gateway.workers[0])
+        socket = gateway.workers[0].worker.place.socket_of("gateway-1")
+        streams, writer = await asyncio.open_unix_connection(str(socket))
+        writer.write(
+            f"DELETE /passed{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        )
+        answer = await streams.read()
+        writer.close()
+
+        assert b"401" in answer
+        assert b'"error_code": 40101' in answer
+
+    in_turn(scenario)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"format": "avro"}, (422, 42204)),
+        ({"format": "protobuf"}, (422, 42204)),
+        ({"format": 7}, (422, 42204)),
+        ({"auto.offset.reset": "newest"}, (422, 42204)),
+        ({"auto.commit.enable": "maybe"}, (422, 42204)),
+        ({"name": 7}, (422, 42204)),
+        ({"fetch.min.bytes": -2}, (422, 40001)),
+        ({"fetch.min.bytes": "many"}, (422, 40001)),
+        ({"consumer.request.timeout.ms": 10**9}, (422, 40001)),
+        ({"name": "\x00"}, (422, 40001)),
+        ({"name": "x" * 300}, (422, 40001)),
+        ({"isolation.level": "read_committed"}, (422, 422)),
+        (b"[]", (400, 400)),
+        (b'{"name":NaN}', (400, 400)),
+        (b'{"name":"\xff"}', (400, 400)),
+        (b" " * 2_000_000, (413, 413)),
+    ],
+)
+def test_a_consumer_that_cannot_be_made_is_refused(
+    in_turn: Ask, body: object, told: tuple[int, int]
 ) -> None:
     async def scenario(gateway: Gateway) -> None:
-        path = await created(gateway, f"g1{name}", **({"name": name} if name else {}))
-        subscribed = await gateway.ask("POST", f"{path}/subscription", {"topics": ["orders"]})
-        first = await gateway.ask("GET", f"{path}/records", headers=JSON)
-        rest = await gateway.ask("GET", f"{path}/records", headers=JSON)
-        commit = await gateway.ask("POST", f"{path}/offsets")
-        places = [{"topic": "orders", "partition": number} for number in range(2)]
-        committed = await gateway.ask("GET", f"{path}/offsets", {"partitions": places})
-        deleted = await gateway.ask("DELETE", path)
-        again = await gateway.ask("GET", f"{path}/records", headers=JSON)
+        assert await refused(gateway, "POST", "/consumers/wrong", body) == told
 
-        assert subscribed.status == 204
-        assert first.status == 200
-        assert first.json(), "the first fetch is not empty"
-        values = [each["value"]["n"] for each in (*first.json(), *rest.json())]
-        assert sorted(values) == list(range(10))
-        assert commit.status == 200
-        assert sorted(each["offset"] for each in committed.json()["offsets"]) == [5, 5]
-        assert deleted.status == 204
-        assert (again.status, again.json()["error_code"]) == (404, 40403)
+    in_turn(scenario)
 
-    asked_in_turn(tmp_path, bootstrap, scenario)
+
+@pytest.mark.parametrize(
+    ("method", "under", "body", "told"),
+    [
+        ("POST", "subscription", {}, (422, 422)),
+        ("POST", "subscription", {"topics": []}, (422, 422)),
+        ("POST", "subscription", {"topics": ["^x"]}, (422, 422)),
+        ("POST", "subscription", {"topics": ["x"], "topic_pattern": "x"}, (422, 422)),
+        ("POST", "subscription", {"topic_pattern": "x" * 2_000}, (422, 422)),
+        ("POST", "assignments", {"partitions": [{"topic": "x"}]}, (422, 422)),
+        ("POST", "assignments", {"partitions": [{"topic": "x", "partition": 2**40}]}, (422, 422)),
+        ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": 2**63}]}, (422, 422)),
+        ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": "1"}]}, (422, 422)),
+        ("POST", "positions", {"timestamps": [{**PLACES[0], "timestamp": "x"}]}, (422, 42206)),
+        ("POST", "positions", {"offsets": [{**PLACES[0], "offset": 0}]}, (409, 40903)),
+        ("POST", "positions/end", {"partitions": PLACES}, (409, 40903)),
+        ("GET", "records?timeout=x", None, (400, 400)),
+        ("GET", "records", None, (409, 40903)),
+    ],
+)
+def test_what_a_consumer_cannot_do_is_refused(
+    in_turn: Ask, method: str, under: str, body: object, told: tuple[int, int]
+) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "refused")
+
+        assert await refused(gateway, method, f"{path}/{under}", body) == told
+
+    in_turn(scenario)
+
+
+def test_formats_and_kinds_of_reading_exclude_each_other(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await subscribed(gateway, "exclude")
+        other = {"Accept": "application/vnd.kafka.binary.v2+json"}
+        partitions = {"partitions": PLACES}
+
+        assert await refused(gateway, "GET", f"{path}/records", **other) == (406, 40601)
+        assert await refused(gateway, "POST", f"{path}/assignments", partitions) == (409, 40901)
+        assert await refused(
+            gateway, "POST", f"{path}/subscription", {"topic_pattern": "ord.*"}
+        ) == (409, 40901)
+        assert await refused(
+            gateway, "POST", f"{path}/subscription", b"x", **{"Content-Type": "text/plain"}
+        ) == (415, 415)
+
+    in_turn(scenario)

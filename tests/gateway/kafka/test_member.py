@@ -1,0 +1,251 @@
+"""A consumer that is driven by calls: what it reads, gives back, commits, and goes on with."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer
+
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.member import Closed, Member, NotAssigned, Reset, Subscription
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord, NewTopic, Place, Position, PositionKind, Record
+from tests.fakes.broker_thread import broker_beside
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 2
+RECORDS = 10
+ORDERS = Subscription(topics=("orders",))
+MANY_BYTES = 1_000_000
+PLACE = Place(topic="orders", partition=0)
+PLACED = Subscription(places=(PLACE,))
+# How often members and the group hear of each other.
+SOON = {
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.initial.rebalance.delay.ms": "0",
+}
+# The group decides within two heartbeats; a machine with much to do takes longer.
+WAIT_S = 40
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    folder = tmp_path_factory.mktemp("broker")
+    # Without a way from one protocol to the other, a group is of the one that it began with.
+    defaults = {"group.consumer.migration.policy": "disabled", **SOON}
+    with broker_beside(folder, topics={"orders": PARTITIONS}, defaults=defaults) as broker:
+        connection = Connection(bootstrap=broker.bootstrap)
+        producer = Producer(connection, "orders")
+        for number in range(RECORDS):
+            producer.send(
+                NewRecord(
+                    value=b"%d" % number, partition=number % PARTITIONS, timestamp_ms=1 + number
+                )
+            )
+        producer.flush()
+        yield connection
+
+
+def member(
+    connection: Connection,
+    group: str,
+    *,
+    reset: Reset = Reset.EARLIEST,
+    commits_itself: bool = True,
+) -> Member:
+    return Member(connection, group, reset=reset, commits_itself=commits_itself)
+
+
+def take(reader: Member, *, max_bytes: int = MANY_BYTES, wait_s: float = 1) -> list[Record]:
+    return reader.take(max_bytes=max_bytes, min_bytes=-1, wait_s=wait_s)
+
+
+def all_of(reader: Member, count: int) -> list[Record]:
+    found: list[Record] = []
+    end = Deadline(WAIT_S)
+    while len(found) < count and not end.is_over():
+        found += take(reader)
+    return found
+
+
+def numbers(records: list[Record]) -> list[int]:
+    return sorted(int(record.value or b"") for record in records)
+
+
+def test_the_first_records_are_waited_for_however_short_the_wait(connection: Connection) -> None:
+    with closing(member(connection, "first")) as reader:
+        reader.subscribe(ORDERS)
+
+        assert take(reader, wait_s=0.001)
+
+
+def test_a_pattern_is_read_as_the_topics_that_it_means(connection: Connection) -> None:
+    with closing(member(connection, "pattern")) as reader:
+        reader.subscribe(Subscription(pattern="^(ord.*)$"))
+
+        assert numbers(all_of(reader, RECORDS)) == list(range(RECORDS))
+        assert reader.assignment() == [PLACE, Place(topic="orders", partition=1)]
+
+
+def test_no_more_is_given_than_fits_and_one_always_is(connection: Connection) -> None:
+    with closing(member(connection, "bytes")) as reader:
+        reader.subscribe(PLACED)
+
+        sizes = [len(take(reader, max_bytes=limit)) for limit in (1, 2)]
+
+    assert sizes == [1, 2]
+
+
+def test_what_reached_nobody_comes_again_in_its_order(connection: Connection) -> None:
+    with closing(member(connection, "back")) as reader:
+        reader.subscribe(PLACED)
+        first = take(reader, max_bytes=2)
+
+        reader.give_back(first)
+
+        assert [record.offset for record in all_of(reader, 5)] == list(range(5))
+
+
+def test_only_what_was_delivered_is_committed(connection: Connection) -> None:
+    with closing(member(connection, "delivered")) as reader:
+        reader.subscribe(PLACED)
+        taken = take(reader, max_bytes=3)
+        reader.delivered(taken[:2])
+        reader.commit()
+
+        assert reader.committed([PLACE]) == {PLACE: 2}
+
+
+def test_a_client_that_commits_itself_does_so_when_it_leaves(connection: Connection) -> None:
+    with closing(member(connection, "leaves")) as reader:
+        reader.subscribe(ORDERS)
+        reader.delivered(all_of(reader, RECORDS))
+
+    with closing(member(connection, "leaves")) as other:
+        found = other.committed([PLACE])
+
+    assert found == {PLACE: RECORDS // PARTITIONS}
+
+
+def test_one_that_does_not_commits_nothing(connection: Connection) -> None:
+    with closing(member(connection, "by-hand", commits_itself=False)) as reader:
+        reader.subscribe(ORDERS)
+        reader.delivered(all_of(reader, RECORDS))
+
+    with closing(member(connection, "by-hand")) as other:
+        assert other.committed([PLACE]) == {}
+
+
+@pytest.mark.parametrize(
+    ("position", "offsets"),
+    [
+        (Position(kind=PositionKind.BEGINNING), [0, 1, 2, 3, 4]),
+        (Position(kind=PositionKind.OFFSET, value=3), [3, 4]),
+        (Position(kind=PositionKind.TIME, value=7), [3, 4]),
+        (Position(kind=PositionKind.END), []),
+    ],
+)
+def test_a_client_goes_on_where_it_is_told(
+    connection: Connection, position: Position, offsets: list[int]
+) -> None:
+    with closing(member(connection, "seek")) as reader:
+        reader.subscribe(PLACED)
+        take(reader, max_bytes=1)
+
+        reader.seek({PLACE: position})
+
+        found = all_of(reader, len(offsets)) if offsets else take(reader, wait_s=0.2)
+        assert [record.offset for record in found] == offsets
+
+
+def test_a_partition_that_is_not_read_takes_no_position(connection: Connection) -> None:
+    with closing(member(connection, "seek")) as reader:
+        reader.subscribe(PLACED)
+
+        with pytest.raises(NotAssigned, match="partition 1"):
+            reader.seek({Place(topic="orders", partition=1): Position(kind=PositionKind.BEGINNING)})
+
+
+def test_two_of_a_group_divide_the_partitions(connection: Connection) -> None:
+    with (
+        closing(member(connection, "two")) as one,
+        closing(member(connection, "two")) as other,
+    ):
+        one.subscribe(ORDERS)
+        take(one)
+        other.subscribe(ORDERS)
+        end = Deadline(WAIT_S)
+        while not (len(one.assignment()) == len(other.assignment()) == 1) and not end.is_over():
+            one.look()
+            other.look()
+
+        assert {*one.assignment(), *other.assignment()} == {
+            PLACE,
+            Place(topic="orders", partition=1),
+        }
+
+
+def test_a_group_of_the_classic_protocol_is_joined_by_that(connection: Connection) -> None:
+    old = Consumer(
+        {"bootstrap.servers": connection.bootstrap, "group.id": "old", "heartbeat.interval.ms": 100}
+    )
+    with closing(old), closing(member(connection, "old")) as reader:
+        old.subscribe(["orders"])
+        end = Deadline(WAIT_S)
+        while not old.assignment() and not end.is_over():
+            old.poll(0.1)
+        reader.subscribe(ORDERS)
+        while not reader.assignment() and not end.is_over():
+            reader.look()
+            old.poll(0.05)
+
+        assert len(reader.assignment()) == 1
+
+
+def test_an_end_of_waiting_is_seen_at_once(connection: Connection) -> None:
+    with closing(member(connection, "stopped")) as reader:
+        reader.subscribe(ORDERS)
+        reader.stop()
+
+        assert take(reader, wait_s=WAIT_S) == []
+
+
+def test_a_client_that_has_left_does_nothing(connection: Connection) -> None:
+    reader = member(connection, "left")
+    reader.close()
+
+    with pytest.raises(Closed):
+        reader.subscribe(ORDERS)
+
+
+def test_without_a_committed_offset_it_may_be_told_to_fail(connection: Connection) -> None:
+    with closing(member(connection, "none", reset=Reset.NONE)) as reader:
+        reader.subscribe(ORDERS)
+
+        with pytest.raises(KafkaFailure, match="OFFSET"):
+            take(reader)
+
+
+def test_a_topic_that_comes_later_is_read_then(connection: Connection) -> None:
+    with closing(member(connection, "later")) as reader:
+        reader.subscribe(Subscription(places=(Place(topic="later", partition=0),)))
+        Admin(connection).create([NewTopic(name="later", partitions=1)])
+        producer = Producer(connection, "later")
+        producer.send(NewRecord(value=b"1"))
+        producer.flush()
+
+        assert numbers(all_of(reader, 1)) == [1]
+
+
+def test_a_cluster_that_is_away_is_told(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with broker_beside(tmp_path_factory.mktemp("short"), topics={"orders": 1}) as broker:
+        reader = member(Connection(bootstrap=broker.bootstrap), "away")
+        reader.subscribe(PLACED)
+        take(reader, wait_s=0.1)
+
+    with closing(reader), pytest.raises(KafkaFailure, match="no broker answers there"):
+        reader.take(max_bytes=1, min_bytes=-1, wait_s=WAIT_S)

@@ -1,0 +1,56 @@
+"""Callers that one worker tells another of."""
+
+import asyncio
+
+import pytest
+from django.core import signing
+
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Grant, Rights
+from gateway.access.operations import Kind, Operation, Role
+from gateway.rest import passed
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.passed import HEADER, PassedCallers, signed
+from tests.fakes.asgi import scope_of
+
+# Before anything that is signed: the key is a setting.
+CALLER = Caller(
+    kind=CallerKind.TOKEN,
+    name="réader",
+    number=7,
+    rights=Rights(
+        [
+            Grant(role=Role.OPERATOR, cluster="c1"),
+            Grant(operation=Operation.READ_PAYLOADS, kind=Kind.TOPIC, pattern="orders-*"),
+            Grant(operation=Operation.MANAGE_USERS),
+        ]
+    ),
+)
+
+
+def found(header: str) -> Caller:
+    return asyncio.run(PassedCallers().of(scope_of("GET", "/", {HEADER: header})))
+
+
+def test_a_caller_keeps_the_rights_that_consumers_need() -> None:
+    told = found(signed(CALLER))
+
+    assert (told.kind, told.name, told.number) == (CALLER.kind, CALLER.name, CALLER.number)
+    assert told.key == CALLER.key
+    assert told.rights.grants == CALLER.rights.grants[:2]
+
+
+@pytest.mark.parametrize("header", ["", "x", signed(CALLER)[:-1], signing.dumps({"name": "x"})])
+def test_what_no_worker_has_signed_for_this_is_refused(header: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        found(header)
+
+    assert refused.value.code is Code.NOT_AUTHENTICATED
+
+
+def test_a_signed_caller_is_good_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    header = signed(CALLER)
+    monkeypatch.setattr(passed, "GOOD_FOR_S", -1)
+
+    with pytest.raises(ApiError):
+        found(header)
