@@ -27,6 +27,7 @@ from console.pages.series import series
 from console.pages.topic import topic
 from console.pages.topic_messages import topic_messages
 from console.pages.topics import topics
+from console.pages.traffic import traffic
 from gateway.access.requirements import public
 
 app_name = "console"
@@ -78,6 +79,7 @@ urlpatterns = [
     # No token's name is asked for by its address.
     path("tokens/new", tokens.new_token, name="new-token"),
     path("tokens/<int:number>/revoke", tokens.revoke_token, name="revoke-token"),
+    path("traffic", traffic, name="traffic"),
     path("account", account.account, name="account"),
     path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
     path("password", password, name="password"),

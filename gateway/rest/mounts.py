@@ -11,9 +11,11 @@ from typing import Any, Final
 from gateway.rest.calls import Call, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import routes as consume
+from gateway.rest.home_traffic import told_routes
 from gateway.rest.produce import routes as produce
 from gateway.rest.records import routes as records
-from gateway.rest.router import NOBODY, Callers, Route, Router
+from gateway.rest.router import NOBODY, Callers, Route, Router, Traffic
+from gateway.rest.traffic import PassedTraffic
 from gateway.rest.worker import Worker
 
 Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
@@ -126,18 +128,29 @@ def mounts(
             _mount(worker, OURS[door], ours),
             _mount(worker, EVENTS, reads.events),
         ],
-        passed=_mount(worker, PASSED, consumers.passed_routes(), callers=worker.passed_callers),
+        passed=_mount(
+            worker,
+            PASSED,
+            [*consumers.passed_routes(), *told_routes(worker)],
+            callers=worker.passed_callers,
+            traffic=PassedTraffic(worker.traffic),
+        ),
         sockets=sockets,
     )
 
 
 def _mount(
-    worker: Worker, prefix: str, routes: Sequence[Route], *, callers: Callers | None = None
+    worker: Worker,
+    prefix: str,
+    routes: Sequence[Route],
+    *,
+    callers: Callers | None = None,
+    traffic: Traffic | None = None,
 ) -> Mount:
     router = Router(
         routes,
         callers=callers or worker.callers,
-        traffic=worker.traffic,
+        traffic=traffic or worker.traffic,
         cluster_id=lambda: worker.cluster_id,
     )
     return Mount(prefix=prefix, router=router)

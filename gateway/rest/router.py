@@ -42,6 +42,8 @@ class Callers(Protocol):
 class Traffic(Protocol):
     """Counts what callers do."""
 
+    def begin(self, call: Call) -> None: ...
+
     def count(self, call: Call) -> None: ...
 
 
@@ -102,6 +104,7 @@ class Router:
             cluster_id=self._cluster_id(),
             parameters=parameters,
         )
+        self._traffic.begin(call)
         try:
             await route.handler(call)
         except ApiError as error:

@@ -1,10 +1,13 @@
 """Counts what callers do in this process: calls, records, bytes, errors, and what is open.
 
-Numbers only grow, but for what is open; whoever reads them twice knows a rate. Bare calls are
-counted on the loop and views in their threads.
+Numbers only grow, but for what is open; beside them are those of each step of the last minutes. A
+call that is long under way is counted while it goes on. Bare calls are counted on the loop and
+views in their threads.
 """
 
-from collections.abc import Iterator, Mapping
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from threading import Lock
@@ -17,6 +20,14 @@ from gateway.rest.calls import Call
 MAX_CALLERS: Final = 1_000
 # What callers beyond that number do together. No caller's key begins so.
 OTHERS: Final = "*"
+# The last minutes, in steps short enough for a picture. With all callers busy they are 2 MB.
+STEP_S: Final = 15
+STEPS: Final = 20
+# What is counted in a step, in this order.
+COUNTED: Final = ("requests", "records", "errors", "bytes_in", "bytes_out")
+NOTHING: Final = (0,) * len(COUNTED)
+
+Amounts = tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -33,23 +44,43 @@ class Counts:
 
 
 class Counter:
-    """The traffic of one process, by the key of its callers. From any thread."""
+    """The traffic of one process, by the key of its callers. From any thread, unless it says so.
 
-    def __init__(self, *, max_callers: int = MAX_CALLERS) -> None:
+    Steps are numbered by a clock that the processes of a host share.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_callers: int = MAX_CALLERS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._max_callers = max_callers
+        self._monotonic = monotonic
         self._rows: dict[str, Counts] = {}
+        # The oldest first, and of each caller that did something.
+        self._steps: dict[int, dict[str, Amounts]] = {}
+        # How much of each call under way is counted; their number is that of connections.
+        self._under_way: dict[Call, Amounts] = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._lock = Lock()
+
+    def begin(self, call: Call) -> None:
+        """Count a call from now on, on the loop, until `count` says that it is over."""
+        with self._lock:
+            self._under_way[call] = NOTHING
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(STEP_S, self._tick)
 
     def count(self, call: Call) -> None:
         """Count a call that is over."""
-        self.add(
-            call.caller.key,
-            requests=1,
-            records=call.records,
-            errors=call.errors,
-            bytes_in=call.bytes_in,
-            bytes_out=call.bytes_out,
-        )
+        with self._lock:
+            self._settle(call)
+            self._under_way.pop(call, None)
+            self._add(call.caller.key, (1, 0, 0, 0, 0))
+            if not self._under_way and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     def add(
         self,
@@ -62,18 +93,13 @@ class Counter:
         bytes_out: int = 0,
     ) -> None:
         with self._lock:
-            row = self._row(key)
-            row.requests += requests
-            row.records += records
-            row.errors += errors
-            row.bytes_in += bytes_in
-            row.bytes_out += bytes_out
+            self._add(key, (requests, records, errors, bytes_in, bytes_out))
 
     @contextmanager
     def opened(self, key: str) -> Iterator[None]:
         """Count a stream or a socket as open for as long as it is."""
         with self._lock:
-            row = self._row(key)
+            row = self._rows[self._place(key)]
             row.open += 1
         try:
             yield
@@ -84,9 +110,76 @@ class Counter:
     def rows(self) -> Mapping[str, Mapping[str, int]]:
         """Return all counts as they are now, as values of JSON."""
         with self._lock:
+            self._settle_all()
             return {key: asdict(row) for key, row in self._rows.items()}
 
-    def _row(self, key: str) -> Counts:
+    def recent(self) -> dict[str, object]:
+        """Return what is open, and the last steps with their numbers, as values of JSON."""
+        with self._lock:
+            self._settle_all()
+            now = self._step()
+            steps = {step: rows for step, rows in self._steps.items() if step > now - STEPS}
+            return {
+                "step": now,
+                "open": {key: row.open for key, row in self._rows.items() if row.open},
+                "steps": {str(step): dict(rows) for step, rows in steps.items()},
+            }
+
+    def _tick(self) -> None:
+        with self._lock:
+            self._settle_all()
+            self._timer = asyncio.get_running_loop().call_later(STEP_S, self._tick)
+
+    def _settle_all(self) -> None:
+        for call in self._under_way:
+            self._settle(call)
+
+    def _settle(self, call: Call) -> None:
+        """Count what a call did since it was looked at last."""
+        told = (0, call.records, call.errors, call.bytes_in, call.bytes_out)
+        before = self._under_way.get(call, NOTHING)
+        if told != before:
+            self._add(call.caller.key, _sum(told, (-amount for amount in before)))
+        if call in self._under_way:
+            self._under_way[call] = told
+
+    def _add(self, key: str, amounts: Amounts) -> None:
+        key = self._place(key)
+        row = self._rows[key]
+        for name, amount in zip(COUNTED, amounts, strict=True):
+            setattr(row, name, getattr(row, name) + amount)
+        number = self._step()
+        if number not in self._steps:
+            self._steps[number] = {}
+            while len(self._steps) > STEPS:
+                del self._steps[next(iter(self._steps))]
+        step = self._steps[number]
+        step[key] = _sum(step.get(key, NOTHING), amounts)
+
+    def _place(self, key: str) -> str:
+        """Return the key under which a caller is counted; it has a row."""
         if key not in self._rows and len(self._rows) >= self._max_callers:
             key = OTHERS
-        return self._rows.setdefault(key, Counts())
+        self._rows.setdefault(key, Counts())
+        return key
+
+    def _step(self) -> int:
+        return int(self._monotonic() // STEP_S)
+
+
+class PassedTraffic:
+    """Counts what was passed on: its records. All else the worker that passed it on has counted."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+
+    def begin(self, call: Call) -> None:
+        """Nothing of it is counted before it is over."""
+
+    def count(self, call: Call) -> None:
+        if call.records:
+            self._counter.add(call.caller.key, records=call.records)
+
+
+def _sum(one: Amounts, other: Iterable[int]) -> Amounts:
+    return tuple(a + b for a, b in zip(one, other, strict=True))

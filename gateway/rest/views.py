@@ -83,6 +83,11 @@ class ApiView(APIView):
                 caller.key,
                 requests=1,
                 errors=int(answer.status_code >= 400 and content is not None),
+                bytes_in=length_of(request),
+            )
+            # What is written is known only later.
+            answer.add_post_render_callback(
+                lambda written: self.worker.traffic.add(caller.key, bytes_out=len(written.content))
             )
         return answer
 
@@ -123,6 +128,12 @@ class ApiView(APIView):
         """Write down a change that the caller has made; `event` is in the past tense."""
         actor = audit.Actor(name=self.caller.principal, address=self.request.META["REMOTE_ADDR"])
         audit.record(f"rest.{event}", actor=actor, subject=subject, **details)
+
+
+def length_of(request: Request) -> int:
+    """Return how long the body of a request is, as far as it says so."""
+    declared = request.META.get("CONTENT_LENGTH") or ""
+    return int(declared[:20]) if declared.isascii() and declared.isdigit() else 0
 
 
 def caller_of(request: Request) -> Caller:

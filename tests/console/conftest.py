@@ -13,13 +13,14 @@ project_home()
 from django.test import Client  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
-from console.queries import live  # noqa: E402
+from console.queries import live, traffic  # noqa: E402
 from console.queries.fullness import forecasts  # noqa: E402
 from console.queries.reading import last_good  # noqa: E402
 from console.queries.topic_table import joins, tables  # noqa: E402
 from gateway.access.operations import Role  # noqa: E402
 from tests.builders import users  # noqa: E402
 from tests.builders.live import Told  # noqa: E402
+from tests.builders.traffic import Workers  # noqa: E402
 
 # The real one takes its time on purpose; that it is the real one is a test of the settings.
 FAST_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -44,6 +45,15 @@ def told() -> Iterator[Told]:
     live.use(collector)
     yield collector
     live.use(None)
+
+
+@pytest.fixture(autouse=True)
+def workers() -> Iterator[Workers]:
+    """Workers that have served what the test counts, and nothing else."""
+    source = Workers()
+    traffic.use(source)
+    yield source
+    traffic.use(None)
 
 
 @pytest.fixture

@@ -130,9 +130,12 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Streams of programs, on the event loop; views of what is answered in one piece.
     "gateway.rest": (
         # Passwords are checked within the limits of the console's sign-in.
-        "gateway.kafka gateway.access gateway.shared gateway.addresses " + LOGINS,
+        "gateway.kafka gateway.access gateway.shared gateway.addresses "
+        "gateway.rest.home_traffic " + LOGINS,
         "web asyncio concurrent threading",
     ),
+    # What a page asks the workers of a home, by their own sockets.
+    "gateway.rest.home_traffic": ("gateway.rest", "http.client socket"),
     "gateway.ws": (
         "gateway.kafka gateway.access gateway.shared gateway.rest",
         "web asyncio concurrent",
@@ -162,6 +165,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.topic_names brokers.cluster.config_values "
         + "brokers.cluster.decisions brokers.cluster.implications "
         + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
+        # What workers count for callers.
+        + "gateway.rest.home_traffic gateway.rest.traffic "
         + "console.turns "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
         + "console.events console.messages",

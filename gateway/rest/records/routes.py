@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -70,7 +70,13 @@ class Seats:
 class Reads:
     """All reads of a worker. Belongs to its loop, and ends with the worker."""
 
-    def __init__(self, readers: Readers, callers: Watched) -> None:
+    def __init__(
+        self,
+        readers: Readers,
+        callers: Watched,
+        opened: Callable[[str], AbstractContextManager[None]] = lambda _key: nullcontext(),
+    ) -> None:
+        self._opened = opened
         self._readers = readers
         self._callers = callers
         self._reads = Seats("reads", most=MAX_READS, each=MAX_READS_EACH)
@@ -102,7 +108,7 @@ class Reads:
                 with self._reads.taken(call.caller):
                     await read.answer(call, question, self._readers)
             else:
-                with self._seats.taken(call.caller):
+                with self._seats.taken(call.caller), self._opened(call.caller.key):
                     await self._stream(call, question, form)
         except TooManyReadings as full:
             raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
@@ -146,7 +152,9 @@ class Room:
 
     @cached_property
     def reads(self) -> Reads:
-        return self._worker.held(Reads(self._worker.readers, self._worker.callers))
+        return self._worker.held(
+            Reads(self._worker.readers, self._worker.callers, self._worker.traffic.opened)
+        )
 
     async def records(self, call: Call) -> None:
         await self.reads.records(call)

@@ -77,6 +77,9 @@ class Callers:
 
 
 class Uncounted:
+    def begin(self, call: object) -> None:
+        pass
+
     def count(self, call: object) -> None:
         pass
 

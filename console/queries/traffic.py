@@ -1,0 +1,139 @@
+"""What programs did over HTTP and WebSocket in the last minutes, by token and user."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.safestring import SafeString
+
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good
+from console.queries.sparks import spark
+from gateway.access import token_selectors
+from gateway.access.grants import Rights
+from gateway.access.operations import Operation
+from gateway.rest.home_traffic import CallerTraffic, HomeTraffic, NoTraffic, Source, Workers
+from gateway.rest.traffic import OTHERS, STEP_S, STEPS
+
+# The rows of a page, the busiest first; the rest is a number.
+MAX_ROWS: Final = 100
+MINUTES: Final = STEP_S * STEPS // 60
+KINDS: Final = {"token": "token", "user": "user, by password", "session": "user, in the console"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Whose page it is, and what they may do."""
+
+    user_id: int
+    user_name: str
+    rights: Rights
+
+    @property
+    def sees_all(self) -> bool:
+        """Tell whether the traffic of others may be seen."""
+        return any(
+            self.rights.allows_somewhere(operation)
+            for operation in (Operation.VIEW_AUDIT, Operation.MANAGE_TOKENS)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficRow:
+    name: str
+    kind: str
+    requests: int
+    records: int
+    errors: int
+    bytes_in: int
+    bytes_out: int
+    open: int
+    picture: SafeString
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    frame: Frame
+    sees_all: bool = False
+    rows: tuple[TrafficRow, ...] = ()
+    more: int = 0
+    total: TrafficRow | None = None
+    workers: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    # Why nothing could be asked; empty where something was.
+    failure: str = ""
+    minutes: int = MINUTES
+
+
+class _Source:
+    current: Source = Workers()
+
+
+def use(source: Source | None) -> None:
+    """Read from somewhere else, for tests; None goes back to the workers of this home."""
+    _Source.current = source or Workers()
+
+
+def traffic(cluster_id: str | None, asking: Asking) -> Reading[Traffic]:
+    return last_good.read(
+        ("traffic", cluster_id, asking.user_id, asking.rights.grants),
+        lambda: _traffic(cluster_id, asking),
+        is_empty=lambda data: not data.rows,
+    )
+
+
+def _traffic(cluster_id: str | None, asking: Asking) -> Traffic:
+    around = frame(cluster_id, asking.rights)
+    try:
+        told = _Source.current.read()
+    except NoTraffic as error:
+        return Traffic(frame=around, sees_all=asking.sees_all, failure=str(error))
+    seen = _seen(told, asking)
+    return Traffic(
+        frame=around,
+        sees_all=asking.sees_all,
+        rows=tuple(_row(one) for one in seen[:MAX_ROWS]),
+        more=max(0, len(seen) - MAX_ROWS),
+        total=_row(_total(seen)) if seen else None,
+        workers=told.answered,
+        silent=told.silent,
+    )
+
+
+def _seen(told: HomeTraffic, asking: Asking) -> list[CallerTraffic]:
+    """Return the callers that somebody may see and that did something, the busiest first."""
+    callers = list(told.callers)
+    if not asking.sees_all:
+        own = {f"user:{asking.user_name}", f"session:{asking.user_name}"}
+        own |= {f"token:{one.name}" for one in token_selectors.tokens(owner_id=asking.user_id)}
+        callers = [one for one in callers if one.key in own]
+    return sorted(callers, key=lambda one: (-one.total("records"), -one.total("requests"), one.key))
+
+
+def _total(seen: list[CallerTraffic]) -> CallerTraffic:
+    columns = zip(*(one.steps for one in seen), strict=True)
+    return CallerTraffic(
+        key="",
+        open=sum(one.open for one in seen),
+        steps=tuple(tuple(map(sum, zip(*step, strict=True))) for step in columns),
+    )
+
+
+def _row(one: CallerTraffic) -> TrafficRow:
+    kind, _, name = one.key.partition(":")
+    others = one.key == OTHERS
+    # Of calls where no record moved, the picture shows the calls.
+    shown = "records" if one.total("records") else "requests"
+    rates = [max(0, amount) / STEP_S for amount in one.amounts(shown)]
+    return TrafficRow(
+        name="all others" if others else name,
+        kind="beyond the callers that a worker counts" if others else KINDS.get(kind, kind),
+        requests=one.total("requests"),
+        records=one.total("records"),
+        errors=one.total("errors"),
+        bytes_in=one.total("bytes_in"),
+        bytes_out=one.total("bytes_out"),
+        open=one.open,
+        picture=spark(
+            rates, f"{shown} in a second: at most {max(rates):,.4g}, {rates[-1]:,.4g} now"
+        ),
+    )

@@ -1,0 +1,16 @@
+"""Workers of a gateway that tell what a test counts."""
+
+from gateway.rest.home_traffic import HomeTraffic, NoTraffic, summed
+from gateway.rest.traffic import Counter
+
+
+class Workers:
+    def __init__(self) -> None:
+        self.counter = Counter()
+        self.silent: list[str] = []
+        self.failure = ""
+
+    def read(self) -> HomeTraffic:
+        if self.failure:
+            raise NoTraffic(self.failure)
+        return summed({"web": self.counter.recent()}, self.silent)
