@@ -230,7 +230,7 @@ class Daemon:
                         self._news.set()
                 except InspectionFailed as error:
                     self.collector.observed.fail(broker_id, str(error))
-                except (KeyError, TypeError, ValueError, IndexError) as error:
+                except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
                     # A feed of another shape is that broker's fault, and stays with it.
                     reason = f"{reader.broker.host} sent a feed that cannot be read: {error!r}"
                     self.collector.observed.fail(broker_id, reason)

@@ -18,7 +18,7 @@ from brokers.clock import SystemClock
 from brokers.cluster.image import Broker
 from brokers.key_files import write_keys
 from console.monitoring import daemon as daemon_module
-from console.monitoring.daemon import Cluster, Daemon, DirectoryFailed, Settings
+from console.monitoring.daemon import BrokerReader, Cluster, Daemon, DirectoryFailed, Settings
 from console.monitoring.rings import Finished
 from console.monitoring.samples import Samples
 from console.monitoring.selectors import (
@@ -206,6 +206,33 @@ def test_a_broker_that_is_away_is_named_and_the_others_are_shown(tmp_path: Path)
             (broker,) = follower.snapshot().silent_brokers()
             assert f"{HOST}:1 did not answer" in broker.failure
             follower.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("told", [{"kind": "steps", "steps": ["x"]}, ["x"], {"kind": "snapshot"}])
+def test_a_broker_whose_feed_has_another_shape_is_named_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Any
+) -> None:
+    answers = [told]
+
+    async def feed(_reader: BrokerReader) -> Any:
+        return answers.pop() if answers else {"kind": "steps", "steps": []}
+
+    monkeypatch.setattr(BrokerReader, "feed", feed)
+
+    async def story() -> None:
+        log = Quiet()
+        daemon = Daemon(
+            told_settings(tmp_path), directory=Told(at(9092, 1)), clock=SystemClock(), log=log
+        )
+        living = asyncio.create_task(daemon.run())
+        try:
+            await until(lambda: "feed.unreadable" in [event for event, _ in log.events])
+            await until(lambda: not daemon.collector.observed.brokers[1].failure)
+        finally:
+            living.cancel()
+            await asyncio.gather(living, return_exceptions=True)
 
     asyncio.run(story())
 
