@@ -123,21 +123,32 @@ class OrderDesk:
         }
 
     async def _execute(self, order: Order) -> None:
+        """Do an order and write its end; whatever goes wrong, the others go on."""
         try:
-            answer = await self._asked(order)
-            is_log = order.verb is Verb.LOG and "error" not in answer
-            log.info("order.ended", number=order.number, verb=order.verb, broker=order.broker_id)
-            await self._store.enter(
-                services.end_order,
-                number=order.number,
-                is_done="error" not in answer,
-                message=str(answer.get("error") or answer.get("sentence") or ""),
-                answer=json.dumps(answer, ensure_ascii=False) if is_log else "",
-            )
-        except (ConnectionError, MetadataRegressed) as error:
-            log.limited("order.end_not_written", number=order.number, error=str(error))
+            try:
+                await self._end(order, await self._asked(order))
+            except (ConnectionError, MetadataRegressed):
+                raise
+            except Exception as error:  # noqa: BLE001 - one order must not end the agent
+                log.error("order.crashed", number=order.number, verb=order.verb, error=repr(error))
+                # As ASCII, because a character that no text has may be what went wrong.
+                reason = f"the agent failed at it: {error!a}; see its log, and the broker's state"
+                await self._end(order, {"error": reason})
+        except Exception as error:  # noqa: BLE001 - as above
+            log.limited("order.end_not_written", number=order.number, error=repr(error))
         finally:
             self._under_way.discard(order.number)
+
+    async def _end(self, order: Order, answer: Answer) -> None:
+        is_log = order.verb is Verb.LOG and "error" not in answer
+        await self._store.enter(
+            services.end_order,
+            number=order.number,
+            is_done="error" not in answer,
+            message=str(answer.get("error") or answer.get("sentence") or ""),
+            answer=json.dumps(answer, ensure_ascii=False) if is_log else "",
+        )
+        log.info("order.ended", number=order.number, verb=order.verb, broker=order.broker_id)
 
     async def _asked(self, order: Order) -> Answer:
         request: dict[str, str | int] = {

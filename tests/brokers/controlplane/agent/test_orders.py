@@ -135,6 +135,28 @@ def test_an_order_reaches_the_supervisor_and_its_end_the_row(database: str, tmp_
     with_agent(tmp_path, ask, story)
 
 
+def test_an_order_that_nobody_foresaw_fails_and_the_agent_takes_the_next_one(
+    database: str, tmp_path: Path
+) -> None:
+    async def ask(request: Request) -> Mapping[str, Any]:
+        if request["command"] == "broker.stop":
+            raise RuntimeError("a fault of the agent's")
+        if request["command"] == "broker.log":
+            return {"lines": ["half of a character: \udc80"]}
+        return {"sentence": "broker-1 serves"}
+
+    async def story(host: Host) -> None:
+        failed = await ordered(host, Verb.STOP)
+        assert failed.state is OrderState.FAILED
+        assert 'RuntimeError("a fault of the agent\'s")' in failed.message
+        assert "see its log" in failed.message
+        unwritten = await ordered(host, Verb.LOG)
+        assert unwritten.state is OrderState.FAILED
+        assert (await ordered(host, Verb.RESTART)).state is OrderState.DONE
+
+    with_agent(tmp_path, ask, story)
+
+
 def test_who_stopped_a_broker_is_told_to_the_cluster(database: str, tmp_path: Path) -> None:
     async def ask(_request: Request) -> Mapping[str, Any]:
         return {}
