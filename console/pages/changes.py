@@ -38,8 +38,10 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 @requires(Operation.VIEW_AUDIT)
 @require_safe
 def export(request: HttpRequest, form: str) -> HttpResponse:
-    shown = frame(request.GET.get("cluster"), rights_of(request)).shown
-    if shown is None:
+    cluster_id = request.GET.get("cluster")
+    shown = frame(cluster_id, rights_of(request)).shown
+    # A file of another cluster's audit would be taken for the one that was named.
+    if shown is None or cluster_id not in {None, shown.cluster_id}:
         raise Http404
     asked = query.asked_of(request.GET.dict())
     file = query.exported(shown.cluster_id, asked, is_csv=form == "csv")

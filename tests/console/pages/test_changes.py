@@ -106,3 +106,12 @@ def test_a_file_links_to_the_next_one(alice: Client, monkeypatch: pytest.MonkeyP
     answer = alice.get("/changes.ndjson?q=orders")
 
     assert answer["Link"] == '</changes.ndjson?q=orders&below=2>; rel="next"'
+
+
+def test_a_file_is_of_no_other_cluster_than_the_one_that_was_named(alice: Client) -> None:
+    cluster_rows.audit_entry(cluster_rows.cluster(), 1)
+
+    for form in ("csv", "ndjson"):
+        answer = alice.get(f"/changes.{form}?cluster=gone")
+        assert answer.status_code == 404
+        assert "Content-Disposition" not in answer
