@@ -120,13 +120,17 @@ def error_line(message: str, next_step: str, *, partition: int | None = None) ->
     )
 
 
-def gap_line(partition: int, first: int, next_offset: int, reason: str) -> bytes:
+def gap_line(
+    partition: int, first: int, next_offset: int, reason: str, *, goes_on: int | None = None
+) -> bytes:
+    """Return a gap; `goes_on` is where the stream does, where that is not behind the gap."""
     return encoded(
         {
             "type": "gap",
             "partition": partition,
             "from": str(first),
             "to": str(next_offset),
+            "next": str(next_offset if goes_on is None else goes_on),
             "records": next_offset - first,
             "reason": reason,
         }

@@ -114,7 +114,7 @@ def _tell_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
         reason = "it was not followed until now, and is from its end on"
         order.tell(gap_line(one.partition, one.log_start, one.log_end, reason))
     elif at is not None and at > one.log_end:
-        order.tell(gap_line(one.partition, one.log_end, at, CUT))
+        order.tell(gap_line(one.partition, one.log_end, at, CUT, goes_on=one.log_end))
 
 
 def tell_lost(order: Order, ranges: Sequence[Range]) -> None:

@@ -113,8 +113,10 @@ class Tail:
             if at < first:
                 self._order.tell(gap_line(index, at, first, DELETED))
             elif at > end:
-                self._order.tell(gap_line(index, end, at, CUT))
-            self._next[index] = min(max(at, first), end)
+                self._order.tell(gap_line(index, end, at, CUT, goes_on=end))
+            row = self._tally.rows[index]
+            self._next[index] = row.position = min(max(at, first), end)
+            row.end = end
 
     def _progress(self) -> None:
         line = self._tally.due()

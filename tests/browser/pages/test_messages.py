@@ -223,6 +223,7 @@ def test_a_gap_is_a_row_of_its_own(tab: Visitor) -> None:
         "partition": 0,
         "from": "5",
         "to": "9",
+        "next": "9",
         "records": 4,
         "reason": "retention has passed them",
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from console.messages import tally
 from console.messages.filter_language import filter_of
 from console.messages.lines import Forms
 from console.messages.opening import Order
@@ -77,6 +78,10 @@ def gaps(told: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(line["from"], line["to"]) for line in told if line["type"] == "gap"]
 
 
+def goes_on(told: list[dict[str, Any]]) -> list[str]:
+    return [line["next"] for line in told if line["type"] == "gap"]
+
+
 def test_a_tail_begins_at_the_end_and_says_where_it_ended() -> None:
     source = Script([[record(5), record(6)], [], [record(7)]], ends={0: 5})
 
@@ -101,8 +106,8 @@ def test_a_tail_that_goes_on_says_what_it_does_not_show() -> None:
     made_again = lines(Script([], ends={0: 3}), cursor={0: 500})
     not_followed = lines(Script([], starts={0: 2}, ends={0: 9}), cursor={7: 1})
 
-    assert gaps(made_again) == [("3", "500")]
-    assert gaps(not_followed) == [("2", "9")]
+    assert (gaps(made_again), goes_on(made_again)) == ([("3", "500")], ["3"])
+    assert (gaps(not_followed), goes_on(not_followed)) == ([("2", "9")], ["9"])
 
 
 def test_offsets_without_a_record_are_a_gap() -> None:
@@ -177,8 +182,28 @@ def test_a_topic_that_was_made_again_is_followed_from_its_end() -> None:
 
     told = lines(source)
 
-    assert gaps(told) == [("3", "500")]
+    assert (gaps(told), goes_on(told)) == ([("3", "500")], ["3"])
     assert source.read[-1] == Span(partition=0, start=3)
+
+
+def test_progress_behind_a_log_that_was_made_again_tells_its_lower_offsets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tally, "PROGRESS_SECONDS", 0.0)
+    source = Script([[record(500)], failure("OFFSET_OUT_OF_RANGE", "orders"), []], ends={0: 500})
+    bounds = source.bounds
+
+    def later(partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
+        found = bounds(partitions)
+        source.ends = {0: 3}
+        return found
+
+    source.bounds = later  # type: ignore[method-assign]
+
+    told = [line["partitions"] for line in lines(source) if line["type"] == "progress"]
+
+    moved = [rows[0][:3] for rows in told if rows]
+    assert moved == [[0, "501", "501"], [0, "3", "3"]]
 
 
 def test_a_tail_shows_only_what_its_filter_lets_through() -> None:

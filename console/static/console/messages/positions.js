@@ -5,11 +5,11 @@ export class Positions {
   #next = new Map();
 
   take(frame) {
-    if (frame.type === "start") for (const { partition, from } of frame.partitions) this.#advance(partition, from);
-    else if (frame.type === "record") this.#advance(frame.partition, BigInt(frame.offset) + 1n);
-    else if (frame.type === "gap") this.#advance(frame.partition, frame.to);
+    if (frame.type === "start") for (const { partition, from } of frame.partitions) this.#set(partition, from);
+    else if (frame.type === "record") this.#set(frame.partition, BigInt(frame.offset) + 1n);
+    else if (frame.type === "gap") this.#set(frame.partition, frame.next);
     // What a filter has left out is behind, too.
-    else if (frame.type === "progress") for (const [partition, at] of frame.partitions) this.#advance(partition, at);
+    else if (frame.type === "progress") for (const [partition, at] of frame.partitions) this.#set(partition, at);
   }
 
   clear() {
@@ -21,8 +21,9 @@ export class Positions {
     return [...this.#next].map(([partition, offset]) => `${partition}:${offset}`).join(",");
   }
 
-  #advance(partition, offset) {
-    const [key, next] = [String(partition), BigInt(offset)];
-    if (next > (this.#next.get(key) ?? -1n)) this.#next.set(key, next);
+  // The newest line counts, although it may lie in front of an older one: a log that was cut, or
+  // created again, goes on with lower offsets.
+  #set(partition, offset) {
+    this.#next.set(String(partition), BigInt(offset));
   }
 }
