@@ -22,6 +22,8 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 # What stands for all headers of a record where one has a name that the client library cannot read.
 UNREAD_HEADERS: Final = {
     "name": "(not UTF-8)",
+    # No header of the record: what shows it must not copy it.
+    "is_unread": True,
     "value": told(
         Shown(
             kind="null",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -174,6 +175,17 @@ def test_a_header_with_a_name_of_megabytes_is_counted_with_those_behind_it() -> 
     [found] = [line for line in told if line["type"] == "record"]
     assert [header["name"] for header in found["headers"]] == ["a"]
     assert found["more_headers"] == 2
+
+
+def test_headers_that_cannot_be_read_are_told_as_unread_and_not_as_headers() -> None:
+    source = FakeSource({0: [replace(record(0), has_unread_headers=True)]})
+
+    told = lines(source, question())
+
+    [found] = [line for line in told if line["type"] == "record"]
+    [unread] = found["headers"]
+    assert unread["is_unread"] is True
+    assert "not UTF-8" in unread["value"]["note"]
 
 
 def test_records_from_an_offset_on_end_with_the_log() -> None:

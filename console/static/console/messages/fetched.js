@@ -47,6 +47,9 @@ export async function wholeRecord(place, bootstrap, frame) {
   if (frame.more_headers) {
     throw new TooLarge(`The record has ${frame.more_headers} more headers than are shown, so it cannot be copied here. Export it.`);
   }
+  if (frame.headers.some((header) => header.is_unread)) {
+    throw new Error("The record has a header whose name is not UTF-8, so its headers are not here and it cannot be copied. Search for the record to see them.");
+  }
   const get = (name, part) => bytesOfPart(place, frame, name, part);
   const headers = [];
   for (const [at, header] of frame.headers.entries()) headers.push([header.name, await get(`header:${at}`, header.value)]);
