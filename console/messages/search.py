@@ -2,7 +2,7 @@
 
 Each partition is searched by its leader, two at a time on a broker, and the hits go to the browser
 as they come. The verdict is over all partitions, and complete only where every record was looked
-at. The newest hits are looked for backwards in stretches of offsets that grow.
+at. The newest hits are looked for backwards in stretches of offsets that grow while hits are rare.
 """
 
 import threading
@@ -289,6 +289,8 @@ class Search:
         if is_cut:
             # What lies in front of the hits that were kept is looked at, and counted, once more.
             row.records = min(row.records, records + end - lane.high)
+            # Hits are dense here: a long stretch would be looked at again for each few of them.
+            lane.stretch = FIRST_STRETCH
         else:
             lane.high = start
             lane.stretch *= GROWTH

@@ -110,6 +110,22 @@ def test_the_newest_of_more_hits_than_a_broker_answers_are_the_newest() -> None:
     assert found(told) == [(0, 24_999), (0, 24_998), (0, 24_997)]
 
 
+def test_a_stretch_that_has_grown_is_short_again_where_hits_are_dense() -> None:
+    dense = range(100_000, 100_010)
+    held = {0: hay(120_001, *dense, step=1_000), 1: hay(1, partition=1)}
+    brokers = SearchingBrokers(held)
+
+    told = lines(held, brokers, limit=4)
+
+    assert found(told) == [(0, n) for n in reversed(range(100_006, 100_010))]
+    stretches = [
+        (question["from"]["offset"], question["to"]["offset"])
+        for question in brokers.asked
+        if question["partition"] == 0
+    ]
+    assert stretches == [(110_001, 120_001), (10_001, 110_001), (90_008, 100_008)]
+
+
 def test_records_that_are_looked_at_twice_are_counted_once() -> None:
     held = {p: hay(100, *range(0, 100, 10), partition=p) for p in range(2)}
 
