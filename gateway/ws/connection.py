@@ -6,8 +6,8 @@ is waited for: its readings stop, and then nobody hears it any more either.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from gateway.access.callers import Caller
 from gateway.kafka.delivery import size_of
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.member import Reset
 from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.values import Delivered, Place, Position, PositionKind, Record
@@ -24,9 +25,11 @@ from gateway.rest.produce.desk import Desk, Limits, Watching
 from gateway.rest.records.routes import Seats
 from gateway.rest.router import Callers
 from gateway.rest.traffic import Counter
-from gateway.ws import session as decided
+from gateway.ws import actions as decided
+from gateway.ws.actions import Action, Close
+from gateway.ws.group_reading import GroupReading, Member
 from gateway.ws.outbox import Outbox
-from gateway.ws.session import Action, Close, Session
+from gateway.ws.session import Session
 
 log: Final = logging.getLogger(__name__)
 # How long a socket may be open without having said whose it is.
@@ -41,6 +44,9 @@ MAX_UNSENT: Final = 128 * 1024
 MAX_UNSENT_ANSWERS: Final = 512 * 1024
 # A read that finds nothing looks again after this; nothing hangs on how often.
 TAKE_S: Final = 30.0
+# How often a member of a group that takes nothing hears of it, and how long it may take nothing.
+LOOK_S: Final = 1.0
+NO_CREDIT_S: Final = 300.0
 # Frames that are there already are heard in a row of so many before others have their turn.
 IN_A_ROW: Final = 50
 
@@ -56,6 +62,9 @@ class House:
     readers: Readers
     traffic: Counter
     seats: Seats
+    member_seats: Seats
+    # A member of a group, which begins at the end where nothing is committed, or at the beginning.
+    member: Callable[[str, Reset], Member]
     cluster_id: str
 
 
@@ -65,6 +74,10 @@ class Feeding:
 
     task: asyncio.Task[None] | None = None
     reading: Reading | None = None
+    group: GroupReading | None = None
+    # What is to be committed next; each time all of it at once.
+    acks: dict[Place, int] = field(default_factory=dict)
+    acking: asyncio.Task[None] | None = None
     paused: set[Place] = field(default_factory=set)
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -99,8 +112,10 @@ class Connection:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             late.cancel()
-            readers = (feeding.task for feeding in self._feedings.values())
-            tasks += [task for task in (self._watching, *readers) if task is not None]
+            others = [self._watching]
+            for feeding in self._feedings.values():
+                others += [feeding.task, feeding.acking]
+            tasks += [task for task in others if task is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -126,6 +141,11 @@ class Connection:
             case decided.Open(sid=sid):
                 feeding = self._feedings[sid] = Feeding()
                 feeding.task = asyncio.create_task(self._feed(feeding, action))
+            case decided.Join(sid=sid):
+                feeding = self._feedings[sid] = Feeding()
+                feeding.task = asyncio.create_task(self._belong(feeding, action))
+            case decided.Commit(sid=sid, offsets=offsets):
+                self._ack(sid, self._feedings[sid], offsets)
             case decided.Move(sid=sid, starts=starts):
                 self._move(sid, starts)
             case decided.Hold(sid=sid, places=places, is_paused=is_paused):
@@ -134,8 +154,9 @@ class Connection:
                 self._feedings[sid].more.set()
             case decided.LetGo(sid=sid):
                 feeding = self._feedings.pop(sid)
-                if feeding.task is not None:
-                    feeding.task.cancel()
+                for task in (feeding.task, feeding.acking):
+                    if task is not None:
+                        task.cancel()
 
     # --- the client --------------------------------------------------------------------------
 
@@ -303,6 +324,72 @@ class Connection:
     def _count_read(self, records: int) -> None:
         if self._session.caller is not None:
             self._house.traffic.add(self._session.caller.key, records=records)
+
+    # --- records of a group ------------------------------------------------------------------
+
+    async def _belong(self, feeding: Feeding, joining: decided.Join) -> None:
+        """Be a member of a group for as long as a subscription is there."""
+        sid, caller = joining.sid, self._session.caller
+        assert caller is not None, "nobody subscribes without a name"
+        reset = Reset.EARLIEST if joining.is_from_earliest else Reset.LATEST
+        try:
+            with self._house.member_seats.taken(caller):
+                reading = GroupReading(self._house.member(joining.group, reset))
+                try:
+                    # A topic that is not there is told at once; a group would wait for it.
+                    await self._house.readers.partitions(joining.topics)
+                    await reading.join(joining.topics)
+                    feeding.group = reading
+                    self._follow(self._session.joined(sid))
+                    await self._pump_group(sid, feeding, reading)
+                finally:
+                    reading.close()
+        except (ApiError, KafkaFailure) as failed:
+            self._follow(self._session.not_opened(sid, failed))
+        except Exception as failed:
+            # As in _feed.
+            log.exception("ws.member_failed")
+            self._follow(self._session.not_opened(sid, failed))
+
+    async def _pump_group(self, sid: str, feeding: Feeding, reading: GroupReading) -> None:
+        clock = asyncio.get_running_loop().time
+        used = clock()
+        while True:
+            allowed = self._session.allowance(sid)
+            if allowed is None or self._outbox.size >= MAX_UNSENT:
+                await reading.look()
+                self._follow(self._session.shared_out(sid, reading.assignment))
+                if allowed is None and clock() - used >= NO_CREDIT_S:
+                    self._follow(self._session.unused(sid))
+                feeding.more.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await feeding.more.wait()
+                continue
+            used = clock()
+            records, size = allowed
+            found = await reading.take(max_records=records, max_bytes=size)
+            self._follow(self._session.shared_out(sid, reading.assignment))
+            self._count_read(len(found))
+            self._follow(self._session.read(sid, found, {}))
+
+    def _ack(self, sid: str, feeding: Feeding, offsets: Mapping[Place, int]) -> None:
+        feeding.acks.update(offsets)
+        if feeding.acking is None or feeding.acking.done():
+            feeding.acking = asyncio.create_task(self._commit(sid, feeding))
+
+    async def _commit(self, sid: str, feeding: Feeding) -> None:
+        assert feeding.group is not None, "only a group keeps offsets"
+        while feeding.acks:
+            offsets, feeding.acks = feeding.acks, {}
+            failed = None
+            try:
+                await feeding.group.commit(offsets)
+            except Exception as error:  # noqa: BLE001 - it is told to who asked, as every other
+                failed = error
+            self._follow(self._session.committed(sid, offsets, failed))
+
+    # --- where it is read --------------------------------------------------------------------
 
     def _move(self, sid: str, starts: Mapping[Place, Position]) -> None:
         """Read again from elsewhere; partitions that are not named go on where they were."""

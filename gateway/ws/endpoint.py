@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from gateway.access.callers import Caller
+from gateway.kafka.member import Member
 from gateway.rest.calls import Receive, Scope, Send, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
@@ -20,6 +21,9 @@ PATH: Final = "/ws/v1"
 # Each costs some tens of kilobytes when nothing happens, and MAX_UNSENT when its client is slow.
 MAX_SOCKETS: Final = 2_000
 MAX_SOCKETS_EACH: Final = 1_000
+# Each is a client with threads of its own, and up to some megabytes of records.
+MAX_MEMBERS: Final = 64
+MAX_MEMBERS_EACH: Final = 16
 # Sockets that have not said whose they are; each has some seconds for it.
 MAX_UNKNOWN: Final = 200
 # What a worker that stops waits for last receipts and last words; see `gateway.server`.
@@ -122,6 +126,10 @@ class Room:
             readers=worker.readers,
             traffic=worker.traffic,
             seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH),
+            member_seats=Seats("members of groups", most=MAX_MEMBERS, each=MAX_MEMBERS_EACH),
+            member=lambda group, reset: Member(
+                worker.connection, group, reset=reset, commits_itself=False
+            ),
             cluster_id=worker.cluster_id,
         )
         return worker.held_speaking(Sockets(house))

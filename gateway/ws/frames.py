@@ -4,7 +4,7 @@ Every frame is one JSON object in a text message, and its field `type` says whic
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -33,8 +33,9 @@ MAX_CREDIT_BYTES: Final = 1024**3
 MAX_NAME: Final = 100
 # A token has some fifty characters.
 MAX_TOKEN: Final = 4_096
-# Kafka's own limit.
+# Kafka's own limit of names of topics, and enough for those of groups.
 MAX_TOPIC: Final = 249
+MAX_GROUP: Final = 249
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
 Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC)]
@@ -102,6 +103,7 @@ class Produce(Frame):
 class Subscribe(Frame):
     sid: Name
     credit: Allowance
+    group: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_GROUP)] | None = None
     topics: Annotated[list[Topic], msgspec.Meta(min_length=1, max_length=MAX_TOPICS)] | None = None
     assign: Partitions | None = None
     start: Start = msgspec.field(name="from", default="latest")
@@ -131,6 +133,13 @@ class Seek(Frame):
     offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
 
 
+class Ack(Frame):
+    """Commits, for a group: the offset behind the last record that is done with."""
+
+    sid: Name
+    offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
+
+
 class Unsubscribe(Frame):
     sid: Name
 
@@ -139,8 +148,8 @@ class Ping(Frame):
     id: Name | None = None
 
 
-Said = Auth | Produce | Subscribe | Credit | Pause | Resume | Seek | Unsubscribe | Ping
-TYPES: Final = "auth, produce, subscribe, credit, pause, resume, seek, unsubscribe, ping"
+Said = Auth | Produce | Subscribe | Credit | Ack | Pause | Resume | Seek | Unsubscribe | Ping
+TYPES: Final = "auth, produce, subscribe, credit, ack, pause, resume, seek, unsubscribe, ping"
 DECODER: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
 
 
@@ -211,30 +220,46 @@ def error(failed: ApiError, **names: str) -> str:
 
 
 def assigned(sid: str, positions: Mapping[Place, int]) -> str:
-    told = [{**_place(place), "offset": positions[place]} for place in sorted(positions)]
+    return _frame("assigned", sid=sid, partitions=_offsets(positions))
+
+
+def joined(sid: str, places: Collection[Place]) -> str:
+    """Tell what a group has given to a subscription; where that begins is what was committed."""
+    told = [_place(place) for place in sorted(places)]
     return _frame("assigned", sid=sid, partitions=told)
 
 
-def revoked(sid: str, places: Sequence[Place], reason: str) -> str:
-    """Tell of partitions that a subscription does not read any more."""
+def acked(sid: str, offsets: Mapping[Place, int]) -> str:
+    return _frame("acked", sid=sid, offsets=_offsets(offsets))
+
+
+def revoked(sid: str, places: Sequence[Place], reason: str, *, is_over: bool) -> str:
+    """Tell of partitions that a subscription does not read any more, and whether it is over."""
     told = [_place(place) for place in places]
-    return _frame("revoked", sid=sid, partitions=told, reason=reason)
+    return _frame("revoked", sid=sid, partitions=told, reason=reason, ended=is_over)
 
 
 def gap(sid: str, told: Gap) -> str:
     return _frame("gap", sid=sid, **gap_value(told))
 
 
-def batch(sid: str, records: Sequence[Record], form: Format, end: int) -> str:
-    """Write records of one partition, and how far they are from its end."""
+def batch(sid: str, records: Sequence[Record], form: Format, end: int | None) -> str:
+    """Write records of one partition, and how far they are from its end where that is known."""
     last = records[-1]
     told = json.dumps(last.topic)
     written = ",".join(record_text(record, form) for record in records)
-    hw = max(end, last.offset + 1)
+    far = ""
+    if end is not None:
+        hw = max(end, last.offset + 1)
+        far = f',"hw":{hw},"lag":{hw - last.offset - 1}'
     return (
         f'{{"type":"batch","sid":{json.dumps(sid)},"topic":{told},"partition":{last.partition}'
-        f',"hw":{hw},"lag":{hw - last.offset - 1},"records":[{written}]}}'
+        f'{far},"records":[{written}]}}'
     )
+
+
+def _offsets(positions: Mapping[Place, int]) -> list[dict[str, object]]:
+    return [{**_place(place), "offset": positions[place]} for place in sorted(positions)]
 
 
 def _place(place: Place) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from gateway.ws.session import Close
+from gateway.ws.actions import Close
 
 
 class Outbox:
@@ -11,7 +11,8 @@ class Outbox:
 
     def __init__(self) -> None:
         self._items: deque[str | Close] = deque()
-        self._size = 0
+        # Characters, which are bytes, of all that waits.
+        self.size = 0
         self._is_closed = False
         self._filled = asyncio.Event()
         self._emptied = asyncio.Event()
@@ -22,12 +23,12 @@ class Outbox:
             return
         self._is_closed = isinstance(item, Close)
         self._items.append(item)
-        self._size += len(item) if isinstance(item, str) else 0
+        self.size += len(item) if isinstance(item, str) else 0
         self._filled.set()
 
     async def room(self, limit: int) -> None:
         """Wait until less than this waits to be sent."""
-        while self._size >= limit:
+        while self.size >= limit:
             self._emptied.clear()
             await self._emptied.wait()
 
@@ -39,5 +40,5 @@ class Outbox:
         return self._items.popleft()
 
     def sent(self, text: str) -> None:
-        self._size -= len(text)
+        self.size -= len(text)
         self._emptied.set()

@@ -13,14 +13,29 @@ from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.readers.values import End, Gap, News
-from gateway.kafka.values import Delivered, NewRecord, Place, Position, PositionKind, Record
+from gateway.kafka.values import Delivered, Place, Position, PositionKind, Record
 from gateway.rest.codes import ApiError, Code, from_kafka
 from gateway.rest.records.question import BEGINNING, END, Format
 from gateway.ws import frames
+from gateway.ws.actions import (
+    Action,
+    Close,
+    Commit,
+    Feed,
+    Hold,
+    Identify,
+    Join,
+    LetGo,
+    Move,
+    Open,
+    Say,
+    Send,
+)
 from gateway.ws.frames import (
     MAX_CREDIT_BYTES,
     MAX_CREDIT_RECORDS,
     MAX_PLACES,
+    Ack,
     Auth,
     Credit,
     Pause,
@@ -48,75 +63,6 @@ FAILED: Final = 4000
 MAX_REASON: Final = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Identify:
-    """Find out whose token this is."""
-
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Write a record, and tell `settled` how that went."""
-
-    id: str
-    topic: str
-    record: NewRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """Read these partitions, or all of these topics; in the place of what was read before."""
-
-    sid: str
-    starts: Mapping[Place, Position]
-    topics: Sequence[str] = ()
-    start: Position = END
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Go on elsewhere in some partitions, and where it was in the others."""
-
-    sid: str
-    starts: Mapping[Place, Position]
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Take nothing of these, or take of them again; of all of them without names."""
-
-    sid: str
-    places: Sequence[Place] | None
-    is_paused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """More may be taken for a subscription."""
-
-    sid: str
-
-
-@dataclass(frozen=True, slots=True)
-class LetGo:
-    sid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    code: int
-    reason: str
-
-
-Action = Say | Identify | Send | Open | Move | Hold | Feed | LetGo | Close
-
-
 @dataclass(slots=True)
 class Subscription:
     sid: str
@@ -125,6 +71,9 @@ class Subscription:
     # None where the client counts records only; below 0 is owed.
     bytes: int | None
     topics: frozenset[str]
+    group: str | None = None
+    # Of a group; without one partitions are held where they are read.
+    is_paused: bool = False
     places: set[Place] = field(default_factory=set)
     is_open: bool = False
 
@@ -166,7 +115,7 @@ class Session:
         if is_new:
             actions.append(Say(frames.ready(self._cluster_id, caller.key)))
         for subscription in list(self._subscriptions.values()):
-            refused = self._refusal(Operation.READ_PAYLOADS, subscription.topics)
+            refused = self._refusal_to_read(subscription.topics, subscription.group)
             if refused is not None:
                 actions += self._ended(subscription, refused)
         return actions
@@ -215,19 +164,11 @@ class Session:
             case Credit():
                 return self._credit(frame)
             case Pause() | Resume():
-                named = frame.partitions
-                subscription = self._open_one(frame.sid)
-                places = None if named is None else [one.place() for one in named]
-                for place in places or ():
-                    self._require_place(subscription, place)
-                return [Hold(frame.sid, places, isinstance(frame, Pause))]
-            case Seek():
-                return self._seek(frame)
-            case Unsubscribe(sid=sid):
-                subscription = self._find(sid)
-                told = frames.revoked(sid, sorted(subscription.places), "unsubscribed")
-                del self._subscriptions[sid]
-                return [LetGo(sid), Say(told)]
+                return self._hold(frame)
+            case Ack() | Seek():
+                return self._ack(frame) if isinstance(frame, Ack) else self._seek(frame)
+            case Unsubscribe():
+                return self._unsubscribe(frame)
             case Ping(id=name):
                 return [Say(frames.pong(name))]
 
@@ -248,13 +189,28 @@ class Session:
             )
         if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
             raise ApiError(Code.TOO_MANY, f"a socket has {MAX_SUBSCRIPTIONS} subscriptions at most")
-        opening = opening_of(frame)
-        topics = frozenset(opening.topics) | {place.topic for place in opening.starts}
-        self._require(Operation.READ_PAYLOADS, sorted(topics))
+        opening = opening_of(frame) if frame.group is None else joining_of(frame, frame.group)
+        topics = frozenset(opening.topics)
+        if isinstance(opening, Open):
+            topics |= {place.topic for place in opening.starts}
+        refused = self._refusal_to_read(topics, frame.group)
+        if refused is not None:
+            raise refused
         self._subscriptions[frame.sid] = Subscription(
-            frame.sid, Format(frame.format), frame.credit.records, frame.credit.bytes, topics
+            frame.sid,
+            Format(frame.format),
+            frame.credit.records,
+            frame.credit.bytes,
+            topics,
+            frame.group,
         )
         return [opening]
+
+    def _unsubscribe(self, frame: Unsubscribe) -> list[Action]:
+        subscription = self._find(frame.sid)
+        del self._subscriptions[frame.sid]
+        told = frames.revoked(frame.sid, sorted(subscription.places), "unsubscribed", is_over=True)
+        return [LetGo(frame.sid), Say(told)]
 
     def _credit(self, frame: Credit) -> list[Action]:
         subscription = self._find(frame.sid)
@@ -271,8 +227,39 @@ class Session:
             subscription.bytes = size
         return [Feed(frame.sid)]
 
+    def _hold(self, frame: Pause | Resume) -> list[Action]:
+        subscription, named = self._open_one(frame.sid), frame.partitions
+        is_paused = isinstance(frame, Pause)
+        if subscription.group is not None:
+            if named is not None:
+                raise unclear("a subscription of a group is paused whole: leave out partitions")
+            subscription.is_paused = is_paused
+            return [Feed(frame.sid)]
+        places = None if named is None else [one.place() for one in named]
+        for place in places or ():
+            self._require_place(subscription, place)
+        return [Hold(frame.sid, places, is_paused)]
+
+    def _ack(self, frame: Ack) -> list[Action]:
+        subscription = self._open_one(frame.sid)
+        if subscription.group is None:
+            raise ApiError(
+                Code.ILLEGAL_STATE,
+                f"subscription {frame.sid!r} has no group that would keep an offset",
+            )
+        offsets = {one.place(): one.offset for one in frame.offsets}
+        for place in offsets:
+            self._require_place(subscription, place)
+        return [Commit(frame.sid, offsets)]
+
     def _seek(self, frame: Seek) -> list[Action]:
         subscription = self._open_one(frame.sid)
+        if subscription.group is not None:
+            raise ApiError(
+                Code.ILLEGAL_STATE,
+                f"subscription {frame.sid!r} is of a group, which says where it reads:"
+                " seek in one without",
+            )
         starts = positions_of(frame.offsets)
         for place in starts:
             self._require_place(subscription, place)
@@ -302,6 +289,45 @@ class Session:
         subscription.is_open = True
         return [Say(frames.assigned(sid, positions)), Feed(sid)]
 
+    def joined(self, sid: str) -> list[Action]:
+        """Take note that a group has been asked for its partitions, which come later."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is not None:
+            subscription.is_open = True
+        return []
+
+    def shared_out(self, sid: str, places: Collection[Place]) -> list[Action]:
+        """Tell what a group has given to a subscription, and taken from it, if it did."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None or subscription.places == set(places):
+            return []
+        gone, new = subscription.places - set(places), set(places) - subscription.places
+        subscription.places = set(places)
+        actions: list[Action] = []
+        if gone:
+            actions.append(Say(frames.revoked(sid, sorted(gone), "rebalanced", is_over=False)))
+        if new:
+            actions.append(Say(frames.joined(sid, new)))
+        return actions
+
+    def committed(
+        self, sid: str, offsets: Mapping[Place, int], failed: Exception | None
+    ) -> list[Action]:
+        if sid not in self._subscriptions:
+            return []
+        if failed is not None:
+            return [Say(frames.error(api_error(failed), sid=sid))]
+        return [Say(frames.acked(sid, offsets))]
+
+    def unused(self, sid: str) -> list[Action]:
+        """End a subscription whose client gave no credit for so long that its group suffers."""
+        subscription = self._subscriptions.pop(sid, None)
+        if subscription is None:
+            return []
+        places = sorted(subscription.places)
+        told = frames.revoked(sid, places, "no credit for too long", is_over=True)
+        return [LetGo(sid), Say(told)]
+
     def not_opened(self, sid: str, failed: Exception) -> list[Action]:
         subscription = self._subscriptions.get(sid)
         return [] if subscription is None else self._ended(subscription, api_error(failed))
@@ -310,6 +336,8 @@ class Session:
         """Return how many records and bytes may be taken for a subscription now."""
         subscription = self._subscriptions.get(sid)
         if subscription is None or not subscription.is_open or subscription.records <= 0:
+            return None
+        if subscription.is_paused:
             return None
         size = FRAME_BYTES if subscription.bytes is None else min(subscription.bytes, FRAME_BYTES)
         return (min(subscription.records, FRAME_RECORDS), size) if size > 0 else None
@@ -321,14 +349,14 @@ class Session:
             return []
         actions: list[Action] = []
         for place, some in groupby(news, key=place_of):
-            actions += self._told(subscription, place, list(some), ends.get(place, 0))
-        if not subscription.places:
+            actions += self._told(subscription, place, list(some), ends.get(place))
+        if not subscription.places and subscription.group is None:
             del self._subscriptions[sid]
             actions.append(LetGo(sid))
         return actions
 
     def _told(
-        self, subscription: Subscription, place: Place, news: Sequence[News], end: int
+        self, subscription: Subscription, place: Place, news: Sequence[News], end: int | None
     ) -> Iterator[Action]:
         sid = subscription.sid
         for kind, some in groupby(news, key=type):
@@ -345,7 +373,9 @@ class Session:
                     yield Say(frames.gap(sid, one))
                 elif isinstance(one, End):
                     subscription.places.discard(place)
-                    yield Say(frames.revoked(sid, [place], f"{one.name}: {one.message}"))
+                    reason = f"{one.name}: {one.message}"
+                    is_over = not subscription.places and subscription.group is None
+                    yield Say(frames.revoked(sid, [place], reason, is_over=is_over))
 
     def settled(self, name: str, topic: str, told: Delivered | Exception) -> list[Action]:
         """Pass on what became of a record."""
@@ -393,19 +423,28 @@ class Session:
         if refused is not None:
             raise refused
 
+    def _refusal_to_read(self, topics: frozenset[str], group: str | None) -> ApiError | None:
+        if group is not None:
+            refused = self._refusal(Operation.RESET_GROUPS, [group], Kind.GROUP)
+            if refused is not None:
+                return refused
+        return self._refusal(Operation.READ_PAYLOADS, topics)
+
     def _refusal(
-        self, operation: Operation, topics: Sequence[str] | frozenset[str]
+        self, operation: Operation, names: Collection[str], kind: Kind = Kind.TOPIC
     ) -> ApiError | None:
         assert self._caller is not None, "nobody is let in without a name"
-        for topic in topics:
-            decision = self._caller.decide(operation, Kind.TOPIC, self._cluster_id, topic)
+        for name in names:
+            decision = self._caller.decide(operation, kind, self._cluster_id, name)
             if not decision.is_allowed:
                 return ApiError(Code.NOT_ALLOWED, decision.reason)
         return None
 
     def _ended(self, subscription: Subscription, error: ApiError) -> list[Action]:
         del self._subscriptions[subscription.sid]
-        return [LetGo(subscription.sid), Say(frames.error(error, sid=subscription.sid))]
+        sid, places = subscription.sid, sorted(subscription.places)
+        told = frames.revoked(sid, places, "failed", is_over=True)
+        return [LetGo(sid), Say(frames.error(error, sid=sid)), Say(told)]
 
     def _find(self, sid: str) -> Subscription:
         try:
@@ -448,6 +487,13 @@ def opening_of(frame: Subscribe) -> Open:
     if frame.assign is not None:
         return Open(frame.sid, dict.fromkeys((one.place() for one in frame.assign), start))
     return Open(frame.sid, {}, tuple(dict.fromkeys(frame.topics or ())), start)
+
+
+def joining_of(frame: Subscribe, group: str) -> Join:
+    if frame.topics is None or frame.assign is not None or not isinstance(frame.start, str):
+        raise unclear("a group divides topics: give topics, and earliest or latest as from")
+    topics = tuple(dict.fromkeys(frame.topics))
+    return Join(frame.sid, group, topics, frame.start == "earliest")
 
 
 def positions_of(offsets: Sequence[frames.At]) -> dict[Place, Position]:

@@ -18,6 +18,7 @@ from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
 from gateway.kafka.connection import Connection as Brokers
 from gateway.kafka.delivery import Deliveries
+from gateway.kafka.member import Member
 from gateway.kafka.producer import Producer
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.values import NewRecord
@@ -121,6 +122,10 @@ class Site:
                 readers=self.readers,
                 traffic=self.traffic,
                 seats=Seats("sockets", most=3, each=2),
+                member_seats=Seats("members of groups", most=3, each=2),
+                member=lambda group, reset: Member(
+                    brokers, group, reset=reset, commits_itself=False
+                ),
                 cluster_id="c",
             )
         )
@@ -325,6 +330,68 @@ def test_a_subscription_is_moved_paused_and_ended(broker: BesideBroker) -> None:
             assert (await client.hear("revoked"))["reason"] == "unsubscribed"
             await client.say(type="subscribe", sid="a", topics=["nowhere"], credit={"records": 1})
             assert (await client.hear("error"))["error_code"] == 40401
+
+    run(broker, work)
+
+
+def test_a_group_goes_on_where_it_was_acked(broker: BesideBroker) -> None:
+    async def subscribe(client: Client, records: int) -> list[Any]:
+        await client.say(
+            type="subscribe",
+            sid="a",
+            group="workers",
+            topics=["orders"],
+            credit={"records": records},
+            **{"from": "earliest"},
+        )
+        assert len((await client.hear("assigned"))["partitions"]) == 2
+        return await client.records(records)
+
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            found = await subscribe(client, 40)
+            assert len({(one["partition"], one["offset"]) for one in found}) == 40
+            at = [{"topic": "orders", "partition": n, "offset": 20 - n} for n in range(2)]
+            await client.say(type="ack", sid="a", offsets=at)
+            assert (await client.hear("acked"))["offsets"] == at
+            await client.say(type="unsubscribe", sid="a")
+            await client.hear("revoked")
+        async with site.client() as client:
+            [again] = await subscribe(client, 1)
+            assert (again["partition"], again["offset"]) == (1, 19)
+
+    run(broker, work)
+
+
+def test_members_beyond_the_limit_and_groups_of_no_topic_are_refused(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            one = {"type": "subscribe", "group": "g", "credit": {"records": 1}}
+            await client.say(**one, sid="a", topics=["nowhere"])
+            assert (await client.hear("error"))["error_code"] == 40401
+            assert (await client.hear("revoked"))["ended"]
+            for sid in "abc":
+                await client.say(**one, sid=sid, topics=["quiet"])
+            told = await client.hear("error")
+            assert (told["sid"], told["error_code"]) == ("c", 429)
+
+    run(broker, work)
+
+
+def test_a_member_without_credit_stays_for_a_while_and_is_let_go(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "LOOK_S", 0.05)
+    monkeypatch.setattr(sockets, "NO_CREDIT_S", 2.0)
+
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            await client.say(
+                type="subscribe", sid="a", group="idle", topics=["orders"], credit={"records": 0}
+            )
+            assert len((await client.hear("assigned"))["partitions"]) == 2
+            told = await client.hear("revoked")
+            assert (len(told["partitions"]), told["reason"]) == (2, "no credit for too long")
 
     run(broker, work)
 

@@ -1,6 +1,7 @@
 """What frames and events lead to, without a socket."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,12 +10,26 @@ from hypothesis import strategies as st
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Role
+from gateway.access.operations import Kind, Role
 from gateway.kafka.readers.values import End, Gap, GapReason, News
 from gateway.kafka.values import Delivered, Place, PositionKind, Record
 from gateway.rest.codes import ApiError, Code
 from gateway.server import FRAME_BYTES
 from gateway.ws import frames
+from gateway.ws.actions import (
+    Action,
+    Close,
+    Commit,
+    Feed,
+    Hold,
+    Identify,
+    Join,
+    LetGo,
+    Move,
+    Open,
+    Say,
+    Send,
+)
 from gateway.ws.session import (
     FRAME_BYTES as BATCH_BYTES,
 )
@@ -22,15 +37,6 @@ from gateway.ws.session import (
     FRAME_RECORDS,
     MAX_SUBSCRIPTIONS,
     RESTARTING,
-    Action,
-    Close,
-    Hold,
-    Identify,
-    LetGo,
-    Move,
-    Open,
-    Say,
-    Send,
     Session,
 )
 
@@ -256,9 +262,10 @@ def test_after_a_seek_nothing_is_taken_until_it_is_done() -> None:
 
 def test_a_right_that_is_taken_away_ends_what_it_allowed() -> None:
     session = reading()
-    let_go, error = session.known(caller(Role.VIEWER))
+    let_go, error, revoked = session.known(caller(Role.VIEWER))
     assert let_go == LetGo("a")
     assert said([error])[0]["error_code"] == 40301
+    assert said([revoked])[0]["ended"]
     assert session.allowance("a") is None
 
 
@@ -270,6 +277,79 @@ def test_a_worker_that_stops_gives_its_last_receipts_first() -> None:
     *receipt, close = session.settled("1", "orders", ApiError(Code.KAFKA_RETRY, "away"))
     assert said(receipt)[0]["error_code"] == 50003
     assert close == Close(RESTARTING, "this worker stops: connect again")
+
+
+def belonging() -> Session:
+    """Return a session with a subscription of a group, which has given it one partition."""
+    session = let_in()
+    [joining] = hear(
+        session, type="subscribe", sid="a", group="g", topics=["orders"], credit={"records": 9}
+    )
+    assert joining == Join("a", "g", ("orders",), is_from_earliest=False)
+    assert session.joined("a") == []
+    [told] = said(session.shared_out("a", {PLACE}))
+    assert told["partitions"] == [{"topic": "orders", "partition": 0}]
+    return session
+
+
+def test_what_a_group_gives_and_takes_is_told() -> None:
+    session = belonging()
+    assert session.shared_out("a", {PLACE}) == []
+    revoked, assigned = said(session.shared_out("a", {OTHER}))
+    assert (revoked["type"], revoked["partitions"][0]["partition"]) == ("revoked", 0)
+    assert (assigned["type"], assigned["partitions"][0]["partition"]) == ("assigned", 1)
+    session.shared_out("a", ())
+    [told] = said(session.read("a", [record(0)], {}))
+    assert "hw" not in told
+    assert session.allowance("a") == (8, BATCH_BYTES)
+
+
+def test_only_a_group_commits_and_only_what_it_has_given() -> None:
+    session = belonging()
+    at = {"topic": "orders", "partition": 0, "offset": 4}
+    assert hear(session, type="ack", sid="a", offsets=[at]) == [Commit("a", {PLACE: 4})]
+    assert said(session.committed("a", {PLACE: 4}, None)) == [
+        {"type": "acked", "sid": "a", "offsets": [at]}
+    ]
+    [told] = said(session.committed("a", {PLACE: 4}, ApiError(Code.KAFKA_RETRY, "away")))
+    assert told["error_code"] == 50003
+    other = {**at, "partition": 1}
+    assert said(hear(session, type="ack", sid="a", offsets=[other]))[0]["error_code"] == 40402
+    assert said(hear(session, type="seek", sid="a", offsets=[at]))[0]["error_code"] == 40903
+    assert said(hear(reading(), type="ack", sid="a", offsets=[at]))[0]["error_code"] == 40903
+
+
+def test_a_subscription_of_a_group_is_paused_whole() -> None:
+    session = belonging()
+    part = {"topic": "orders", "partition": 0}
+    [told] = said(hear(session, type="pause", sid="a", partitions=[part]))
+    assert told["error_code"] == 422
+    hear(session, type="pause", sid="a")
+    assert session.allowance("a") is None
+    assert hear(session, type="resume", sid="a") == [Feed("a")]
+    assert session.allowance("a") == (9, BATCH_BYTES)
+
+
+def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
+    at = [{"topic": "orders", "partition": 0}]
+    for more in ({"assign": at}, {"topics": ["orders"], "from": {"time_ms": 5}}):
+        frame = {"type": "subscribe", "sid": "a", "group": "g", "credit": {"records": 1}}
+        [told] = said(let_in().heard(json.dumps(frame | more)))
+        assert told["error_code"] == 422
+    session = Session("c")
+    reads = Grant(role=Role.OPERATOR, kind=Kind.TOPIC, cluster="c", pattern="*")
+    session.known(replace(caller(), rights=Rights([reads])))
+    [told] = said(
+        hear(session, type="subscribe", sid="a", group="g", topics=["x"], credit={"records": 1})
+    )
+    assert told["error_code"] == 40301
+
+
+def test_a_member_whose_client_gives_no_credit_for_long_leaves() -> None:
+    session = belonging()
+    let_go, told = session.unused("a")
+    assert let_go == LetGo("a")
+    assert said([told])[0]["reason"] == "no credit for too long"
 
 
 @given(

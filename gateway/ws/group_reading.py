@@ -1,0 +1,85 @@
+"""A member of a consumer group, read from by one subscription of a socket.
+
+Its client waits, so it has a thread of its own; everything here is called on the loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from gateway.kafka.member import Subscription
+from gateway.kafka.values import Place, Record
+
+T = TypeVar("T")
+log: Final = logging.getLogger(__name__)
+# What a read that finds nothing waits for: a commit and the end of the subscription wait as long.
+TAKE_S: Final = 0.5
+
+
+class Member(Protocol):
+    """What is needed of `gateway.kafka.member`. All of it but `stop` is for one thread."""
+
+    def subscribe(self, subscription: Subscription) -> None: ...
+    def assignment(self) -> Sequence[Place]: ...
+    def take(self, *, max_bytes: int, min_bytes: int, wait_s: float) -> list[Record]: ...
+    def give_back(self, records: Sequence[Record]) -> None: ...
+    def look(self) -> None: ...
+    def commit(self, offsets: Mapping[Place, int]) -> None: ...
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class GroupReading:
+    """Belongs to one event loop. Close it, or the group waits for its session."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._thread = ThreadPoolExecutor(1, "ws-member")
+        self._is_closed = False
+        # What the group has given to this member, as of the last call.
+        self.assignment: Collection[Place] = ()
+
+    async def join(self, topics: Sequence[str]) -> None:
+        await self._run(partial(self._member.subscribe, Subscription(topics=tuple(topics))))
+
+    async def take(self, *, max_records: int, max_bytes: int) -> list[Record]:
+        """Return records; none where there are none within TAKE_S, or much later at the start."""
+        return await self._run(partial(self._take, max_records, max_bytes))
+
+    async def look(self) -> None:
+        """Hear what the group has decided; keeps the membership of who takes nothing."""
+        await self._run(self._member.look)
+
+    async def commit(self, offsets: Mapping[Place, int]) -> None:
+        await self._run(partial(self._member.commit, offsets))
+
+    def close(self) -> None:
+        """Leave the group, as soon as the thread comes to it."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._member.stop()
+        self._thread.submit(self._member.close).add_done_callback(_note)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        found, self.assignment = await loop.run_in_executor(self._thread, self._done, work)
+        return found
+
+    def _done(self, work: Callable[[], T]) -> tuple[T, Collection[Place]]:
+        return work(), frozenset(self._member.assignment())
+
+    def _take(self, most: int, size: int) -> list[Record]:
+        found = self._member.take(max_bytes=size, min_bytes=1, wait_s=TAKE_S)
+        if len(found) > most:
+            self._member.give_back(found[most:])
+        return found[:most]
+
+
+def _note(closing: "Future[None]") -> None:
+    if closing.exception() is not None:
+        log.warning("ws.member_not_closed error=%s", closing.exception())
