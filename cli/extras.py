@@ -124,6 +124,16 @@ def ensure_postgres() -> None:
         ensure_packages("postgresql")
 
 
+def ensure_redis() -> None:
+    if shutil.which("redis-server") is None:
+        ensure_packages("redis-server")
+
+
+def ensure_compose() -> None:
+    if shutil.which("docker-compose") is None:
+        ensure_packages("docker-compose")
+
+
 def run_apt(*arguments: str) -> None:
     command = ["apt-get", *arguments]
     sys.stderr.write(f"  {' '.join(command)} …\n")
@@ -218,6 +228,21 @@ EXTRAS = {
             is_here=lambda: postgres_programs() is not None,
             ensure=ensure_postgres,
             missing="no PostgreSQL server: as root, apt install --no-install-recommends postgresql",
+            is_foreign=True,
+        ),
+        Extra(
+            name="redis",
+            is_here=lambda: shutil.which("redis-server") is not None,
+            ensure=ensure_redis,
+            missing="no Redis: as root, apt install --no-install-recommends redis-server",
+            is_foreign=True,
+        ),
+        Extra(
+            name="docker-compose",
+            is_here=lambda: shutil.which("docker-compose") is not None,
+            ensure=ensure_compose,
+            missing="no docker-compose: "
+            "as root, apt install --no-install-recommends docker-compose",
             is_foreign=True,
         ),
         Extra(

@@ -1,16 +1,24 @@
-"""`python -m gateway --fd N --grace SECONDS`: a web server or a gateway on an inherited socket."""
+"""`python -m gateway`: a web server or a gateway, on an inherited socket or on one of its own."""
 
 import argparse
 from pathlib import Path
 
-from gateway.server import Serving, run
+from gateway.server import Serving, bound, run
+
+# As long as a supervisor gives.
+GRACE_SECONDS = 3
 
 parser = argparse.ArgumentParser(
     prog="python -m gateway", description="Serve the console, or programs by REST and WebSocket."
 )
-parser.add_argument("--fd", type=int, required=True, help="the listening socket to serve")
+where = parser.add_mutually_exclusive_group(required=True)
+where.add_argument("--fd", type=int, help="the listening socket to serve")
+where.add_argument("--listen", metavar="HOST:PORT", help="an address to serve; port 0: any")
 parser.add_argument(
-    "--grace", type=int, required=True, help="seconds that answers under way have at the end"
+    "--grace",
+    type=int,
+    default=GRACE_SECONDS,
+    help="seconds that answers under way have at the end",
 )
 parser.add_argument(
     "--door", choices=("web", "rest"), default="web", help="who comes: browsers, or programs"
@@ -29,7 +37,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     run(
         Serving(
-            descriptor=given.fd,
+            descriptor=bound(given.listen) if given.fd is None else given.fd,
             grace_s=given.grace,
             door=given.door,
             worker=given.worker,

@@ -32,6 +32,9 @@ FRAME_BYTES: Final = 2 * 1024 * 1024
 # slow client finds the question behind all that it has not read.
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 60.0
+MAX_PORT: Final = 65_535
+# Connections that wait to be taken; as many as the socket of a supervisor has.
+BACKLOG: Final = 1_024
 # Who asks there are the supervisor and the other workers of a home.
 OWN_BACKLOG: Final = 64
 
@@ -138,6 +141,19 @@ def run(serving: Serving) -> None:
 def is_of_no_socket(record: logging.LogRecord) -> bool:
     """Keep a log free of sockets, as of calls: addresses may hold what somebody put there."""
     return '"WebSocket %s"' not in str(record.msg)
+
+
+def bound(address: str) -> int:
+    """Return a listening socket for HOST:PORT; ends the process where there can be none."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port[:6]) > MAX_PORT:
+        sys.exit(f"samsa: --listen is {address!r}: give HOST:PORT, as 127.0.0.1:8082")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(port)), family=family, backlog=BACKLOG).detach()
+    except OSError as error:
+        sys.exit(f"samsa: nothing can listen on {address}: {error}")
 
 
 def host_of(listener: socket.socket) -> str:

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from gateway.server import SILENCE_SECONDS, is_of_no_socket, listening
+from gateway.server import SILENCE_SECONDS, bound, is_of_no_socket, listening
 from tests.builders import users
 from tests.console import cluster_rows
 from tests.database import project_home, sqlite_databases
@@ -130,3 +130,16 @@ def send_on_and_on(connection: socket.socket) -> None:
     """Fill the buffers of both sides, and wait for room that never comes."""
     while True:
         connection.sendall(bytes(1 << 20))
+
+
+def test_a_process_may_make_its_own_socket() -> None:
+    with socket.socket(fileno=bound("127.0.0.1:0")) as listener:
+        assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+
+
+@pytest.mark.parametrize("address", ["8082", ":8082", "127.0.0.1:x", "127.0.0.1:99999"])
+def test_an_address_that_nobody_can_listen_on_ends_the_start(address: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        bound(address)
+
+    assert address in str(ended.value)

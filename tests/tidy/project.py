@@ -23,7 +23,7 @@ NOT_OURS = {
 }
 # Folders at the top that hold the product, against those that check or describe it.
 PRODUCT = ("brokers", "cli", "gateway", "connectors", "console", "spark_integration")
-NOT_PYTHON_PRODUCT = ("tests", "docs", ".ci")
+NOT_PYTHON_PRODUCT = ("tests", "docs", ".ci", "docker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
