@@ -25,7 +25,6 @@ PLACED = Subscription(places=(PLACE,))
 # How often members and the group hear of each other.
 SOON = {
     "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.heartbeat.interval.ms": "300",
     "group.initial.rebalance.delay.ms": "0",
 }
 # The group decides within two heartbeats; a machine with much to do takes longer.

@@ -28,7 +28,6 @@ RECORDS: Final = 10
 # How often members and the group hear of each other.
 SOON: Final = {
     "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.heartbeat.interval.ms": "300",
 }
 
 
@@ -314,6 +313,22 @@ def test_the_claim_of_a_worker_that_has_ended_is_not_kept(tmp_path: Path, bootst
 
     with served(tmp_path):
         asyncio.run(whole(f"unix://{tmp_path / 's'}"))
+
+
+def test_a_call_that_is_passed_on_is_counted_once(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await assigned(gateway, "counted")
+        asked = 2
+        found: list[dict[str, Any]] = []
+        while len(found) < 5:
+            found += await fetched(gateway, path)
+            asked += 1
+        rows = [each.worker.traffic.rows()[each.callers.caller.key] for each in gateway.workers]
+
+        assert sum(row["requests"] for row in rows) == asked
+        assert sum(row["records"] for row in rows) == 5
+
+    in_turn(scenario)
 
 
 def test_nobody_reads_as_a_group_or_a_topic_that_is_not_theirs(in_turn: Ask) -> None:

@@ -1,0 +1,162 @@
+"""Consumers at the three workers of a home: as its guide says, and where a worker is killed."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord, NewTopic
+from tests.cluster import ROOT, Cluster, running_cluster
+from tests.scale import count
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+HOWTO: Final = ROOT / "docs/howto/read-as-a-group-over-http.md"
+BLOCK: Final = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ROUNDS: Final = count(2, 10, long=100)
+WAIT_S: Final = 60
+# Members that have died are noticed soon.
+PROPERTIES: Final = """\
+group.consumer.heartbeat.interval.ms=300
+group.consumer.session.timeout.ms=2000
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("consumers") / "home"
+    folder.mkdir(mode=0o700)
+    (folder / "broker.properties").write_text(PROPERTIES)
+    with running_cluster(folder, gateway_workers=3) as cluster:
+        topics = [NewTopic(name=name, partitions=2) for name in ("jsontest", "orders")]
+        Admin(Connection(bootstrap=cluster.bootstrap)).create(topics)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def token(home: Cluster) -> str:
+    made = subprocess.run(
+        [
+            *(sys.executable, "manage.py", "tokens", "create"),
+            *("--read=*", "--write=json*", "--group=*", "--", "tests"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "SAMSA_HOME": str(home.folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=WAIT_S,
+    )
+    return made.stdout.strip()
+
+
+class Client:
+    """A program that opens a connection for each call, which any of the workers takes."""
+
+    def __init__(self, home: Cluster, token: str) -> None:
+        self._address = urlsplit(home.gateway).netloc
+        self._headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/vnd.kafka.v2+json",
+        }
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        with closing(http.client.HTTPConnection(self._address, timeout=WAIT_S)) as connection:
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, self._headers)
+            answer = connection.getresponse()
+            told = answer.read()
+            return answer.status, json.loads(told) if told else None
+
+    def subscribed(self, group: str, **draft: str) -> str:
+        draft = {"format": "json", "auto.offset.reset": "earliest", **draft}
+        status, told = self.ask("POST", f"/consumers/{group}", draft)
+        assert status == 200, told
+        path = urlsplit(told["base_uri"]).path
+        status, refused = self.ask("POST", f"{path}/subscription", {"topics": ["orders"]})
+        assert status == 204, refused
+        return path
+
+    def fetched(self, path: str, wanted: range) -> list[int]:
+        """Fetch until these are there; the first fetch is not empty."""
+        found: list[int] = []
+        end = time.monotonic() + WAIT_S
+        while not set(wanted) <= set(found) and time.monotonic() < end:
+            status, told = self.ask("GET", f"{path}/records")
+            assert status == 200, told
+            assert told or found, "the first fetch is empty"
+            found += [each["value"]["n"] for each in told]
+        return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def client(home: Cluster, token: str) -> Client:
+    return Client(home, token)
+
+
+def produce(home: Cluster, numbers: range) -> None:
+    producer = Producer(Connection(bootstrap=home.bootstrap), "orders")
+    for number in numbers:
+        producer.send(NewRecord(value=b'{"n":%d}' % number, partition=number % 2))
+    producer.flush()
+
+
+def test_every_line_of_the_guide_works(home: Cluster, token: str) -> None:
+    first, *blocks = BLOCK.findall(HOWTO.read_text())
+    assert len(blocks) == 4
+    told = ""
+    for block in blocks:
+        found = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", first + block],
+            env={"PATH": os.environ["PATH"], "GATEWAY": home.gateway, "TOKEN": token},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=WAIT_S,
+        )
+        assert found.returncode == 0, f"{block}\n{found.stdout}\n{found.stderr}"
+        told += found.stdout
+
+    assert '"instance_id":"my_consumer_instance"' in told
+    assert '"value":{"foo":"bar"}' in told
+
+
+def test_consumers_are_used_by_whichever_worker_takes_the_call(
+    home: Cluster, client: Client
+) -> None:
+    produce(home, range(10))
+    for number in range(ROUNDS):
+        for draft in ({}, {"name": "chosen"}):
+            path = client.subscribed(f"round-{number}-{len(draft)}", **draft)
+
+            assert client.fetched(path, range(10)) == list(range(10))
+            assert client.ask("POST", f"{path}/offsets") == (200, None)
+            assert client.ask("DELETE", path)[0] == 204
+
+
+def test_a_killed_worker_is_told_of_and_its_group_goes_on(home: Cluster, client: Client) -> None:
+    path = client.subscribed("killed")
+    client.fetched(path, range(10))
+    # A name that the gateway has made says whose it is.
+    owner = path.rpartition("/")[2].split(".")[1]
+    killed = home.kill(owner)
+
+    status, told = client.ask("GET", f"{path}/records")
+    home.wait_for_restart(owner, killed)
+    again = client.subscribed("killed")
+    produce(home, range(100, 110))
+
+    assert (status, told["error_code"]) == (404, 40403)
+    assert set(range(100, 110)) <= set(client.fetched(again, range(100, 110)))
