@@ -51,7 +51,7 @@ async def exist(asked: Asked) -> None:
 async def delete(asked: Asked) -> None:
     # A fetch that waits would keep this call waiting.
     asked.instance.member.stop()
-    async with asked.instance.turn():
+    async with asked.instance.turn(is_last=True):
         await asked.instances.close_one(asked.instance)
     await done(asked)
 

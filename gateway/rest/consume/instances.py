@@ -80,9 +80,12 @@ class Instance:
         return not self._turn.locked() and time.monotonic() - self.used_at >= IDLE_S
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Serve one call after the other: what follows a fetch knows whether it was taken."""
-        if self._waiting >= MAX_WAITING:
+    async def turn(self, *, is_last: bool = False) -> AsyncIterator[None]:
+        """Serve one call after the other: what follows a fetch knows whether it was taken.
+
+        The last call of a consumer waits however many do.
+        """
+        if self._waiting >= MAX_WAITING and not is_last:
             raise ApiError(
                 Code.TOO_MANY,
                 f"{self._waiting} calls of this consumer wait already: wait for their answers",
