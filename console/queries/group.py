@@ -210,7 +210,7 @@ def _charts(cluster_id: str, name: str, topics: tuple[str, ...]) -> tuple[Chart,
             kind="group",
             name=name,
             metrics=(metric,),
-            labels=("lag",),
+            labels=("Lag",),
             unit=unit,
         )
         for metric, title, unit in (
@@ -228,7 +228,7 @@ def _charts(cluster_id: str, name: str, topics: tuple[str, ...]) -> tuple[Chart,
             name=name,
             topic=topic,
             metrics=("lag_ms",),
-            labels=("lag",),
+            labels=("Lag",),
             unit="ms",
         )
         for topic in (topics[:MAX_TOPIC_CHARTS] if len(topics) > 1 else ())
@@ -281,8 +281,8 @@ def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:
         stop = "it" if is_one else "them"
         hindrance = f"Offsets cannot be changed while {active} active: stop {stop} first."
     wanted = (
-        ("Reset offsets…", "reset-offsets", Operation.RESET_GROUPS),
-        ("Delete…", "delete-group", Operation.DELETE_GROUPS),
+        ("Reset offsets", "reset-offsets", Operation.RESET_GROUPS),
+        ("Delete", "delete-group", Operation.DELETE_GROUPS),
     )
     actions = tuple(
         Action(

@@ -17,7 +17,7 @@ from django.conf import settings
 from console.monitoring.selectors import CollectorFailed, Follower, Snapshot, reach_of
 
 # What a page says before the collector has told anything.
-UNTOLD: Final = "the collector of this home has told nothing yet; `./samsa status` says how it is"
+UNTOLD: Final = "the collector has sent nothing yet; `./samsa status` shows whether it runs"
 
 
 class LiveState(Enum):

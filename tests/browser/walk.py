@@ -45,7 +45,7 @@ def log_in(newcomer: Newcomer) -> None:
 
 def change_the_password(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
-    visitor.write("Present password", newcomer.password)
+    visitor.write("Current password", newcomer.password)
     visitor.write("New password", NEW_PASSWORD)
     visitor.write("New password, once more", NEW_PASSWORD)
     visitor.press("button", "Change password")
@@ -76,7 +76,7 @@ def produce_three_records(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
     for drink in ("tea", "coffee", "water"):
         visitor.press("link", "Messages")
-        visitor.press("link", "Produce…")
+        visitor.press("link", "Produce")
         visitor.choose("What the key is", "text")
         visitor.write("Key", f"order of {drink}")
         visitor.write("Value", json.dumps({"drink": drink, "cups": len(drink)}))

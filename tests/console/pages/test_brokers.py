@@ -121,7 +121,7 @@ def test_the_list_goes_on_while_the_collector_is_away(victor: Client, told: Told
 
     page = page_of(victor, f"/brokers{AT}")
 
-    assert "The collector has told nothing yet" in page
+    assert "The collector has sent nothing yet" in page
     assert "Serving" in page
 
 

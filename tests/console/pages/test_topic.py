@@ -101,7 +101,7 @@ def test_a_collector_that_is_away_leaves_what_is_set(
     page = alice.get("/topics/payments").content.decode()
     readers = alice.get("/topics/payments?tab=consumers").content.decode()
 
-    assert "The collector has told nothing yet" in page
+    assert "The collector has sent nothing yet" in page
     assert "offsets, sizes and rates are missing below" in page
     assert "Led" in page
     assert "The collector does not tell who reads this topic" in readers
@@ -115,7 +115,7 @@ def test_a_topic_just_made_says_that_its_numbers_come(
     page = alice.get("/topics/payments").content.decode()
     readers = alice.get("/topics/payments?tab=consumers").content.decode()
 
-    assert "No broker has told of this topic so far" in page
+    assert "No broker has reported this topic so far" in page
     assert "No group reads this topic" in readers
 
 

@@ -48,7 +48,7 @@ def test_a_collector_that_is_away_leaves_the_list_and_says_so(alice: Client, tol
 
     page = alice.get("/topics").content.decode()
 
-    assert "The collector has told nothing yet" in page
+    assert "The collector has sent nothing yet" in page
     assert "payments" in page
 
 

@@ -65,7 +65,7 @@ def test_where_nobody_can_be_asked_the_page_has_failed(alice: Client, workers: W
     page = text_of(alice, status=503)
 
     assert "this process is still starting" in page
-    assert "Nobody called" not in page
+    assert "No calls" not in page
 
 
 def test_a_name_is_no_markup_and_a_long_list_is_cut(alice: Client, workers: Workers) -> None:

@@ -130,6 +130,6 @@ function actions(site, frame) {
     made.append(button);
   }
   made.append(said, element("span", { class: "gone" }), element("a", { class: "btn small", href: site.link(frame), text: "Link to this record" }));
-  if (site.produce) made.append(element("a", { class: "btn small", href: site.produce(frame), text: "Produce again…" }));
+  if (site.produce) made.append(element("a", { class: "btn small", href: site.produce(frame), text: "Produce again" }));
   return made;
 }
