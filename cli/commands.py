@@ -12,7 +12,7 @@ import click
 
 # verb: (the module that has it under the same name, what `--help` says of it)
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "up": ("cli.up", "Start brokers, their agent and the console."),
+    "up": ("cli.up", "Start brokers, their agent, the console and the gateway."),
     "node": ("cli.up", "Start agent and brokers only, joining the cluster of DATABASE_URL."),
     "down": ("cli.down", "Stop everything that runs in the home."),
     "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it is healthy."),
@@ -33,7 +33,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
     ),
     "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
-    "tokens": ("cli.tokens", "Create, list and revoke the tokens of programs."),
+    "tokens": ("cli.tokens", "Create, list and revoke tokens of programs."),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
     "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
     "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),

@@ -104,11 +104,6 @@ class Program:
         return Origins(dispatch, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
 
 
-def has_proxy() -> bool:
-    """Tell whether somebody has said who is in front of this process."""
-    return bool(settings.TRUSTED_PROXIES)
-
-
 def place() -> Place:
     """Return where this process is, as its settings say."""
     try:

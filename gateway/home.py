@@ -14,6 +14,8 @@ IS_NAMED: Final = bool(os.environ.get("SAMSA_HOME"))
 SAMSA_SECRETS: Final = SAMSA_HOME / "secrets"
 SESSION_KEYS: Final = SAMSA_SECRETS / "session"
 CLUSTER_ID: Final = SAMSA_HOME / "cluster-id"
+# Whether a proxy stands in front that is trusted; which one, the settings say, once they are read.
+HAS_PROXY: Final = bool(os.environ.get("SAMSA_TRUSTED_PROXIES", "").strip())
 
 
 def missing() -> list[Path]:

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 import uvicorn
 
+from gateway import home
 from gateway.exposure import refusal
 
 APPLICATION: Final = "gateway.asgi:application"
@@ -130,7 +131,8 @@ def run(serving: Serving) -> None:
     if why := refusal(
         host_of(listener),
         has_tls=serving.certificate is not None,
-        has_proxy=asgi.has_proxy(),
+        # Not by the settings, which are read when the files of the home are there.
+        has_proxy=home.HAS_PROXY,
         is_insecure=serving.is_insecure,
     ):
         sys.exit(f"samsa: {why}")

@@ -155,4 +155,5 @@ def at(address: str, view: type[ApiView]) -> URLPattern:
     """
     pattern = SEGMENT.sub(lambda found: f"(?P<{found[1]}>[^/]+)", address)
     # Whoever calls is found out by the view: pages are for people, this is for programs.
-    return re_path(f"^{pattern}/?$", public(view.as_view()), name=f"rest:{address}")
+    name = address.replace(":", " ")
+    return re_path(f"^{pattern}/?$", public(view.as_view()), name=f"rest {name}")

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from django.contrib.staticfiles import finders
 from django.db import connections
 from django.http import HttpResponse
 from django.test import Client
 from playwright.sync_api import BrowserContext, Request, Route
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-STATIC: Final = ROOT / "console" / "static"
 # A name of this machine: browsers trust it without TLS, and the console answers to it.
 HOST: Final = "localhost"
 BASE: Final = f"http://{HOST}"
@@ -43,7 +42,8 @@ def served(context: BrowserContext, user: Client) -> Iterator[None]:
 def answer(route: Route, asked: Request, user: Client, thread: ThreadPoolExecutor) -> None:
     path = urlsplit(asked.url).path
     if path.startswith("/static/"):
-        file = STATIC / path.removeprefix("/static/")
+        # Of any app: the page of the interfaces shows what another package brings.
+        file = Path(finders.find(path.removeprefix("/static/")) or "/no/such/file")
         kind = TYPES.get(file.suffix, "application/octet-stream")
         route.fulfill(body=file.read_bytes(), content_type=kind)
     elif path in STREAMS:
