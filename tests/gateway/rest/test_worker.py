@@ -67,6 +67,25 @@ def test_parts_end_with_the_worker_and_one_that_fails_keeps_no_other(tmp_path: P
     assert told == ["drained", "drained", "closed"]
 
 
+def test_a_part_with_last_words_has_its_say_before_the_end(tmp_path: Path) -> None:
+    class Speaker(Held):
+        async def said(self) -> None:
+            told.append("said")
+
+    told: list[str] = []
+    made = worker(tmp_path)
+    made.held_speaking(Speaker(told))
+
+    async def end() -> None:
+        made.drain()
+        await made.said()
+        await made.close()
+
+    asyncio.run(end())
+
+    assert told == ["drained", "said", "closed"]
+
+
 def test_a_part_that_comes_while_the_worker_drains_is_drained_at_once(tmp_path: Path) -> None:
     told: list[str] = []
     made = worker(tmp_path)
