@@ -53,6 +53,7 @@ PAGES: Final = (
         operation=Operation.MANAGE_USERS,
     ),
     Page(title="Tokens", name="tokens", words="api programs keys rest access secrets"),
+    Page(title="Traffic", name="traffic", words="calls requests rates streams sockets rest tokens"),
     Page(title="Your account", name="account", words="password sessions sign out rights"),
 )
 

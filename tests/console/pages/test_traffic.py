@@ -81,3 +81,9 @@ def test_a_name_is_no_markup_and_a_long_list_is_cut(alice: Client, workers: Work
 
 def test_who_is_not_signed_in_is_led_to_the_login(client: Client) -> None:
     assert client.get(URL)["Location"].startswith("/login")
+
+
+def test_the_search_box_leads_there(olga: Client) -> None:
+    found = olga.get(reverse("console:search"), {"q": "sockets"}).content.decode()
+
+    assert f'href="{URL}' in found
