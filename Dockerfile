@@ -8,7 +8,7 @@ WORKDIR /opt/samsa
 COPY requirements.txt ./
 RUN pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY manage.py ./
-COPY docker docker
+COPY docker/entry docker/
 COPY brokers brokers
 COPY cli cli
 COPY console console

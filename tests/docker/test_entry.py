@@ -67,10 +67,24 @@ def test_an_image_holds_every_folder_that_its_processes_import() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
 
-    for folder in ("brokers", "cli", "console", "gateway", "docker"):
+    for folder in ("brokers", "cli", "console", "gateway"):
         assert f"COPY {folder} {folder}\n" in dockerfile
         assert f"!{folder}" in ignored
     assert "!manage.py" in ignored
+
+
+def test_no_secret_gets_into_an_image_or_a_commit() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    uncommitted = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+    # All but what is named is ignored, and of the folder with the secrets one file is named.
+    assert ignored[0] == "*"
+    assert [line for line in ignored if "docker" in line] == ["!docker/entry"]
+    assert "COPY docker/entry docker/\n" in dockerfile
+    assert "docker/secrets/" in uncommitted
+    for secret in COMPOSE["secrets"].values():
+        assert secret["file"].startswith("./docker/secrets/")
 
 
 @requires("docker-compose")
