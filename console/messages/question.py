@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final, TypeVar
 from urllib.parse import parse_qs
 
+from console import times
 from console.messages.forms import Form
 
 E = TypeVar("E", bound=Enum)
@@ -206,19 +207,30 @@ def _start(query: Query, mode: Mode, zone: tzinfo) -> int:
 
 
 def time_of(told: str, *, zone: tzinfo) -> int:
-    """Return milliseconds since 1970 of a number or a date."""
+    """Return milliseconds since 1970 of a number, or of a date that means one moment."""
     if NUMBER.fullmatch(told):
         return min(int(told), MAX_INT64)
     try:
-        moment = datetime.fromisoformat(told)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=zone)
-        return max(0, int(moment.timestamp() * 1000))
-    except (ValueError, OverflowError):
+        found = times.typed(told, zone)
+    except ValueError:
         raise BadQuestion(
             f"{told[:60]!r} is no time",
             "give a date as 2026-01-31T12:00:00, or milliseconds since 1970",
         ) from None
+    if len(found) != 1:
+        raise _unclear(told, zone, is_twice=bool(found))
+    return max(0, int(found[0].timestamp() * 1000))
+
+
+def _unclear(told: str, zone: tzinfo, *, is_twice: bool) -> BadQuestion:
+    """Return the refusal of a clock time that comes twice in the zone of the pages, or never."""
+    naive = datetime.fromisoformat(told)
+    first, second = (naive.replace(tzinfo=zone, fold=fold).isoformat() for fold in (0, 1))
+    how = "comes twice in" if is_twice else "is left out in"
+    return BadQuestion(
+        f"{told[:60]!r} {how} {zone}, where clocks are changed",
+        f"give it with its offset: {first} or {second}",
+    )
 
 
 def _cursor(told: str) -> dict[int, int]:

@@ -180,7 +180,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Threads read records for streams that stay open on the event loop.
     "console.messages": (
         READ_OF_BROKERS
-        + "console.events console.preferences gateway.kafka gateway.access gateway.addresses",
+        + "console.events console.preferences console.times "
+        + "gateway.kafka gateway.access gateway.addresses",
         "django asyncio concurrent threading",
     ),
     "console.password_hasher": ("console.turns", "django"),

@@ -68,6 +68,30 @@ def test_a_time_is_a_number_or_a_date_in_the_zone_of_the_pages(
 
 
 @pytest.mark.parametrize(
+    ("text", "how", "offsets"),
+    [
+        ("2026-10-25T02:30", "comes twice", ("+02:00", "+01:00")),
+        ("2026-03-29 02:30:15", "is left out", ("+01:00", "+02:00")),
+    ],
+)
+def test_a_time_that_comes_twice_or_never_is_refused_with_both_offsets(
+    text: str, how: str, offsets: tuple[str, str]
+) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+
+    with pytest.raises(BadQuestion) as caught:
+        time_of(text, zone=berlin)
+
+    assert how in caught.value.message
+    assert "Europe/Berlin" in caught.value.message
+    meant = [offset in caught.value.next_step for offset in offsets]
+    assert meant == [True, True]
+    proposed = [word for word in caught.value.next_step.split() if word.endswith(offsets)]
+    first, second = (time_of(each, zone=berlin) for each in proposed)
+    assert abs(second - first) == 3_600_000
+
+
+@pytest.mark.parametrize(
     "query",
     [
         "&partitions=" + ",".join(map(str, range(1_001))),
