@@ -81,20 +81,37 @@ def apply(at: Brokers, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Resul
     is_reset = plan.kind is GroupChangeKind.RESET_OFFSETS
     held = at.bounds([step.place for step in plan.steps if step.place.topic in ids] * is_reset)
     if moved := plans.moved(plan, now, ids, held):
-        services.note_refused(
+        return _refused(plan, change, moved, now_ms)
+    try:
+        entry = services.note_begun(
             cluster_id=plan.cluster_id,
             change=change,
-            error=MOVED,
-            message="; ".join(moved),
+            planned_at_ms=plan.made_at_ms,
             now_ms=now_ms,
         )
-        return Result(moved=moved)
-    entry = services.note_begun(cluster_id=plan.cluster_id, change=change, now_ms=now_ms)
+    except services.BegunSince as later:
+        sentence = (
+            f"entry {later.number} of the audit is a change of group {plan.group} that was begun"
+            " after this plan was made, also where all is as before it: look at it, and plan again"
+        )
+        return _refused(plan, change, (sentence,), now_ms)
     try:
         refused = at.carry_out(plan)
     except KafkaFailure as failed:
         return _noted(plan, change, Result(failure=failed, entry=entry), now_ms)
     return _noted(plan, change, Result(refused=refused, entry=entry), now_ms)
+
+
+def _refused(plan: GroupPlan, change: GroupChange, moved: tuple[str, ...], now_ms: int) -> Result:
+    """Note that a plan rests on what is no more, and return that."""
+    services.note_refused(
+        cluster_id=plan.cluster_id,
+        change=change,
+        error=MOVED,
+        message="; ".join(moved),
+        now_ms=now_ms,
+    )
+    return Result(moved=moved)
 
 
 def _noted(plan: GroupPlan, change: GroupChange, result: Result, now_ms: int) -> Result:

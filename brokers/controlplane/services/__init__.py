@@ -8,6 +8,7 @@ from brokers.controlplane.services.brokers import fence_broker, register_broker,
 from brokers.controlplane.services.cluster_secrets import RotationRefused, rotate_secret
 from brokers.controlplane.services.clusters import ensure_cluster, start_agent
 from brokers.controlplane.services.group_audit import (
+    BegunSince,
     GroupChange,
     GroupChangeKind,
     note_begun,
@@ -28,6 +29,7 @@ from brokers.controlplane.services.transactions import KEPT_CHANGES
 
 __all__ = [
     "KEPT_CHANGES",
+    "BegunSince",
     "GroupChange",
     "GroupChangeKind",
     "OrderKind",

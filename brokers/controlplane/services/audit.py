@@ -118,7 +118,7 @@ def _row(cluster: models.Cluster, draft: Draft, *, version: int, now_ms: int) ->
         session=_clean(asking.session, models.DIGEST_CHARS),
         kind=draft.kind.value,
         subject=draft.subject,
-        name=_clean(draft.name, models.TOPIC_NAME_CHARS),
+        name=name_of(draft),
         outcome=draft.outcome,
         message=_clean(draft.message, models.MESSAGE_CHARS),
         before=dict(draft.before),
@@ -127,6 +127,11 @@ def _row(cluster: models.Cluster, draft: Draft, *, version: int, now_ms: int) ->
         times=draft.times,
         last_at_ms=now_ms,
     )
+
+
+def name_of(draft: Draft) -> str:
+    """Return the name that the entry of a draft has."""
+    return _clean(draft.name, models.TOPIC_NAME_CHARS)
 
 
 def _clean(text: str, limit: int) -> str:

@@ -35,12 +35,28 @@ class GroupChange:
     origin: Origin
 
 
-def note_begun(*, cluster_id: str, change: GroupChange, now_ms: int) -> int:
+class BegunSince(Exception):
+    """A change of the group was begun after the plan of this one was made."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"entry {number} of the audit is a later change of the group")
+        self.number = number
+
+
+def note_begun(
+    *, cluster_id: str, change: GroupChange, planned_at_ms: int | None = None, now_ms: int
+) -> int:
     """Write that a change is begun; return the number of the entry. Errors of the database go up.
 
-    Nothing may be done to the group before this has returned.
+    Nothing may be done to the group before this has returned. A plan that is older than the newest
+    change of its group is refused by BegunSince, so that each is carried out once at most.
     """
-    return _write(cluster_id=cluster_id, draft=_draft(change, BEGUN, ""), now_ms=now_ms)
+    return _write(
+        cluster_id=cluster_id,
+        draft=_draft(change, BEGUN, ""),
+        planned_at_ms=planned_at_ms,
+        now_ms=now_ms,
+    )
 
 
 def note_outcome(
@@ -74,7 +90,17 @@ def _draft(change: GroupChange, outcome: str, message: str) -> Draft:
 
 
 @transactional
-def _write(*, cluster_id: str, draft: Draft, now_ms: int) -> int:
+def _write(*, cluster_id: str, draft: Draft, planned_at_ms: int | None = None, now_ms: int) -> int:
+    # Locked, so that of two that begin at once the second one sees the first.
     cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
+    if planned_at_ms is not None:
+        _check_newest(cluster, draft, planned_at_ms)
     [number] = audit.append(cluster, [draft], version=cluster.version, now_ms=now_ms)
     return number
+
+
+def _check_newest(cluster: models.Cluster, draft: Draft, planned_at_ms: int) -> None:
+    begun = cluster.audit.filter(name=audit.name_of(draft), subject=SUBJECT, outcome=BEGUN)
+    newest = begun.order_by("-number").first()
+    if newest is not None and newest.made_at_ms >= planned_at_ms:
+        raise BegunSince(newest.number)

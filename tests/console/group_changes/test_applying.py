@@ -8,7 +8,7 @@ from django.db import OperationalError, connections
 
 from brokers.cluster.origins import Origin
 from brokers.controlplane import audit, services
-from brokers.controlplane.services import GroupChangeKind
+from brokers.controlplane.services import GroupChangeKind, refusals
 from console.group_changes.applying import UNKNOWN_OUTCOME, Result, apply
 from console.group_changes.plans import LISTED_PARTITIONS, GroupPlan, digest_of
 from gateway.kafka.errors import KafkaFailure, failure
@@ -59,6 +59,7 @@ class MadeUpBrokers:
 
 @pytest.fixture(autouse=True)
 def cluster() -> None:
+    refusals._hours.clear()  # noqa: SLF001 - what a new process begins with
     cluster_rows.cluster()
 
 
@@ -119,6 +120,22 @@ def test_a_call_of_several_that_nobody_answered_is_not_told_as_refused(name: str
     assert result.is_partly_unknown
     done = entries()[0]
     assert "or not answered for, which may have been changed as well" in done.message
+
+
+def test_a_plan_is_carried_out_once_also_where_the_group_comes_back_to_what_it_had() -> None:
+    brokers, plan = MadeUpBrokers(), group_plan(2)
+    applied(brokers, plan)
+    applied(brokers, group_plan(1, group="other"))
+
+    again = applied(brokers, plan)
+
+    [sentence] = again.moved
+    assert "entry 1 of the audit is a change of group billing that was begun after" in sentence
+    assert brokers.calls == 2
+    assert entries()[0].outcome == "INVALID_UPDATE_VERSION"
+    newer = group_plan(2, made_at_ms=cluster_rows.NOW_MS + 1)
+    assert not applied(brokers, newer).moved
+    assert brokers.calls == 3
 
 
 def test_nothing_is_done_where_the_audit_takes_no_entry() -> None:
