@@ -156,7 +156,11 @@ class History:
     def _weigh_commit(self, base: int, lag: int, now_ms: int) -> None:
         cells = self._cells
         committed, before = cells[base], cells[base + SEEN_COMMITTED]
-        pause = cells[base + COMMIT_MS] - cells[base + SEEN_COMMIT_MS]
+        commit_ms = cells[base + COMMIT_MS]
+        # A pause counts only while records waited, so that an idle night makes no silence usual.
+        # Records that no look has found waiting did so for less than the time between two looks.
+        waited = commit_ms - cells[base + BEHIND_SINCE] if cells[base + LAG] else 0
+        pause = min(commit_ms - cells[base + SEEN_COMMIT_MS], waited)
         # A pause is forgotten by a tenth with each commit that comes sooner.
         cells[base + PAUSE_MS] = max(pause, cells[base + PAUSE_MS] * 9 // 10)
         if committed > before:

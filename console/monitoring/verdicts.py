@@ -44,7 +44,7 @@ class Evidence:
     # Where the group was before its offset went back; 0 where it did not, or has recovered.
     rewound_from: int
     commit_ms: int
-    # The longest recent pause between two commits.
+    # The longest recent pause between two commits, as far as records waited in it.
     pause_ms: int
     progress_ms: int  # when the committed offset last grew
     fall_ms: int  # when a commit last found less lag than the commit before

@@ -77,6 +77,28 @@ def test_a_group_that_commits_every_ten_minutes_is_not_stopped_between_its_commi
     assert told([*script, (5000, None, 6000)]) is Verdict.STOPPED
 
 
+def test_a_group_that_reads_to_the_end_every_ten_minutes_is_not_stopped_between_its_commits() -> (
+    None
+):
+    script: Script = []
+    for s in every(600, 3600):
+        script += [(s, s, s), (s + 5, None, s + 10), (s + 300, None, s + 300)]
+
+    assert told([*script, (4100, None, 4200)]) is not Verdict.STOPPED
+    assert told([*script, (5000, None, 5000)]) is Verdict.STOPPED
+
+
+@pytest.mark.parametrize("seconds_behind", [0, 3])
+def test_an_idle_night_is_no_pause_and_who_dies_after_it_is_stopped(seconds_behind: int) -> None:
+    evening: Script = [(s, s, s) for s in every(5, 600)]
+    morning: Script = [(30_000, None, 700)] * (seconds_behind > 0)
+    at = 30_000 + seconds_behind
+    morning += [(at, 700, 700), (at + 5, None, 800)]
+
+    assert told([*evening, *morning, (at + 100, None, 900)]) is Verdict.OK
+    assert told([*evening, *morning, (at + 200, None, 900)]) is Verdict.STOPPED
+
+
 def test_a_group_whose_offset_went_back_is_rewound_until_it_has_recovered() -> None:
     back: Script = [(0, 1000, 1000), (5, 10, 1000)]
     behind: Script = [(s, s, 1000) for s in range(10, 400, 5)]
