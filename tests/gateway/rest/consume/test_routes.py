@@ -25,6 +25,41 @@ JSON: Final = {"Accept": "application/vnd.kafka.json.v2+json"}
 ROUNDS: Final = count(2, 10, long=100)
 PLACES: Final = [{"topic": "orders", "partition": number} for number in range(2)]
 RECORDS: Final = 10
+# What is sent, and the status and code that it is answered with.
+WRONG_DRAFTS: Final[Sequence[tuple[object, tuple[int, int]]]] = [
+    ({"format": "avro"}, (422, 42204)),
+    ({"format": "protobuf"}, (422, 42204)),
+    ({"format": 7}, (422, 42204)),
+    ({"auto.offset.reset": "newest"}, (422, 42204)),
+    ({"auto.commit.enable": "maybe"}, (422, 42204)),
+    ({"name": 7}, (422, 42204)),
+    ({"fetch.min.bytes": -2}, (422, 40001)),
+    ({"fetch.min.bytes": "many"}, (422, 40001)),
+    ({"consumer.request.timeout.ms": 10**9}, (422, 40001)),
+    ({"name": "\x00"}, (422, 40001)),
+    ({"name": "x" * 300}, (422, 40001)),
+    ({"isolation.level": "read_committed"}, (422, 422)),
+    (b"[]", (400, 400)),
+    (b'{"name":NaN}', (400, 400)),
+    (b'{"name":"\xff"}', (400, 400)),
+    (b" " * 2_000_000, (413, 413)),
+]
+WRONG_CALLS: Final[Sequence[tuple[str, str, object, tuple[int, int]]]] = [
+    ("POST", "subscription", {}, (422, 422)),
+    ("POST", "subscription", {"topics": []}, (422, 422)),
+    ("POST", "subscription", {"topics": ["^x"]}, (422, 422)),
+    ("POST", "subscription", {"topics": ["x"], "topic_pattern": "x"}, (422, 422)),
+    ("POST", "subscription", {"topic_pattern": "x" * 2_000}, (422, 422)),
+    ("POST", "assignments", {"partitions": [{"topic": "x"}]}, (422, 422)),
+    ("POST", "assignments", {"partitions": [{"topic": "x", "partition": 2**40}]}, (422, 422)),
+    ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": 2**63}]}, (422, 422)),
+    ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": "1"}]}, (422, 422)),
+    ("POST", "positions", {"timestamps": [{**PLACES[0], "timestamp": "x"}]}, (422, 42206)),
+    ("POST", "positions", {"offsets": [{**PLACES[0], "offset": 0}]}, (409, 40903)),
+    ("POST", "positions/end", {"partitions": PLACES}, (409, 40903)),
+    ("GET", "records?timeout=x", None, (400, 400)),
+    ("GET", "records", None, (409, 40903)),
+]
 # How often members and the group hear of each other.
 SOON: Final = {
     "group.consumer.heartbeat.interval.ms": "300",
@@ -369,62 +404,19 @@ def test_a_call_that_no_worker_has_signed_is_not_served(in_turn: Ask) -> None:
     in_turn(scenario)
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ({"format": "avro"}, (422, 42204)),
-        ({"format": "protobuf"}, (422, 42204)),
-        ({"format": 7}, (422, 42204)),
-        ({"auto.offset.reset": "newest"}, (422, 42204)),
-        ({"auto.commit.enable": "maybe"}, (422, 42204)),
-        ({"name": 7}, (422, 42204)),
-        ({"fetch.min.bytes": -2}, (422, 40001)),
-        ({"fetch.min.bytes": "many"}, (422, 40001)),
-        ({"consumer.request.timeout.ms": 10**9}, (422, 40001)),
-        ({"name": "\x00"}, (422, 40001)),
-        ({"name": "x" * 300}, (422, 40001)),
-        ({"isolation.level": "read_committed"}, (422, 422)),
-        (b"[]", (400, 400)),
-        (b'{"name":NaN}', (400, 400)),
-        (b'{"name":"\xff"}', (400, 400)),
-        (b" " * 2_000_000, (413, 413)),
-    ],
-)
-def test_a_consumer_that_cannot_be_made_is_refused(
-    in_turn: Ask, body: object, told: tuple[int, int]
-) -> None:
+def test_a_consumer_that_cannot_be_made_is_refused(in_turn: Ask) -> None:
     async def scenario(gateway: Gateway) -> None:
-        assert await refused(gateway, "POST", "/consumers/wrong", body) == told
+        for body, told in WRONG_DRAFTS:
+            assert await refused(gateway, "POST", "/consumers/wrong", body) == told, body
 
     in_turn(scenario)
 
 
-@pytest.mark.parametrize(
-    ("method", "under", "body", "told"),
-    [
-        ("POST", "subscription", {}, (422, 422)),
-        ("POST", "subscription", {"topics": []}, (422, 422)),
-        ("POST", "subscription", {"topics": ["^x"]}, (422, 422)),
-        ("POST", "subscription", {"topics": ["x"], "topic_pattern": "x"}, (422, 422)),
-        ("POST", "subscription", {"topic_pattern": "x" * 2_000}, (422, 422)),
-        ("POST", "assignments", {"partitions": [{"topic": "x"}]}, (422, 422)),
-        ("POST", "assignments", {"partitions": [{"topic": "x", "partition": 2**40}]}, (422, 422)),
-        ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": 2**63}]}, (422, 422)),
-        ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": "1"}]}, (422, 422)),
-        ("POST", "positions", {"timestamps": [{**PLACES[0], "timestamp": "x"}]}, (422, 42206)),
-        ("POST", "positions", {"offsets": [{**PLACES[0], "offset": 0}]}, (409, 40903)),
-        ("POST", "positions/end", {"partitions": PLACES}, (409, 40903)),
-        ("GET", "records?timeout=x", None, (400, 400)),
-        ("GET", "records", None, (409, 40903)),
-    ],
-)
-def test_what_a_consumer_cannot_do_is_refused(
-    in_turn: Ask, method: str, under: str, body: object, told: tuple[int, int]
-) -> None:
+def test_what_a_consumer_cannot_do_is_refused(in_turn: Ask) -> None:
     async def scenario(gateway: Gateway) -> None:
         path = await created(gateway, "refused")
-
-        assert await refused(gateway, method, f"{path}/{under}", body) == told
+        for method, under, body, told in WRONG_CALLS:
+            assert await refused(gateway, method, f"{path}/{under}", body) == told, (under, body)
 
     in_turn(scenario)
 
