@@ -63,6 +63,7 @@ def previewed(
         "data": reading.data,
         "denied": denied(rights, cluster_id, actions),
         "follows": follows,
+        "back": _before(cluster_id, actions),
     }
     return render(request, "console/plan.html", context)
 
@@ -138,6 +139,17 @@ def unfixed(action: Action) -> Action:
             return DeleteTopic(name=name)
         case _:
             return action
+
+
+def _before(cluster_id: str, actions: Sequence[Action]) -> str:
+    """Return where one sees what is there while the plan is not applied."""
+    match actions:
+        case [CreateTopic()]:
+            return f"{reverse('console:topics')}?cluster={cluster_id}"
+        case [DeleteTopic(name=str(name))]:
+            return f"{reverse('console:topic', args=[name])}?cluster={cluster_id}"
+        case _:
+            return _after(cluster_id, actions)
 
 
 def _after(cluster_id: str, actions: Sequence[Action]) -> str:

@@ -15,6 +15,8 @@ const tenths = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const WHOLE_FROM = 100;
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
+const SIGNS = { K: "k", M: "M", B: "G", T: "T" };
+
 function bytes(value) {
   const size = Math.abs(value);
   const place = size < 1 ? 0 : Math.min(BINARY.length - 1, Math.floor(Math.log2(size) / 10));
@@ -43,7 +45,8 @@ export function onAxis(value, unit) {
   if (isBytes(unit)) return bytes(value);
   if (unit === "ms") return value === 0 ? "0" : duration(value);
   if (unit === "s") return value === 0 ? "0" : duration(1000 * value);
-  return compact.format(value);
+  // As tables write them: 60 k, and not 60K.
+  return compact.format(value).replace(/[KMBT]$/, (sign) => ` ${SIGNS[sign]}`);
 }
 
 // Steps of an axis: bytes and times have other round numbers than everything else.

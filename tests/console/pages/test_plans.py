@@ -98,6 +98,21 @@ def test_a_plan_is_refused_once_the_state_has_moved(cluster: models.Cluster, ali
 
 
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("action", "place"),
+    [
+        (CreateTopic(name="carts", partitions=1), "/topics"),
+        (DeleteTopic(name="payments"), "/topics/payments"),
+    ],
+    ids=["created", "deleted"],
+)
+def test_a_plan_can_be_left_for_what_is_there(alice: Client, action: Action, place: str) -> None:
+    page = page_of(named("alice"), action)
+
+    assert f'<a class="btn" href="{place}?cluster=' in page
+
+
+@pytest.mark.usefixtures("cluster")
 def test_a_refused_step_says_why_and_has_no_button(alice: Client) -> None:
     page = page_of(named("alice"), DeleteTopic(name="<b>"))
 
