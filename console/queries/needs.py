@@ -66,7 +66,7 @@ BROKER_NEEDS: Final = {
     ),
     "Silent": (
         Rank.SILENT,
-        "serves, and tells the collector nothing",
+        "serves, but sends the collector nothing",
         ". Its numbers are old, and so are those of the partitions that it leads.",
     ),
 }
@@ -235,7 +235,7 @@ def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
             word="Not known" if live.is_away else "Stale",
             sentence=f"Rates, sizes and lag are {'not known' if live.is_away else 'old'}",
             cause=f"The collector reads them from the brokers: {live.reason}."
-            " ./samsa status says how it is; it is started again by itself.",
+            " ./samsa status shows whether it runs; it is started again by itself.",
             link=link("brokers", cluster_id),
             link_text="See brokers",
         )

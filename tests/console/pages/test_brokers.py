@@ -182,7 +182,7 @@ def test_configs_stand_with_their_source(alice: Client, told: Told) -> None:
 
     page = page_of(alice, f"/brokers/1{AT}&tab=configs")
 
-    assert "was told at its start is not among them" in page
+    assert "was started with is not among them" in page
     for text in ("this broker", "all brokers", "num.partitions", "&lt;script&gt;", "Ask broker 1"):
         assert text in page, text
     assert HOSTILE not in page

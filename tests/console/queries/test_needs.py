@@ -177,7 +177,7 @@ def test_brokers_are_told_by_their_states_with_the_cause() -> None:
     assert [(word, sentence) for word, sentence, _ in told] == [
         ("Fenced", "Broker 2 is not serving"),
         ("Stopped", "Broker 4 is stopped"),
-        ("Silent", "Broker 1 serves, and tells the collector nothing"),
+        ("Silent", "Broker 1 serves, but sends the collector nothing"),
         ("Busy", "Broker 3 is slow to turn to its requests"),
     ]
     assert [cause.partition(".")[0] for _, _, cause in told[:3]] == [
