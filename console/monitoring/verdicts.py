@@ -94,7 +94,7 @@ RULES: Final = (
         holds=lambda e, now: is_silent(e, e.commit_ms, now),
         word="Stopped",
         meaning=f"Records wait, and no commit has come for {WINDOW_WORDS} or for twice the group's"
-        " longest recent pause, whichever is longer.",
+        " longest recent pause in which records waited, whichever is longer.",
     ),
     Rule(
         verdict=Verdict.REWOUND,
