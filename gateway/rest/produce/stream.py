@@ -149,6 +149,10 @@ class Stream:
 
     async def _take(self, text: bytes) -> None:
         """Send a record, or put its refusal into the row."""
+        if self._row and self._may_be_single:
+            # Otherwise a first record that takes all the room would wait for this one.
+            self._may_be_single = False
+            self._changed.set()
         while len(self._row) >= MAX_WAITING or self._bytes >= MAX_WAITING_BYTES:
             self._room.clear()
             await self._room.wait()

@@ -12,9 +12,9 @@ from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Budget
-from gateway.rest.produce.stream import Streams
+from gateway.rest.produce.stream import MAX_WAITING_BYTES, Streams
 from tests.fakes.broker_thread import broker_beside
-from tests.fakes.rest_door import CLUSTER, VIEWER, Duplex
+from tests.fakes.rest_door import CLUSTER, VIEWER, WAIT_S, Duplex
 from tests.gateway.rest.produce.stage import Stage, door_of, on_loop, records_of
 
 pytestmark = pytest.mark.slow
@@ -92,6 +92,17 @@ async def test_receipts_come_in_order_while_the_client_still_sends(stage: Stage)
     for partition in range(4):
         offsets = [each["offset"] for each in told if each["partition_id"] == partition]
         assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+
+
+@on_loop
+async def test_a_body_whose_first_record_takes_all_the_room_is_answered(stage: Stage) -> None:
+    body = text(record("x" * MAX_WAITING_BYTES, partition_id=0), record(1, partition_id=0))
+
+    async with asyncio.timeout(WAIT_S):
+        answer = await stage.door.post(RECORDS, body)
+
+    assert answer.status == 200
+    assert [json.loads(line)["error_code"] for line in answer.body.splitlines()] == [413, 200]
 
 
 @on_loop
