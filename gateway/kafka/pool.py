@@ -65,12 +65,12 @@ class Pool:
     def borrowed(self) -> Iterator[Clients]:
         """Lend clients for a block; waits while all are lent, until the deadline."""
         clients = self._take()
-        is_sound = False
+        # Whatever else goes wrong, such as a right that is missing, is no fault of a connection.
+        is_sound = True
         try:
             if clients is None:
                 clients = Clients(self._connection())
             yield clients
-            is_sound = True
         except KafkaFailure as failed:
             is_sound = failed.name not in DOUBTFUL
             raise

@@ -52,3 +52,12 @@ def test_a_connection_that_is_not_known_yet_leaves_the_place_free() -> None:
     for _ in range(2):
         with pytest.raises(OSError), lender.borrowed():
             pass
+
+
+def test_clients_are_lent_again_after_what_is_no_fault_of_theirs() -> None:
+    lender = pool()
+
+    with pytest.raises(PermissionError), lender.borrowed() as first:
+        raise PermissionError
+    with lender.borrowed() as second:
+        assert second is first
