@@ -127,10 +127,7 @@ class Identity:
         found = self.remembered(key)
         if found is not None:
             return found
-        try:
-            return self._remember(key, self._find(key, asked)).caller
-        except Error as error:
-            return self._unanswered(key, error)
+        return self._asked(key, lambda: self._find(key, asked))
 
     def again(self, caller: Caller) -> Caller:
         """Return a caller as it is known now; ApiError where it is not any more."""
@@ -138,8 +135,16 @@ class Identity:
         found = self.remembered(key)
         if found is not None:
             return found
+        return self._asked(key, lambda: self._look(key))
+
+    def _asked(self, key: object, question: Callable[[], Known]) -> Caller:
+        """Ask the database; who was refused is not known any more, should it be away later."""
         try:
-            return self._remember(key, self._look(key)).caller
+            return self._remember(key, question()).caller
+        except ApiError as error:
+            if error.code is Code.NOT_AUTHENTICATED:
+                self._forget(key)
+            raise
         except Error as error:
             return self._unanswered(key, error)
 
@@ -215,6 +220,12 @@ class Identity:
             while len(self._remembered) > MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
         return known
+
+    def _forget(self, key: object) -> None:
+        with self._lock:
+            known = self._remembered.pop(key, None)
+            if known is not None:
+                self._remembered.pop(known.caller.proof, None)
 
     def _recall(self, key: object, *, within: float) -> Known | None:
         with self._lock:

@@ -220,6 +220,25 @@ def test_without_a_database_those_who_were_known_go_on_for_a_while(
     assert refused(found, call).code is Code.UNAVAILABLE
 
 
+def test_who_was_refused_stays_refused_without_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    found = Identity(monotonic=clock)
+    call = asked(f"Bearer {tokens.token()}")
+    caller = found.identify(call)
+    tokens.revoke()
+    clock.now += KNOWN_SECONDS
+    assert refused(found, call).code is Code.NOT_AUTHENTICATED
+
+    def away(_digest: str) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(token_selectors, "by_digest", away)
+
+    assert refused(found, call).code is Code.UNAVAILABLE
+    with pytest.raises(ApiError):
+        found.again(caller)
+
+
 def test_a_use_that_cannot_be_noted_refuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     def locked(*_given: object, **_more: object) -> None:
         raise OperationalError
