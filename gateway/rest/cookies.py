@@ -6,7 +6,6 @@ in a header as well, which no other origin can read.
 """
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +13,7 @@ from django.http.cookie import parse_cookie
 from django.middleware.csrf import CsrfViewMiddleware
 
 from gateway.rest.credentials import Asked
+from gateway.rest.origins import is_own
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Beyond this no browser sends a header, and nobody else has cookies of ours.
@@ -73,7 +73,7 @@ def is_same_origin(asked: Asked) -> bool | None:
         return False
     origin = asked.headers.get("origin", "")
     if origin:
-        return urlsplit(origin).netloc == asked.headers.get("host", "")
+        return is_own(origin, asked.headers)
     return True if site == "same-origin" else None
 
 

@@ -52,7 +52,11 @@ class Origins:
 
 def is_own(origin: str, headers: Mapping[str, str]) -> bool:
     """Tell whether an origin is the address that the call came to."""
-    return urlsplit(origin).netloc == headers.get("host", "")
+    try:
+        return urlsplit(origin).netloc == headers.get("host", "")
+    except ValueError:
+        # Anybody can send what is no address.
+        return False
 
 
 async def _preflight(send: Send, origin: str) -> None:
