@@ -6,13 +6,18 @@ odd record must not keep a reader from the others.
 
 import base64
 import json
+import re
 from typing import Final
+
+import msgspec
 
 from gateway.kafka.readers.values import End, Gap
 from gateway.kafka.values import Record
 from gateway.rest.records.question import Format
 
 NULL: Final = "null"
+# In JSON these are within strings only.
+NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 
 
 class NotShown(Exception):
@@ -89,18 +94,16 @@ def _text(data: bytes, form: Format) -> str:
                 raise NotShown("is not UTF-8") from None
         case Format.JSON:
             try:
-                # Read and written again, because what is JSON over many lines is not one line.
-                return json.dumps(
-                    json.loads(data.decode("utf-8"), parse_constant=_refuse),
-                    separators=(",", ":"),
-                    allow_nan=False,
-                )
-            except (ValueError, RecursionError):
+                # Without its blanks, because what is JSON over many lines is not one line. Its
+                # numbers stay as they are written: a double would round them.
+                line = msgspec.json.format(data.decode("utf-8"), indent=-1)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 raise NotShown("is no JSON") from None
+            return line if line.isascii() else NOT_ASCII.sub(_escaped, line)
 
 
-def _refuse(name: str) -> object:
-    raise ValueError(name)
+def _escaped(found: "re.Match[str]") -> str:
+    return json.dumps(found[0])[1:-1]
 
 
 def _base64(data: bytes) -> str:
