@@ -165,9 +165,15 @@ class Instances:
             raise exists(name)
         # Taken here before others are asked, so that two calls cannot both go on.
         self._instances[group, name] = instance
-        if draft.name and not await self._claim(instance, caller):
-            del self._instances[group, name]
-            raise exists(name)
+        is_made = False
+        try:
+            if draft.name and not await self._claim(instance, caller):
+                raise exists(name)
+            is_made = True
+        finally:
+            # Where others could not be asked, too: the name must be free for another attempt.
+            if not is_made:
+                del self._instances[group, name]
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep())
         return instance
@@ -232,7 +238,11 @@ class Instances:
         got = await claims.claim(CLAIMS, claim, owner=self._worker, ttl_s=CLAIM_S)
         if got is not False:
             # Claims may have been lost a moment ago, so those who would have made them are asked.
-            return not await self._has_elsewhere(caller, instance.group, instance.name, None)
+            if not await self._has_elsewhere(caller, instance.group, instance.name, None):
+                return True
+            # Whoever has the consumer claims it again; until then calls would be led here.
+            await claims.release(CLAIMS, claim, owner=self._worker)
+            return False
         owner = await claims.owner_of(CLAIMS, claim)
         if owner is not None and await self._has_elsewhere(
             caller, instance.group, instance.name, owner
