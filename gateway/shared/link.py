@@ -88,7 +88,7 @@ class Link:
     async def next(self) -> Any:  # noqa: ANN401 - what a server says is bytes, numbers and lists
         """Return what comes next."""
         waiting = 0
-        while (found := self._parser.gets()) is NOTHING:
+        while (found := self._parsed()) is NOTHING:
             block = await self._reader.read(BLOCK_BYTES)
             waiting += len(block)
             if not block:
@@ -102,6 +102,12 @@ class Link:
 
     def close(self) -> None:
         self._writer.close()
+
+    def _parsed(self) -> Any:  # noqa: ANN401 - as `next`
+        try:
+            return self._parser.gets()
+        except hiredis.HiredisError as error:
+            raise LinkError(f"what answers speaks another protocol: {error}") from None
 
 
 def packed(words: Sequence[str | bytes | int]) -> bytes:
