@@ -59,7 +59,7 @@ MAX_UNDER_WAY: Final = 1_000
 # is this and the status that HTTP has for it, as 4401.
 RESTARTING: Final = 1012
 FAILED: Final = 4000
-# What fits beside the code.
+# Bytes of UTF-8 that fit beside the code.
 MAX_REASON: Final = 120
 
 
@@ -414,7 +414,7 @@ class Session:
         actions: list[Action] = [LetGo(sid) for sid in self._subscriptions]
         self._subscriptions.clear()
         code = FAILED + error.code.status
-        return [*actions, Say(frames.error(error)), Close(code, error.message[:MAX_REASON])]
+        return [*actions, Say(frames.error(error)), Close(code, reason_of(error.message))]
 
     # --- rights ------------------------------------------------------------------------------
 
@@ -467,6 +467,11 @@ class Session:
             raise ApiError(
                 Code.NO_PARTITION, f"subscription {subscription.sid!r} does not read {place}"
             )
+
+
+def reason_of(message: str) -> str:
+    """Return as much of a message as fits into a close frame."""
+    return message.encode("utf-8", "replace")[:MAX_REASON].decode("utf-8", "ignore")
 
 
 def opening_of(frame: Subscribe) -> Open:

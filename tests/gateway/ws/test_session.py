@@ -379,3 +379,10 @@ def test_nobody_gets_more_records_than_were_allowed(steps: list[tuple[str, int, 
         session.read("a", [record(offset + n) for n in range(taken)], {})
         got, offset = got + taken, offset + taken
     assert got <= given_records
+
+
+def test_the_reason_of_a_close_fits_into_its_frame_in_any_letters() -> None:
+    *_, close = Session("c").heard(json.dumps({"type": "auth", "é" * 200: 1}, ensure_ascii=False))
+
+    assert isinstance(close, Close)
+    assert 100 < len(close.reason.encode()) <= 123
