@@ -6,9 +6,9 @@ receipts are slow, or are not read.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -33,6 +33,8 @@ MAX_OPEN_S: Final = 24 * 3600.0
 UNREAD_S: Final = 30.0
 # Streams that are open in one worker: a socket, two tasks and some kilobytes each.
 MAX_OPEN: Final = 2_000
+# Of one caller, so that nobody keeps others out.
+MAX_OPEN_EACH: Final = 500
 # Receipts written at once; the next ones wait until the connection has taken these.
 MAX_WRITE_BYTES: Final = 64 * 1024
 # When to come again where too many streams are open.
@@ -260,9 +262,12 @@ class Streams:
         open_s: float = MAX_OPEN_S,
         unread_s: float = UNREAD_S,
         most: int = MAX_OPEN,
+        each: int = MAX_OPEN_EACH,
     ) -> None:
         self._opened = opened
         self._most = most
+        self._each = each
+        self._by_caller: Counter[str] = Counter()
         self._open_s = open_s
         self._unread_s = unread_s
         self._open: set[Stream] = set()
@@ -276,6 +281,27 @@ class Streams:
                 f"{self._most} streams are open in this worker of the gateway: send again later",
                 retry_after_s=BUSY_S,
             )
+        with self._counted(call.caller.key):
+            await self._produce(call, desk)
+
+    @contextmanager
+    def _counted(self, key: str) -> Iterator[None]:
+        if self._by_caller[key] >= self._each:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"{key} has {self._each} streams open, which is the most there may be: send more"
+                " records in each",
+                retry_after_s=BUSY_S,
+            )
+        self._by_caller[key] += 1
+        try:
+            yield
+        finally:
+            self._by_caller[key] -= 1
+            if not self._by_caller[key]:
+                del self._by_caller[key]
+
+    async def _produce(self, call: Call, desk: Desk) -> None:
         topic = await desk.topic_of(call)
         stream = Stream(call, desk, topic, open_s=self._open_s, unread_s=self._unread_s)
         self._open.add(stream)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -254,6 +255,23 @@ async def test_too_many_streams_are_refused(stage: Stage) -> None:
 
     assert (answer.status, answer.json()["error_code"]) == (503, 503)
     assert answer.headers["retry-after"] == "5"
+
+
+@on_loop
+async def test_one_caller_does_not_take_all_streams(stage: Stage) -> None:
+    door = door_of(Streams(each=1), stage.desk)
+    async with Duplex(door, RECORDS) as client:
+        client.send(text(record(1)))
+        await client.receipts(1)
+        second = await door.post(RECORDS, record(1))
+        door.callers.caller = replace(door.callers.caller, name="another")
+        third = await door.post(RECORDS, record(1))
+        client.send(b"", is_last=True)
+        await client.rest()
+    door.callers.caller = replace(door.callers.caller, name="writer")
+    fourth = await door.post(RECORDS, record(1))
+
+    assert [answer.status for answer in (second, third, fourth)] == [429, 200, 200]
 
 
 @on_loop
