@@ -51,7 +51,8 @@ def test_a_browser_that_asks_first_is_answered_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", f"{SHOP}.evil.example", "http://here:2", "x\x1b", "http://["]
+    "origin",
+    ["https://evil.example", "null", f"{SHOP}.evil.example", "http://here:2", "x\x1b", "http://["],
 )
 def test_pages_of_other_origins_are_refused(origin: str) -> None:
     answer = ask(origin=origin)

@@ -61,7 +61,9 @@ def test_an_answer_is_what_was_said(tmp_path: Path) -> None:
     assert asked(tmp_path, b"*2\r\n:0\r\n$1\r\na\r\n") == [0, b"a"]
 
 
-@pytest.mark.parametrize("answer", [b"-LOADING wait\r\n", b"$5\r\nab", b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+@pytest.mark.parametrize(
+    "answer", [b"-LOADING wait\r\n", b"$5\r\nab", b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"]
+)
 def test_a_refusal_and_half_an_answer_are_errors(tmp_path: Path, answer: bytes) -> None:
     with pytest.raises(LinkError):
         asked(tmp_path, answer)
