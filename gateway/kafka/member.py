@@ -23,7 +23,7 @@ from confluent_kafka import (
 
 from gateway.kafka.connection import Connection, Deadline, Reach
 from gateway.kafka.consumer import record_of
-from gateway.kafka.errors import from_exception, translated
+from gateway.kafka.errors import KafkaFailure, from_exception, translated
 from gateway.kafka.values import Place, Position, PositionKind, Record
 
 # How long an empty read waits, which is how soon `stop` is seen.
@@ -166,6 +166,15 @@ class Member:
         partitions, are there.
         """
         found: list[Record] = []
+        try:
+            self._take(found, max_bytes=max_bytes, min_bytes=min_bytes, wait_s=wait_s)
+        except BaseException:
+            # Nobody gets what was found until then.
+            self.give_back(found)
+            raise
+        return found
+
+    def _take(self, found: list[Record], *, max_bytes: int, min_bytes: int, wait_s: float) -> None:
         size = 0
         settling = Deadline(SETTLE_S)
         end = Deadline(wait_s) if self._is_settled else None
@@ -184,7 +193,6 @@ class Member:
             if not self._pump(BATCH, left):
                 self._check_reach()
         self._is_settled |= bool(found)
-        return found
 
     def look(self) -> None:
         """Hear what the group has decided; keeps the membership of who fetches seldom."""
@@ -313,9 +321,16 @@ class Member:
         messages = client.consume(1, wait_s)
         if messages and most > 1:
             messages += client.consume(most - 1, 0)
+        failed: KafkaFailure | None = None
         for message in messages:
-            if not self._note(message):
-                break
+            try:
+                if not self._note(message):
+                    break
+            except KafkaFailure as failure:
+                # The library gives what came with it to nobody again.
+                failed = failed or failure
+        if failed is not None:
+            raise failed
         return bool(messages)
 
     def _note(self, message: Message) -> bool:
