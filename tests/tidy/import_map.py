@@ -219,7 +219,9 @@ DOORS: dict[str, frozenset[str]] = {
         ("lz4", "zstandard", "cramjam", "isal", "zlib", "gzip"),
         frozenset({"brokers.protocol.records.compression"}),
     ),
-    "msgspec": frozenset({"brokers.cluster.link", "gateway.rest.produce", "gateway.ws"}),
+    "msgspec": frozenset(
+        {"brokers.cluster.link", "gateway.rest.produce", "gateway.rest.records", "gateway.ws"}
+    ),
     # Imports by name pass this map unseen; who opens the door has a table of names.
     **dict.fromkeys(
         ("importlib", "pkgutil", "runpy"),
