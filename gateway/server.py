@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway import home
 from gateway.exposure import refusal
@@ -38,6 +39,16 @@ MAX_PORT: Final = 65_535
 BACKLOG: Final = 1_024
 # Who asks there are the supervisor and the other workers of a home.
 OWN_BACKLOG: Final = 64
+
+# What comes without a head, a piece of a body or an end in it. Tokens and cookies are a few
+# kilobytes, and the longest address is as long.
+MAX_HEAD_BYTES: Final = 65_536
+# A head is one packet or some.
+HEAD_SECONDS: Final = 30.0
+TOO_LARGE: Final = (
+    b'{"error_code": 431, "message": "the head of the request has more than %d bytes: send fewer'
+    b' or shorter headers"}' % MAX_HEAD_BYTES
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +76,82 @@ class Program(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Http(HttpToolsProtocol):
+    """One connection, with limits for what comes before anybody knows whose it is.
+
+    uvicorn keeps a head of any size, and a connection that says nothing for as long as it likes to.
+    """
+
+    _unfinished = 0
+    _has_moved = False
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._has_moved = False
+        super().data_received(data)
+        if self._has_moved:
+            self._unfinished = 0
+            return
+        self._unfinished += len(data)
+        if self._is_between:
+            self._wait()
+        if self._unfinished > MAX_HEAD_BYTES:
+            self._refuse()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        self._move()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._move()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._move()
+        super().on_message_complete()
+
+    @property
+    def _is_between(self) -> bool:
+        """Tell whether no call is under way."""
+        # Typed as if there were always one.
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _move(self) -> None:
+        self._has_moved = True
+        self._stop_waiting()
+
+    def _wait(self) -> None:
+        if self._waiting is None:
+            self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _refuse(self) -> None:
+        if self._is_between and not self.transport.is_closing():
+            self.transport.write(
+                b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json"
+                b"\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+                % (len(TOO_LARGE), TOO_LARGE)
+            )
+        self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -110,6 +197,7 @@ def run(serving: Serving) -> None:
     # First, because it sets up the log.
     config = uvicorn.Config(
         APPLICATION,
+        http=Http,
         access_log=False,
         lifespan="off",
         # Nobody stands in front of it: who says whom a request comes from would be believed.
