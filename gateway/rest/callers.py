@@ -5,6 +5,7 @@ credential. Passwords have threads of their own: hashing one must not keep token
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -19,6 +20,7 @@ from gateway.rest.credentials import Asked, Password, shown_in
 from gateway.rest.identity import KNOWN_SECONDS, Identity
 from gateway.rest.limits import Limits
 
+log: Final = logging.getLogger(__name__)
 # Each holds a connection to the database; a lookup is a millisecond.
 TOKEN_THREADS: Final = 3
 # As many as are hashed at once.
@@ -76,6 +78,12 @@ class Callers:
                     return error
                 # The database is away, or busy: whoever was let in goes on until it answers.
                 continue
+            except Exception:
+                # Nobody knows any more whether it may go on.
+                log.exception("callers.watch_failed caller=%s", caller.key)
+                return ApiError(
+                    Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too"
+                )
             if not holds(found):
                 return ApiError(
                     Code.NOT_ALLOWED,

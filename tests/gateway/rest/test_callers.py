@@ -169,6 +169,22 @@ def test_a_stream_outlives_the_database_and_ends_when_its_rights_do(
     assert identity.answers == []
 
 
+def test_a_stream_whose_caller_cannot_be_looked_at_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KNOWN_SECONDS", 0.0)
+
+    def fail() -> Caller:
+        raise RuntimeError
+
+    async def run() -> ApiError:
+        found = Callers(Told([fail]), Limits(Rates()))
+        try:
+            return await found.watch(caller(Grant(role=Role.OPERATOR)))
+        finally:
+            await found.close()
+
+    assert asyncio.run(run()).code is Code.INTERNAL
+
+
 def test_too_many_who_wait_are_told_to_come_again() -> None:
     async def run() -> None:
         lane = module.Lane(1, 1, "test")
