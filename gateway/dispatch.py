@@ -4,19 +4,27 @@ For what Django cannot serve: an answer that stays open would hold one of its th
 that never ends would never reach a view.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
 from gateway.rest.calls import JSON, too_large
+from gateway.rest.codes import ApiError, Code
 
 # The largest form of the console is a megabyte, as is the largest body that a view of REST takes.
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+# All of such a body comes within this, or is not waited for.
+BODY_SECONDS: Final = 60.0
 
 
 class TooLarge(Exception):
     """A body for Django has passed the limit."""
+
+
+class TooSlow(Exception):
+    """A body for Django did not come in time."""
 
 
 class Calls(Protocol):
@@ -70,19 +78,33 @@ class Dispatch:
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve by Django, which writes a body to the disk before a view asks who sends it."""
         taken = 0
+        is_whole = False
+        loop = asyncio.get_running_loop()
+        end = loop.time() + BODY_SECONDS
 
         async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, is_whole
+            # After the body only the client's leaving is waited for.
+            try:
+                async with asyncio.timeout_at(None if is_whole else end):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow from None
             taken += len(message.get("body", b""))
+            is_whole = not message.get("more_body")
             if taken > MAX_BODY_BYTES:
                 raise TooLarge
             return message
 
         try:
             await self._otherwise(scope, counted, send)
-        except TooLarge:
+        except (TooLarge, TooSlow) as failed:
             error = too_large(taken, MAX_BODY_BYTES)
+            if isinstance(failed, TooSlow):
+                error = ApiError(
+                    Code.TIMED_OUT,
+                    f"the body did not arrive within {BODY_SECONDS:g} s: send it again",
+                )
             head: dict[str, Any] = {"type": "http.response.start", "status": error.code.status}
             head["headers"] = [(b"content-type", JSON.encode())]
             await with_headers(send)(head)

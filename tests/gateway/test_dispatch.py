@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from gateway import dispatch
 from gateway.dispatch import MAX_BODY_BYTES, Dispatch
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS
@@ -128,3 +129,28 @@ def test_a_body_without_an_end_is_given_up_before_it_fills_the_disk() -> None:
     assert taken == MAX_BODY_BYTES
     assert sent[0]["status"] == 413
     assert b'"error_code": 413' in sent[1]["body"]
+
+
+def test_a_body_for_django_that_stops_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "BODY_SECONDS", 0.01)
+    sent: list[Message] = []
+
+    async def view(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def run() -> None:
+        coming: asyncio.Queue[Message] = asyncio.Queue()
+        coming.put_nowait({"type": "http.request", "body": b"{", "more_body": True})
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        application = Dispatch({}, calls=Calls(), otherwise=view)
+        async with asyncio.timeout(20):
+            await application({"type": "http", "path": "/x", "server": ("h", 1)}, coming.get, send)
+
+    asyncio.run(run())
+
+    assert sent[0]["status"] == 408
+    assert b'"error_code": 408' in sent[1]["body"]

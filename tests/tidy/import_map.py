@@ -125,7 +125,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "gateway.kafka gateway.access gateway.server gateway.rest gateway.ws gateway.shared "
         + "console.monitoring.selectors "
         + "console.events console.messages brokers.key_files",
-        "web",
+        "web asyncio",
     ),
     # Streams of programs, on the event loop; views of what is answered in one piece.
     "gateway.rest": (
