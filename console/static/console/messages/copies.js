@@ -90,7 +90,8 @@ const holds = (bytes, mark) => bytes.some((_, at) => mark.every((byte, by) => by
 
 const joined = (...pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece]));
 
-// Kafka's REST API, version 3, as every proxy of it takes it.
+// Kafka's REST API, version 3, as the gateway and every proxy of it take it; the token is the
+// shell's, so that none is in the text.
 export function asCurl(record) {
   const fields = [`"partition_id": ${record.partition}`];
   if (record.headers.length) {
@@ -108,7 +109,7 @@ export function asCurl(record) {
   const address =
     `"\${REST_URL:-${DEFAULT_REST}}"` +
     quotedText(`/v3/clusters/${encodeURIComponent(record.cluster)}/topics/${encodeURIComponent(record.topic)}/records`);
-  const start = "curl -sS -X POST -H 'Content-Type: application/json'";
+  const start = "curl -sS -X POST -H \"Authorization: Bearer $SAMSA_TOKEN\" -H 'Content-Type: application/json'";
   if (body.length <= MAX_ARGUMENT) return `${start} ${address} --data-binary ${body}`;
   return `printf %s ${body} | ${start} ${address} --data-binary @-`;
 }

@@ -133,6 +133,7 @@ def test_curl_sends_the_record_as_the_rest_api_has_it(value: bytes | None, wante
     told, _ = arguments(copied("asCurl", value=value, headers=[("h'", b"\0")]))
 
     assert b"localhost:8082/v3/clusters/c1/topics/orders/records" in told
+    assert any(each.startswith(b"Authorization: Bearer ") for each in told)
     body = told[told.index(b"--data-binary") + 1].decode()
     assert f'"value": {wanted}' in body
     found = json.loads(body)
