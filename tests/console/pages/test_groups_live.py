@@ -105,11 +105,11 @@ class Page:
 
     @property
     def lag(self) -> str:
-        return self.fact("Lag <small>records</small>")
+        return self.fact("Lag in records")
 
     @property
     def age(self) -> str:
-        return self.fact("Lag <small>time</small>")
+        return self.fact("Lag in time")
 
     def verdict(self) -> str:
         page = self._browser.get("/group", {"name": GROUP}).content.decode()

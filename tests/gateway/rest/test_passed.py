@@ -40,7 +40,12 @@ def test_a_caller_keeps_the_rights_that_consumers_need() -> None:
     assert told.rights.grants == CALLER.rights.grants[:2]
 
 
-@pytest.mark.parametrize("header", ["", "x", signed(CALLER)[:-1], signing.dumps({"name": "x"})])
+@pytest.mark.parametrize(
+    "header",
+    ["", "x", signed(CALLER)[:-1], signing.dumps({"name": "x"})],
+    # Every worker signs for itself, and all must give a test one name.
+    ids=["nothing", "a word", "cut", "for another use"],
+)
 def test_what_no_worker_has_signed_for_this_is_refused(header: str) -> None:
     with pytest.raises(ApiError) as refused:
         found(header)
