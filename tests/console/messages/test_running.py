@@ -47,7 +47,9 @@ def topic(home: SharedHome, unique: Any) -> str:
     """A topic with a needle every hundred records, known to the test's own database."""
     name = str(unique("orders"))
     connection = Connection(bootstrap=home.bootstrap)
-    Admin(connection).create([NewTopic(name=name, partitions=PARTITIONS, replication_factor=1)])
+    # The records are of 1970, and retention takes those of a default topic every 30 s.
+    kept = {"retention.ms": "-1"}
+    Admin(connection).create([NewTopic(name=name, partitions=PARTITIONS, configs=kept)])
     producer = Producer(connection, name)
     for number in range(RECORDS):
         document = {"id": 2**53 + 1 + number, "note": "<b>needle</b>" if number % 100 == 7 else ""}

@@ -24,6 +24,7 @@ from brokers.cluster.store import Registered, Registration
 from brokers.protocol.errors import KafkaError
 from brokers.server.agent_link import AgentLink
 from tests.extras import requires
+from tests.fakes.listener import until
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.slow
@@ -305,8 +306,10 @@ def test_an_agent_outlives_a_restart_of_its_database(
                 await asyncio.to_thread(own_postgres.start)
                 await creating
 
-                assert broker.image is not None
-                assert set(broker.image.topics) == {"before", "meanwhile"}
+                # The change comes by itself, after the answer as well.
+                await until(
+                    lambda: broker.image and set(broker.image.topics) == {"before", "meanwhile"}
+                )
             assert running.stop() == 0
 
     asyncio.run(story(own_postgres.make_database(f"agent_{secrets.token_hex(4)}")))

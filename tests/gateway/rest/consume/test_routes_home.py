@@ -42,6 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with running_cluster(folder, gateway_workers=3) as cluster:
         topics = [NewTopic(name=name, partitions=2) for name in ("jsontest", "orders")]
         Admin(Connection(bootstrap=cluster.bootstrap)).create(topics)
+        produce(cluster, range(10))
         yield cluster
 
 
@@ -89,14 +90,14 @@ class Client:
         assert status == 204, refused
         return path
 
-    def fetched(self, path: str, wanted: range) -> list[int]:
-        """Fetch until these are there; the first fetch is not empty."""
+    def fetched(self, path: str, wanted: range, *, is_late: bool = False) -> list[int]:
+        """Fetch until these are there; the first fetch is not empty, unless they came late."""
         found: list[int] = []
         end = time.monotonic() + WAIT_S
         while not set(wanted) <= set(found) and time.monotonic() < end:
             status, told = self.ask("GET", f"{path}/records")
             assert status == 200, told
-            assert told or found, "the first fetch is empty"
+            assert told or found or is_late, "the first fetch is empty"
             found += [each["value"]["n"] for each in told]
         return sorted(found)
 
@@ -136,12 +137,12 @@ def test_every_line_of_the_guide_works(home: Cluster, token: str) -> None:
 def test_consumers_are_used_by_whichever_worker_takes_the_call(
     home: Cluster, client: Client
 ) -> None:
-    produce(home, range(10))
     for number in range(ROUNDS):
         for draft in ({}, {"name": "chosen"}):
             path = client.subscribed(f"round-{number}-{len(draft)}", **draft)
 
-            assert client.fetched(path, range(10)) == list(range(10))
+            # Another test writes what comes after them.
+            assert client.fetched(path, range(10))[:10] == list(range(10))
             assert client.ask("POST", f"{path}/offsets") == (200, None)
             assert client.ask("DELETE", path)[0] == 204
 
@@ -159,4 +160,5 @@ def test_a_killed_worker_is_told_of_and_its_group_goes_on(home: Cluster, client:
     produce(home, range(100, 110))
 
     assert (status, told["error_code"]) == (404, 40403)
-    assert set(range(100, 110)) <= set(client.fetched(again, range(100, 110)))
+    # The member has seen the ends before these were written.
+    assert set(range(100, 110)) <= set(client.fetched(again, range(100, 110), is_late=True))
