@@ -170,7 +170,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "console.turns "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
         + "console.events console.messages",
-        "django celery channels",
+        "django celery",
     ),
     # Streams stay open on the event loop; one thread asks the database for all of them.
     "console.events": (
