@@ -37,7 +37,7 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command  # noqa: PLC0415
 
-    for alias in ("default", "cluster"):
+    for alias in ("default", "cluster", "connect"):
         call_command("migrate", database=alias, verbosity=0, interactive=False, skip_checks=True)
     make_cluster(job)
     sys.stdout.write(json.dumps(make_people(job["people"])))

@@ -1,9 +1,12 @@
-"""Which database a model lives in: what the cluster is, apart from what the web needs.
+"""Which database a model lives in: what the cluster is, and what the web and connectors need.
 
-Two SQLite files take one writer each, so a busy web page never holds up the cluster's changes. On
-PostgreSQL both names mean one database, and every table is made through the first of them.
+SQLite files take one writer each, so neither a busy web page nor the leases of connectors' tasks
+hold up the cluster's changes. On PostgreSQL all names mean one database, and every table is made
+through the first of them.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from django.conf import settings
@@ -11,7 +14,9 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 
 CLUSTER: Final = "cluster"
-CLUSTER_APPS: Final = frozenset({"controlplane"})
+CONNECT: Final = "connect"
+# The apps whose tables lie elsewhere than in the default database.
+HOMES: Final[Mapping[str, str]] = MappingProxyType({"controlplane": CLUSTER, "connectors": CONNECT})
 
 
 class DatabaseRouter:
@@ -32,4 +37,4 @@ class DatabaseRouter:
 
 
 def _home_of(app_label: str) -> str:
-    return CLUSTER if app_label in CLUSTER_APPS else DEFAULT_DB_ALIAS
+    return HOMES.get(app_label, DEFAULT_DB_ALIAS)

@@ -132,6 +132,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "brokers.controlplane.apps.ControlplaneConfig",
     "gateway.access.apps.AccessConfig",
+    "connectors.apps.ConnectorsConfig",
     "console",
 ]
 
@@ -245,9 +246,13 @@ def server(url: str) -> dict[str, Any]:
 
 
 DATABASES: dict[str, dict[str, Any]] = (
-    {name: server(env.str("DATABASE_URL")) for name in ("default", "cluster")}
+    {name: server(env.str("DATABASE_URL")) for name in ("default", "cluster", "connect")}
     if IS_ONE_DATABASE
-    else {"default": sqlite("web.db"), "cluster": sqlite("cluster.db")}
+    else {
+        "default": sqlite("web.db"),
+        "cluster": sqlite("cluster.db"),
+        "connect": sqlite("connect.db"),
+    }
 )
 DATABASE_ROUTERS = ["gateway.database_router.DatabaseRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -20,7 +20,7 @@ from tests.postgres import PostgresServer
 
 SESSION_KEY = f"1.{'5e' * 32}"
 CLUSTER_ID = "cluster-of-the-tests-0"
-FILES = {"default": "web.db", "cluster": "cluster.db"}
+FILES = {"default": "web.db", "cluster": "cluster.db", "connect": "connect.db"}
 
 
 @cache
@@ -45,7 +45,7 @@ def project_home() -> Path:
 
 @cache
 def migrated() -> Path:
-    """Return a folder with the two SQLite files, their tables made and nothing in them."""
+    """Return a folder with the SQLite files, their tables made and nothing in them."""
     home = project_home()
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connections  # noqa: PLC0415

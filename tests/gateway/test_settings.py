@@ -46,7 +46,7 @@ def settings_with(**environment: str) -> dict[str, object]:
     return said
 
 
-def test_a_home_has_two_files_that_writers_share_in_turn(tmp_path: Path) -> None:
+def test_a_home_has_three_files_that_writers_share_in_turn(tmp_path: Path) -> None:
     said = settings_with(SAMSA_HOME=str(tmp_path))
 
     databases = said["databases"]
@@ -54,6 +54,7 @@ def test_a_home_has_two_files_that_writers_share_in_turn(tmp_path: Path) -> None
     assert {alias: place["NAME"] for alias, place in databases.items()} == {
         "default": str(tmp_path / "web.db"),
         "cluster": str(tmp_path / "cluster.db"),
+        "connect": str(tmp_path / "connect.db"),
     }
     for place in databases.values():
         assert place["OPTIONS"]["transaction_mode"] == "IMMEDIATE"

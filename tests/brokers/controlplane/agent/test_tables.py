@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.test.utils import override_settings
 
-from tests.database import pointed_at, project_home, sqlite_databases
+from tests.database import FILES, pointed_at, project_home, sqlite_databases
 
 project_home()
 
@@ -40,7 +40,7 @@ def migrations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow
 def test_a_new_home_gets_tables_and_a_user(home: Path, migrations: list[str]) -> None:
-    places = {"default": {"NAME": home / "web.db"}, "cluster": {"NAME": home / "cluster.db"}}
+    places = {alias: {"NAME": home / file} for alias, file in FILES.items()}
     with pointed_at(places):
         tables.ensure_tables()
 
@@ -49,7 +49,7 @@ def test_a_new_home_gets_tables_and_a_user(home: Path, migrations: list[str]) ->
         assert user.check_password(password)
         assert user.password.startswith("argon2")
         assert not models.Cluster.objects.exists()
-    assert migrations == ["default", "cluster"]
+    assert migrations == ["default", "cluster", "connect"]
 
 
 def test_a_home_that_is_up_to_date_is_left_alone(home: Path, migrations: list[str]) -> None:
@@ -72,7 +72,7 @@ def test_a_change_of_the_code_migrates(
 
         tables.ensure_tables()
 
-    assert migrations == ["default", "cluster"]
+    assert migrations == ["default", "cluster", "connect"]
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_database_that_is_gone_is_made_anew(home: Path, migrations: list[str])
         tables.ensure_tables()
         assert get_user_model().objects.count() == 1
 
-    assert migrations == ["default", "cluster"]
+    assert migrations == ["default", "cluster", "connect"]
 
 
 def test_a_home_with_the_first_password_asks_at_each_start_whether_it_is_void(

@@ -1,0 +1,1 @@
+"""Connectors: sources and sinks that are configured here, and run as tasks of Celery workers."""

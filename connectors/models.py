@@ -1,0 +1,151 @@
+"""The tables of connectors: fields, constraints, and nothing that decides.
+
+Read through `selectors`, written through `services` and `connectors.tasks` only. Times are the
+database's own, since leases are compared by several hosts.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+CLUSTER_ID_CHARS = 22  # 16 bytes in base64
+NAME_CHARS = 249  # as of a topic, which a connector's name becomes a part of
+STATE_CHARS = 12
+WORKER_CHARS = 255
+DIGEST_CHARS = 64  # SHA-256 in hexadecimal digits
+CLASS_CHARS = 255
+VERSION_CHARS = 40
+SUMMARY_CHARS = 1000
+
+
+class Target(models.TextChoices):
+    """What somebody wants of a connector."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class State(models.TextChoices):
+    """What is true of a connector, or of a task."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    STOPPED = "STOPPED"  # of a connector only
+
+
+class Connector(models.Model):
+    """One connector of a cluster. `config` is as it was written, with PASSWORD values sealed."""
+
+    cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
+    name = models.CharField(max_length=NAME_CHARS)
+    plugin = models.CharField(max_length=CLASS_CHARS)
+    version = models.CharField(max_length=VERSION_CHARS, db_default="")
+    kind = models.CharField(max_length=STATE_CHARS)  # source, sink
+    config = models.JSONField()
+    target = models.CharField(max_length=STATE_CHARS, choices=Target.choices)
+    state = models.CharField(max_length=STATE_CHARS, choices=State.choices)
+    # Rises with every change of the config, and every restart: tasks of an older one end.
+    generation = models.BigIntegerField(db_default=1)
+    # The generation for which there are tasks; the planner makes those of a newer one.
+    planned_generation = models.BigIntegerField(db_default=0)
+    worker = models.CharField(max_length=WORKER_CHARS, db_default="")
+    trace = models.TextField(db_default="")
+    # Topics that it has read or written since they were last reset.
+    topics = models.JSONField(default=list)
+    created_at = models.DateTimeField(db_default=Now())
+    changed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="one_connector_per_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Task(models.Model):
+    """One share of a connector's work, and who has it."""
+
+    connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="tasks")
+    number = models.IntegerField()
+    generation = models.BigIntegerField()
+    config = models.JSONField(default=dict)  # beside the connector's own
+    state = models.CharField(max_length=STATE_CHARS, choices=State.choices)
+    # Who has it, until when, and how often it has moved to another owner: the fence.
+    worker = models.CharField(max_length=WORKER_CHARS, db_default="")
+    # The worker that the planner has chosen, which keeps it while it lives.
+    assigned = models.CharField(max_length=WORKER_CHARS, db_default="")
+    epoch = models.BigIntegerField(db_default=0)
+    leased_until = models.DateTimeField(null=True)
+    queued_at = models.DateTimeField(null=True)
+    slice_ended_at = models.DateTimeField(null=True)
+    # Not before this time: an idle source, or one that waits before it tries again.
+    due_at = models.DateTimeField(null=True)
+    retries = models.IntegerField(db_default=0)
+    restarts = models.IntegerField(db_default=0)
+    trace = models.TextField(db_default="")
+    # Counts of the task since it was made, and rates of its last slice: runtime.figures.
+    figures = models.JSONField(default=dict)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["connector", "number"], name="one_task_per_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.connector_id}/{self.number}"
+
+
+class SourceOffset(models.Model):
+    """How far a place in a source was read; written by the holder of the task's epoch only."""
+
+    connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="offsets")
+    digest = models.CharField(max_length=DIGEST_CHARS)  # of the place, as canonical JSON
+    place = models.JSONField()
+    offset = models.JSONField()
+    epoch = models.BigIntegerField(db_default=0)
+    changed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["connector", "digest"], name="one_offset_per_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.connector_id} {self.place}"
+
+
+class LogLine(models.Model):
+    """What a task has said; the newest thousand of each connector are kept."""
+
+    connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="lines")
+    task = models.IntegerField(null=True)  # None: the connector itself
+    at = models.DateTimeField(db_default=Now())
+    level = models.CharField(max_length=STATE_CHARS)
+    text = models.CharField(max_length=SUMMARY_CHARS)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["connector", "id"], name="lines_by_connector")]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Worker(models.Model):
+    """One worker that has said it is there, and when it last did."""
+
+    name = models.CharField(max_length=WORKER_CHARS, unique=True)
+    host = models.CharField(max_length=WORKER_CHARS)
+    boot_id = models.CharField(max_length=DIGEST_CHARS, db_default="")
+    process_id = models.BigIntegerField()
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name

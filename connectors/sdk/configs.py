@@ -1,0 +1,128 @@
+"""How a connector says what can be configured: keys with types, defaults, checks and words.
+
+One definition becomes the check of a config, the answer to `validate`, and the form in a browser.
+Values arrive as strings or as what JSON has, and leave parsed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+# Longer texts are queries and certificates, which fit.
+MAX_VALUE_CHARS: Final = 1_000_000
+
+
+class Kind(Enum):
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the word of a type
+
+
+class Importance(Enum):
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Width(Enum):
+    NONE = "NONE"
+    SHORT = "SHORT"
+    MEDIUM = "MEDIUM"
+    LONG = "LONG"
+
+
+class Required(Enum):
+    """Stands for the default of a key that has none."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Final = Required.REQUIRED
+
+# Returns what is wrong with a parsed value, or None.
+Check: TypeAlias = Callable[[Any], str | None]
+# Returns values to offer for a key, given all others.
+Recommend: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
+# Returns whether a key matters, given all others.
+Visible: TypeAlias = Callable[[Mapping[str, Any]], bool]
+
+
+class Secret(str):
+    """A parsed PASSWORD; it prints as a mask, so that no log or trace shows it by accident."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def reveal(self) -> str:
+        return str.__str__(self)
+
+
+MASK: Final = "[hidden]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key: what it takes, what it means, and where it stands in the form."""
+
+    name: str
+    kind: Kind
+    default: Any = REQUIRED
+    importance: Importance
+    doc: str
+    check: Check | None = None
+    group: str | None = None
+    width: Width = Width.NONE
+    display_name: str = ""
+    dependents: tuple[str, ...] = ()
+    recommend: Recommend | None = None
+    visible: Visible | None = None
+    is_internal: bool = False
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """What became of one key: as `validate` tells it."""
+
+    name: str
+    value: Any
+    recommended: tuple[Any, ...] = ()
+    errors: tuple[str, ...] = ()
+    is_visible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """All keys of a connector, converter or transform, in the order of its form."""
+
+    keys: tuple[Key, ...] = ()
+    by_name: Mapping[str, Key] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = {key.name: key for key in self.keys}
+        assert len(named) == len(self.keys), "a key has one definition"
+        object.__setattr__(self, "by_name", named)
+
+    def __add__(self, others: Iterable[Key]) -> "Definition":
+        return Definition((*self.keys, *others))
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.keys)

@@ -1,0 +1,149 @@
+"""What authors subclass: a connector splits its work into tasks, and a task reads or writes.
+
+A task lives in slices of seconds: `start` and `stop` may be called thousands of times, in one
+process or in several. What is dear to open may be kept in `context.kept` between slices.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from connectors.sdk.configs import Definition, Value
+from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
+
+# A config as it was written: texts by key. Parsed: values by key.
+Config: TypeAlias = Mapping[str, str]
+Parsed: TypeAlias = Mapping[str, Any]
+
+
+class Connector(ABC):
+    """What a connector is, before it does anything."""
+
+    # The name under which it is configured, as "samsa.postgres.source".
+    name: ClassVar[str]
+    # Java's class names that stand for it, in configs that were written for Kafka Connect.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    # A title and a sentence for the catalogue.
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[str] = "1.0"
+    # Packages that it needs beside Samsa's own, as ("psycopg>=3.2",), and the name of the extra
+    # that brings them.
+    extra: ClassVar[str] = ""
+    modules: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def definition(cls) -> Definition:
+        """Return the keys of its own; the framework adds those that every connector has."""
+
+    def validate(self, parsed: Parsed) -> Sequence[Value]:
+        """Return what is wrong beyond single keys; may look at the other side, within 5 s."""
+        del parsed
+        return ()
+
+    @abstractmethod
+    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
+        """Return what each task is told beside the connector's config; at most `max_tasks`."""
+
+
+class Context(Protocol):
+    """What the framework offers a task."""
+
+    @property
+    def connector(self) -> str: ...
+
+    @property
+    def task(self) -> int: ...
+
+    @property
+    def epoch(self) -> int:
+        """Return a number that rises whenever the task moves to another owner: a fence."""
+
+    @property
+    def kept(self) -> MutableMapping[str, Any]:
+        """Return what this process keeps between slices of this task; closed by `close()`."""
+
+    @property
+    def should_yield(self) -> bool:
+        """Return whether the slice is over, so that a long call returns what it has."""
+
+    def log(self, text: str) -> None:
+        """Write a line into the log of the task, which pages show."""
+
+
+class SourceContext(Context, Protocol):
+    def offset(self, partition: Place) -> Place | None:
+        """Return the stored offset of a place in the source; None before the first."""
+
+
+class SinkContext(Context, Protocol):
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Have the next batch of a partition begin at an offset."""
+
+
+class SourceTask(ABC):
+    """Reads one share of a source. `poll` returns soon, with an empty list where nothing is new."""
+
+    @abstractmethod
+    def start(self, context: SourceContext, parsed: Parsed) -> None: ...
+
+    @abstractmethod
+    def poll(self) -> list[SourceRecord]:
+        """Return what comes next: at most some thousands of records, within about a second."""
+
+    def commit(self, records: Sequence[SourceRecord]) -> None:
+        """Learn that these are in the cluster, and their offsets stored."""
+
+    def stop(self) -> None:
+        """End the slice; nothing is polled afterwards."""
+
+
+class SinkTask(ABC):
+    """Writes one share of the partitions."""
+
+    @abstractmethod
+    def start(self, context: SinkContext, parsed: Parsed) -> None: ...
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the offsets to begin at, of those partitions that the other side keeps itself.
+
+        The framework begins at the offsets of the consumer group everywhere else.
+        """
+        del partitions
+        return {}
+
+    @abstractmethod
+    def put(self, records: list[SinkRecord]) -> None:
+        """Take a batch; order within a partition is that of the topic."""
+
+    def flush(self) -> Mapping[TopicPartition, int] | None:
+        """Make durable what was put, and return the offsets up to which it is (exclusive).
+
+        None stands for all that was put. Only what is returned is committed to the group.
+        """
+        return None
+
+    def stop(self) -> None:
+        """End the slice; what was not flushed will be put again."""
+
+
+class SourceConnector(Connector):
+    @abstractmethod
+    def task(self) -> SourceTask: ...
+
+    def alter_offsets(self, parsed: Parsed, offsets: Mapping[str, Place | None]) -> None:
+        """Raise ConfigError for offsets that this source cannot begin at."""
+        del parsed, offsets
+
+
+class SinkConnector(Connector):
+    # Whether the other side keeps offsets in the same step as the records.
+    is_exactly_once: ClassVar[bool] = False
+
+    @abstractmethod
+    def task(self) -> SinkTask: ...
+
+
+# What may be kept between slices has a `close` where it must be told of its end.
+Close: TypeAlias = Callable[[], None]

@@ -1,0 +1,62 @@
+"""What tasks pass: records with their schemas, in batches.
+
+A batch is a plain list of records. A connector that works on columns asks `connectors.sdk.columns`
+for the same batch as an Arrow table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from connectors.sdk.schemas import Schema
+
+# What names a place in a source, and how far it was read: JSON objects with keys of the author's
+# choice, as {"table": "orders"} and {"id": 4711}.
+Place: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    name: str
+    value: Any
+    schema: Schema | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record on its way in or out; immutable, so that a transform returns another one."""
+
+    topic: str
+    partition: int | None = None
+    key: Any = None
+    key_schema: Schema | None = None
+    value: Any = None
+    value_schema: Schema | None = None
+    timestamp_ms: int | None = None
+    headers: tuple[Header, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord(Record):
+    """A record that a source has read: where it comes from, and where to go on behind it.
+
+    Once the cluster has acknowledged it, `source_offset` is stored as that of `source_partition`.
+    """
+
+    source_partition: Place
+    source_offset: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkRecord(Record):
+    """A record that a topic held, with its place there, which no transform changes."""
+
+    origin_topic: str
+    origin_partition: int
+    origin_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TopicPartition:
+    topic: str
+    partition: int
