@@ -203,6 +203,16 @@ class Admin:
             return {}
         return dict(zip(names, self._configs(ResourceKind.TOPIC, names), strict=True))
 
+    def find_configs(self, names: Sequence[str]) -> dict[str, list[Config]]:
+        """Return every config of those topics that exist, in one question."""
+        try:
+            return self.configs_of_topics(names)
+        except KafkaFailure as failed:
+            if failed.name not in ABSENT:
+                raise
+        # One was deleted since its name was asked for.
+        return self.configs_of_topics(list(self.find(names)))
+
     def _configs(self, kind: ResourceKind, names: Sequence[str]) -> list[list[Config]]:
         asked = [ConfigResource(RESOURCES[kind], name) for name in names]
 
@@ -233,18 +243,51 @@ class Admin:
             return
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
-        entries = [
-            ConfigEntry(edit.key, edit.value, incremental_operation=EDITS[edit.kind])
-            for edit in edits
-        ]
-        resource = ConfigResource(RESOURCES[kind], name, incremental_configs=entries)
+        [failed] = self._alter_each(kind, {name: edits}, is_dry_run=is_dry_run).values()
+        if failed is not None:
+            raise failed
+
+    def alter_configs_of_topics(
+        self, edits: Mapping[str, Sequence[ConfigEdit]], *, is_dry_run: bool = False
+    ) -> dict[str, KafkaFailure]:
+        """Change some configs of topics in one question; return the topics that were refused."""
+        told = self._alter_each(ResourceKind.TOPIC, edits, is_dry_run=is_dry_run)
+        return {name: failed for name, failed in told.items() if failed is not None}
+
+    def _alter_each(
+        self,
+        kind: ResourceKind,
+        edits: Mapping[str, Sequence[ConfigEdit]],
+        *,
+        is_dry_run: bool,
+    ) -> dict[str, KafkaFailure | None]:
+        asked = self._calls.send(
+            lambda: [
+                ConfigResource(
+                    RESOURCES[kind],
+                    name,
+                    incremental_configs=[
+                        ConfigEntry(edit.key, edit.value, incremental_operation=EDITS[edit.kind])
+                        for edit in wanted
+                    ],
+                )
+                for name, wanted in edits.items()
+            ]
+        )
         deadline = self._connection.deadline()
         futures = self._calls.send(
             lambda: self._calls.client.incremental_alter_configs(
-                [resource], request_timeout=deadline.left(), validate_only=is_dry_run
+                asked, request_timeout=deadline.left(), validate_only=is_dry_run
             )
         )
-        self._all(futures, deadline, kind.value)
+        told: dict[str, KafkaFailure | None] = {}
+        for resource in asked:
+            try:
+                self._calls.wait(futures[resource], deadline, f"{kind.value} {resource.name}")
+                told[resource.name] = None
+            except KafkaFailure as failed:
+                told[resource.name] = failed
+        return told
 
     def offsets(self, topic: str, partitions: Iterable[int], at: Position) -> dict[int, int]:
         """Return the offset of a position for each partition; see `Position`.

@@ -44,8 +44,6 @@ def handler(raised: Exception, context: dict[str, Any]) -> Response:
         answer["Retry-After"] = str(error.retry_after_s)
     if error.code is Code.NOT_AUTHENTICATED and is_challenged(context.get("request")):
         answer["WWW-Authenticate"] = 'Basic realm="Samsa", charset="UTF-8"'
-    if allowed := getattr(view, "allowed_methods", None):
-        answer["Allow"] = ", ".join(allowed)
     return answer
 
 

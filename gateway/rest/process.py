@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.router import Route
+from gateway.rest.router import Route, matched, segments_of
 from gateway.rest.worker import Worker
 
 
@@ -21,6 +21,23 @@ def take(worker: Worker, routes: Sequence[tuple[str, Route]]) -> None:
 def routes() -> Sequence[tuple[str, Route]]:
     """Return what this process serves that is no view."""
     return _Process.routes
+
+
+def methods_at(path: str) -> list[str]:
+    """Return the methods of what is served beside views at a path, which is as it was sent."""
+    scope = {"path": path, "raw_path": path.encode("latin-1", "replace")}
+    return sorted(
+        {
+            route.method
+            for prefix, route in _Process.routes
+            if (segments := segments_of(scope, prefix)) is not None
+            and fits(route.path.strip("/").split("/"), segments)
+        }
+    )
+
+
+def fits(pattern: Sequence[str], segments: Sequence[str]) -> bool:
+    return len(pattern) == len(segments) and matched(pattern, segments) is not None
 
 
 def worker() -> Worker:

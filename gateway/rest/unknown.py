@@ -1,9 +1,12 @@
 """What Django answers where no view of REST does: the same body as all other errors."""
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway.access.requirements import public
+from gateway.rest import process
 from gateway.rest.calls import JSON
 from gateway.rest.codes import ApiError, Code
 
@@ -11,6 +14,9 @@ from gateway.rest.codes import ApiError, Code
 @csrf_exempt
 @public
 def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 - given by Django
+    """Answer 405 where another method is served past Django, and 404 elsewhere."""
+    if methods := process.methods_at(request.path):
+        return not_allowed(request, methods)
     return answered(
         ApiError(
             Code.NOT_FOUND,
@@ -18,6 +24,17 @@ def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpRes
             " interface are below /v3, /topics, /consumers and /v1",
         )
     )
+
+
+def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
+    answer = answered(
+        ApiError(
+            Code.METHOD_NOT_ALLOWED,
+            f"{request.method} is not served at {request.path}: it takes {', '.join(methods)}",
+        )
+    )
+    answer["Allow"] = ", ".join(methods)
+    return answer
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - given by Django

@@ -28,7 +28,7 @@ from gateway.rest.calls import JSON
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.errors import handler
 from gateway.rest.openapi.describe import Describe
-from gateway.rest.process import worker
+from gateway.rest.process import methods_at, worker
 from gateway.rest.worker import Worker
 
 METHODS: Final = ["get", "head", "post", "put", "patch", "delete"]
@@ -76,6 +76,10 @@ class ApiView(APIView):
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
+        if answer.status_code == Code.METHOD_NOT_ALLOWED.status:
+            # Some methods of an address are served past Django, such as producing.
+            methods = [*self.allowed_methods, *methods_at(request.path)]
+            answer["Allow"] = ", ".join(methods)
         caller = getattr(self, "caller", None)
         if caller is not None:
             content = getattr(answer, "data", None)

@@ -10,6 +10,7 @@ from gateway.access.audit import Actor
 from gateway.access.grants import Grant
 from gateway.access.token_scopes import Scope, grants_of
 
+EVERYTHING = grants_of(Scope.ADMIN)
 HOST = Actor(name="host:tester")
 
 

@@ -36,10 +36,14 @@ def answers(
     shape: Shape | Serializer[Any] | Mapping[str, Any] | None,
     *,
     status: int | Sequence[int] = 200,
+    partly: Shape | None = None,
     body: Shape | None = None,
     query: Sequence[str | Shape] = (),
 ) -> Callable[[F], F]:
-    """Say what a method of a view answers and takes; its docstring says what it does."""
+    """Say what a method of a view answers and takes; its docstring says what it does.
+
+    `partly` is answered, as 207, where a part of what was asked has failed.
+    """
     statuses = [status] if isinstance(status, int) else status
     # Its stubs know of classes only.
     answered: Any = shape
@@ -56,6 +60,7 @@ def answers(
                 for number, said in ERRORS.items()
             },
             **dict.fromkeys(statuses, done),
+            **({207: OpenApiResponse(partly, description="A part has failed.")} if partly else {}),
         },
         parameters=parameters,
     )

@@ -61,7 +61,7 @@ def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Do
     }
     for method, prefix, address in streams:
         methods = made["paths"].setdefault(f"{prefix}{address}", {})
-        methods[method.lower()] = operation(method, f"{prefix}{address}", errors)
+        methods[method.lower()] = operation(method, prefix, address, errors)
     made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
     made["tags"] = [{"name": name} for name in TAGS]
     # Addresses are whole: no server is named, so that there is nothing to choose.

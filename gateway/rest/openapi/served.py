@@ -6,25 +6,27 @@ from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
 
 from gateway.access.requirements import public
 from gateway.rest import process
 from gateway.rest.calls import JSON
 from gateway.rest.mounts import V2, V3, Door
 from gateway.rest.openapi.document import document
+from gateway.rest.unknown import not_allowed
 
+METHODS: Final = ("GET", "HEAD")
 FILE: Final = "openapi.json"
 
 
-@require_safe
-def described(request: HttpRequest) -> HttpResponse:
+@csrf_exempt
+@public
+def serve(request: HttpRequest) -> HttpResponse:
     """Answer the description, with the prefix by which it was asked for."""
+    if request.method not in METHODS:
+        return not_allowed(request, METHODS)
     prefix = request.path.removesuffix(f"/{FILE}")
     return HttpResponse(_made(prefix if prefix in V3 else V3[0]), content_type=JSON)
-
-
-serve = public(described)
 
 
 @lru_cache(maxsize=len(V3))

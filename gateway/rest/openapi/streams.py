@@ -101,15 +101,23 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
         says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, which"
         " go on after `Last-Event-ID`.",
         answers=(JSON, NDJSON, EVENTS),
-        query=("partition", "from", "max", "wait"),
+        query=("partition", "from", "max", "max_bytes", "wait", "format"),
+    ),
+    ("GET", "/"): Row(
+        summary="Read records of some topics as events, for as long as the caller stays.",
+        says="`topics` names them, with commas between; goes on after `Last-Event-ID`.",
+        answers=(EVENTS,),
+        query=("topics", "from", "max", "wait", "format"),
     ),
 }
 
 
-def operation(method: str, address: str, errors: Operation) -> Operation:
+def operation(method: str, prefix: str, address: str, errors: Operation) -> Operation:
     """Return the description of one call, with the errors that all calls have."""
-    row = ROWS.get((method, PARAMETER.sub("{}", address)), Row(summary=f"{method} {address}."))
-    words = re.findall(r"\w+", address)
+    row = ROWS.get(
+        (method, PARAMETER.sub("{}", address)), Row(summary=f"{method} {prefix}{address}.")
+    )
+    words = re.findall(r"\w+", f"{prefix}{address}")
     body: Operation = {"content": {kind: {"schema": {}} for kind in row.takes}}
     done: Operation = {"description": "Done."}
     if row.status != 204:

@@ -7,9 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.access.operations import Kind, Operation
+from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import Config, ConfigEdit, EditKind, ResourceKind
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.codes import ApiError, Code, from_kafka
 from gateway.rest.openapi.describe import answers
 from gateway.rest.v3 import schemas
 from gateway.rest.v3.clusters import broker_of
@@ -85,6 +86,37 @@ class AllTopicConfigsView(ConfigsView):
         ]
         at = ("topics", "-", "configs")
         return Response(self.bodies.listed("KafkaTopicConfig", items, *at))
+
+
+class AlterAllTopicConfigsView(ConfigsView):
+    @answers(
+        None,
+        status=204,
+        partly=schemas.TopicConfigFailures,
+        body=schemas.AlterTopicsConfigBatchRequestData,
+    )
+    def post(self, _request: Request) -> Response:
+        """Set and unset configs of several topics; for each topic all of them, or none.
+
+        Nothing is changed where a topic or a config does not exist. What the brokers refuse later
+        is told by topic, with status 207; the other topics have changed.
+        """
+        asked = self.asked(schemas.AlterTopicsConfigBatchRequestData)
+        is_dry_run: bool = asked["validate_only"]
+        edits = edits_by_topic(asked["data"])
+        for name in edits:
+            self.require(Operation.ALTER_CONFIGS, Kind.TOPIC, name)
+        with self.clients() as clients:
+            found = clients.admin.configs_of_topics(list(edits))
+            for name, wanted in edits.items():
+                for edit in wanted:
+                    one_of(found[name], edit.key, f"topic {name}")
+            refused = clients.admin.alter_configs_of_topics(edits, is_dry_run=is_dry_run)
+        for name, wanted in edits.items():
+            if not is_dry_run and name not in refused:
+                keys = ", ".join(edit.key for edit in wanted)
+                self.note("configs_altered", f"topic {name}", keys=keys)
+        return nothing() if not refused else Response(failures_of(refused), status=207)
 
 
 class TopicConfigsView(ConfigsView):
@@ -235,6 +267,24 @@ def one_of(found: Iterable[Config], name: str, owner: str) -> Config:
     raise ApiError(
         Code.NOT_FOUND, f"Config {name} cannot be found for {owner}; the list shows all of them."
     )
+
+
+def edits_by_topic(asked: Iterable[Mapping[str, Any]]) -> dict[str, list[ConfigEdit]]:
+    """Return the changes of a batch by topic; each topic is named once."""
+    found: dict[str, list[ConfigEdit]] = {}
+    for one in asked:
+        name = one["topic_name"]
+        if name in found:
+            raise ApiError(
+                Code.BAD_REQUEST, f"data: topic {name} is named twice; put its configs together"
+            )
+        found[name] = edits_of(one["configs"])
+    return found
+
+
+def failures_of(refused: Mapping[str, KafkaFailure]) -> dict[str, Any]:
+    told = {name: from_kafka(failed) for name, failed in refused.items()}
+    return {"failures": [{"topic_name": name} | error.value() for name, error in told.items()]}
 
 
 def edits_of(asked: Iterable[Mapping[str, Any]]) -> list[ConfigEdit]:

@@ -26,6 +26,8 @@ from gateway.rest.v3.words import (
 INT32_MAX: Final = 2**31 - 1
 # What no broker would take at once; a call has a deadline.
 MAX_AT_ONCE: Final = 1_000
+# Of these all configs are asked for first, half a kilobyte each.
+MAX_TOPICS: Final = 100
 MAX_PARTITIONS: Final = 100_000
 MAX_VALUE_CHARS: Final = 32_768
 MAX_REPLICAS: Final = 100
@@ -252,6 +254,16 @@ class DeletedAcls(Shape):
         return {"data": AclData(many=True)}
 
 
+class TopicConfigFailure(Shape):
+    topic_name = CharField()
+    error_code = IntegerField()
+    message = CharField()
+
+
+class TopicConfigFailures(Shape):
+    failures = TopicConfigFailure(many=True)
+
+
 # --- what is asked -----------------------------------------------------------------------------
 
 
@@ -307,6 +319,20 @@ class AlterConfigBatchRequestData(Shape):
     def get_fields(self) -> dict[str, Any]:
         # Serializers have an attribute of the same name.
         items = ListField(child=AlteredConfig(), allow_empty=False, max_length=MAX_AT_ONCE)
+        return {"data": items, **super().get_fields()}
+
+
+class TopicConfigEdits(Shape):
+    topic_name = CharField(max_length=MAX_PATTERN_CHARS, trim_whitespace=False)
+    configs = ListField(child=AlteredConfig(), allow_empty=False, max_length=MAX_AT_ONCE)
+
+
+class AlterTopicsConfigBatchRequestData(Shape):
+    validate_only = BooleanField(required=False, default=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        # Serializers have an attribute of the same name.
+        items = ListField(child=TopicConfigEdits(), allow_empty=False, max_length=MAX_TOPICS)
         return {"data": items, **super().get_fields()}
 
 

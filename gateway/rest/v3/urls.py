@@ -44,6 +44,7 @@ urlpatterns: list[URLPattern] = [
     at(f"{CONSUMER}/assignments/{SPOT}", groups.AssignmentView),
     at(f"{C}/topics", topics.TopicsView),
     at(f"{C}/topics/-/configs", configs.AllTopicConfigsView),
+    at(f"{C}/topics/-/configs:alter", configs.AlterAllTopicConfigsView),
     at(f"{C}/topics/-/partitions/-/reassignment", topics.AllReassignmentsView),
     at(TOPIC, topics.TopicView),
     at(f"{TOPIC}/configs", configs.TopicConfigsView),

@@ -11,6 +11,14 @@ from tests.gateway.rest.asking import CLUSTER, Api
 pytestmark = pytest.mark.slow
 
 
+OF_TWO = {
+    "data": [
+        {"topic_name": name, "configs": [{"name": "retention.ms", "value": "1"}]}
+        for name in ("orders", "clicks")
+    ]
+}
+
+
 def code(answer: Any) -> tuple[int, int]:
     body = answer.json()
     assert set(body) == {"error_code", "message"}
@@ -145,6 +153,7 @@ class TestSomebodyWithFewRights:
             ("DELETE", "topics/orders", None),
             ("PUT", "topics/orders/configs/retention.ms", {"value": "1"}),
             ("POST", "broker-configs:alter", {"data": [{"name": "a", "value": "1"}]}),
+            ("POST", "topics/-/configs:alter", OF_TWO),
             ("PUT", "brokers/1/configs/log.retention.ms", {"value": "1"}),
             ("GET", "acls", None),
         ],

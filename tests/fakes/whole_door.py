@@ -1,0 +1,133 @@
+"""A gateway's process over a real socket, in a thread: bare calls, Django behind, real tokens.
+
+For what is only true of all parts together: statuses, headers, who is let in.
+"""
+
+import asyncio
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.core.asgi import get_asgi_application
+from django.db import connections
+
+from gateway.dispatch import Dispatch
+from gateway.rest import mounts, process
+from gateway.rest.callers import Callers
+from gateway.rest.identity import Identity
+from gateway.rest.limits import Limits, Rates
+from gateway.rest.worker import Place, Worker
+from gateway.server import Http
+
+WAIT_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> tuple[int, int]:
+        """The status, and the code of an error body, which is checked."""
+        found = self.json()
+        assert set(found) == {"error_code", "message"}
+        assert found["message"]
+        return self.status, found["error_code"]
+
+
+@dataclass(slots=True, kw_only=True)
+class WholeDoor:
+    """The addresses are those of the web server's door."""
+
+    port: int
+    worker: Worker
+    token: str = ""
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: object = None,
+        *,
+        media_type: str = "application/json",
+        **headers: str,
+    ) -> Told:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        shown = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.token and "authorization" not in shown:
+            shown["authorization"] = f"Bearer {self.token}"
+        if data is not None:
+            shown.setdefault("content-type", media_type)
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)) as line:
+            line.request(method, target, data, shown)
+            answer = line.getresponse()
+            told = {name.lower(): value for name, value in answer.getheaders()}
+            return Told(status=answer.status, headers=told, body=answer.read())
+
+
+@contextmanager
+def whole_door(
+    folder: Path, bootstrap: str, *, cluster: str, rates: Rates | None = None
+) -> Iterator[WholeDoor]:
+    """Serve until the block ends; the databases are those that Django is pointed at."""
+    (folder / "cluster-id").write_text(cluster)
+    ready: Future[WholeDoor] = Future()
+    stop: Future[None] = Future()
+    taken = (process._Process.worker, process._Process.routes)  # noqa: SLF001 - its one name
+
+    async def serve() -> None:
+        worker = Worker(Place(name="web", home=folder, sockets=folder, bootstrap=bootstrap))
+        identity, limits = Identity(), Limits(rates or Rates())
+        worker.__dict__["callers"] = worker.held(Callers(identity, limits))
+        calls = mounts.mounts(worker, mounts.Door.WEB)
+        process.take(worker, calls.routes())
+        prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]
+        whole = Dispatch({}, calls=calls, quoted=prefixes, otherwise=get_asgi_application())
+        config = uvicorn.Config(
+            whole, http=Http, interface="asgi3", port=0, lifespan="off", log_level="warning"
+        )
+        config.load()
+        server = uvicorn.Server(config)
+        listener = config.bind_socket()
+        listener.listen()
+        serving = asyncio.create_task(server._serve([listener]))  # noqa: SLF001 - without signals
+        ready.set_result(WholeDoor(port=listener.getsockname()[1], worker=worker))
+        await asyncio.wrap_future(stop)
+        worker.drain()
+        await worker.close()
+        server.should_exit = True
+        await serving
+
+    def work() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            # Whatever it was, the test that waits must hear of it.
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work, name="whole-door", daemon=True)
+    thread.start()
+    try:
+        yield ready.result(WAIT_S)
+    finally:
+        stop.set_result(None)
+        thread.join(WAIT_S)
+        process.take(*taken)  # type: ignore[arg-type] # None is what it begins with

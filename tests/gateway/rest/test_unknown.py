@@ -1,0 +1,69 @@
+"""A method that an address does not take is told with those that it takes."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.rest import process
+from tests.database import sqlite_databases
+from tests.fakes.broker_thread import broker_beside
+from tests.fakes.whole_door import WholeDoor, whole_door
+
+pytestmark = pytest.mark.slow
+
+CLUSTER = "the-cluster-of-a-test1"
+C = f"/v3/clusters/{CLUSTER}"
+CONSUMER = "/rest/consumers/g/instances/i"
+ALLOWED = {
+    ("GET", f"{C}/topics/orders/records"): "POST",
+    ("DELETE", f"/kafka{C}/topics/a%2Fb/records:batch"): "POST",
+    ("PUT", f"{C}/topics/orders"): "DELETE, GET, HEAD, PATCH",
+    ("PUT", f"{C}/topics/-/configs:alter"): "POST",
+    ("PUT", "/rest/topics/orders"): "GET, HEAD, POST",
+    ("DELETE", "/rest/topics/orders/partitions/0"): "GET, HEAD, POST",
+    ("GET", "/rest/consumers/g"): "POST",
+    ("GET", CONSUMER): "DELETE",
+    ("PUT", f"{CONSUMER}/subscription"): "DELETE, GET, POST",
+    ("POST", f"{CONSUMER}/records"): "GET",
+    ("POST", "/rest/v1/topics/orders/records"): "GET",
+    ("POST", "/v3/openapi.json"): "GET, HEAD",
+}
+NOWHERE = ["/v3/nothing", "/rest/consumers/g/x/y", "/rest/v1/topics", "/sse/v2"]
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeDoor]:
+    folder = tmp_path_factory.mktemp("door")
+    with (
+        sqlite_databases(folder),
+        broker_beside(tmp_path_factory.mktemp("broker"), topics={"orders": 1}) as broker,
+        whole_door(folder, broker.bootstrap, cluster=CLUSTER) as found,
+    ):
+        from tests.builders import tokens  # noqa: PLC0415 - after the settings
+
+        found.token = tokens.token(grants=tokens.EVERYTHING)
+        yield found
+
+
+@pytest.mark.parametrize(("method", "target"), ALLOWED)
+def test_a_wrong_method_is_told_with_those_that_are_taken(
+    door: WholeDoor, method: str, target: str
+) -> None:
+    answer = door.ask(method, target, {})
+
+    assert answer.code == (405, 405)
+    assert ", ".join(sorted(answer.headers["allow"].split(", "))) == ALLOWED[method, target]
+
+
+@pytest.mark.parametrize("target", NOWHERE)
+def test_a_wrong_method_at_no_address_is_not_found(door: WholeDoor, target: str) -> None:
+    assert door.ask("PATCH", target, {}).code == (404, 404)
+
+
+def test_each_call_is_described(door: WholeDoor) -> None:
+    described = door.ask("GET", "/v3/openapi.json").json()["paths"]
+
+    for prefix, route in process.routes():
+        if prefix != "/kafka/v3":
+            at = f"{prefix}{route.path}"
+            assert described[at][route.method.lower()]["summary"] != f"{route.method} {at}."
