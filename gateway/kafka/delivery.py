@@ -22,6 +22,7 @@ from confluent_kafka import Producer as Client
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection, Reach
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
+from gateway.kafka.header_names import require_names
 from gateway.kafka.values import Delivered, NewRecord, Topic
 
 log: Final = logging.getLogger(__name__)
@@ -343,14 +344,6 @@ class Deliveries:
             line.close()
             await self._loop.run_in_executor(None, line.joined, 2 * POLL_S)
         self._asker.shutdown(wait=False, cancel_futures=True)
-
-
-def require_names(record: NewRecord) -> None:
-    """Refuse names of headers that the library cannot take: it ends the process, or cuts them."""
-    for name, _ in record.headers:
-        is_text = name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in name)
-        if not is_text or "\0" in name:
-            raise failure("INVALID_REQUEST", f"header {name!r}", "its name is not plain text")
 
 
 def size_of(record: NewRecord) -> int:

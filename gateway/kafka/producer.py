@@ -13,6 +13,7 @@ from confluent_kafka import Producer as ConfluentProducer
 
 from gateway.kafka.connection import Connection, Reach
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
+from gateway.kafka.header_names import require_names
 from gateway.kafka.values import Delivered, NewRecord
 
 # What librdkafka accepts of one record; the topic's own limit is the broker's to enforce.
@@ -61,6 +62,7 @@ class Producer:
 
     def send(self, record: NewRecord) -> None:
         """Take a record over; raises what went wrong with it, or with one sent before."""
+        require_names(record)
         limit = time.monotonic() + self._timeout_s
         while True:
             self._look()

@@ -141,3 +141,11 @@ def test_a_source_faster_than_the_cluster_waits_and_loses_nothing(connection: Co
 
     assert [delivered.offset for delivered in told] == list(range(100))
     assert [record.value for record in read(connection, "fast")] == [b"%d" % n for n in range(100)]
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udfffb", "a\0b"])
+def test_a_header_whose_name_the_library_cannot_take_is_refused(
+    connection: Connection, name: str
+) -> None:
+    with pytest.raises(KafkaFailure, match="its name is not plain text"):
+        Producer(connection, "one").send(NewRecord(value=b"x", headers=((name, b"1"),)))
