@@ -31,6 +31,7 @@ FROM_TABLES |= {"console.management.commands.collector"}
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "connectors.models": "services and selectors of connectors",
+    "connectors.sdk.checks": "validation of connectors",
     "connectors.sdk.connector": "plugins",
     "connectors.sdk.errors": "plugins",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
