@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
-from gateway.rest.calls import JSON, too_large
+from gateway.rest.calls import JSON, BrokenOff, too_large
 from gateway.rest.codes import ApiError, Code
 
 # The largest form of the console is a megabyte, as is the largest body that a view of REST takes.
@@ -98,6 +98,9 @@ class Dispatch:
 
         try:
             await self._otherwise(scope, counted, send)
+        except BrokenOff:
+            # The server closes the connection of an answer without an end.
+            return
         except (TooLarge, TooSlow) as failed:
             error = too_large(taken, MAX_BODY_BYTES)
             if isinstance(failed, TooSlow):

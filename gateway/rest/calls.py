@@ -27,6 +27,10 @@ class Gone(Exception):
     """The client has left in the middle of what it sent."""
 
 
+class BrokenOff(Exception):
+    """An answer that has begun cannot be completed: its connection is closed in its middle."""
+
+
 class Call:
     """Belongs to one task. Start an answer once, and end it."""
 

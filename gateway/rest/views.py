@@ -89,10 +89,13 @@ class ApiView(APIView):
                 errors=int(answer.status_code >= 400 and content is not None),
                 bytes_in=length_of(request),
             )
-            # What is written is known only later.
-            answer.add_post_render_callback(
-                lambda written: self.worker.traffic.add(caller.key, bytes_out=len(written.content))
-            )
+            if isinstance(answer, Response):
+                # What is written is known only later.
+                answer.add_post_render_callback(
+                    lambda written: self.worker.traffic.add(
+                        caller.key, bytes_out=len(written.content)
+                    )
+                )
         return answer
 
     @property

@@ -1,17 +1,24 @@
 """What all views of version 3 have in common."""
 
-from typing import ClassVar
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import ClassVar, Final
 
+from django.http import StreamingHttpResponse
 from rest_framework import status
 from rest_framework.response import Response
 
 from gateway.access.operations import Kind, Operation
+from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import Partition, Topic
+from gateway.rest.calls import JSON, BrokenOff, dumped
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.v3.present import Bodies
+from gateway.rest.v3.present import Bodies, Body
 from gateway.rest.views import ApiView
 
+log: Final = logging.getLogger(__name__)
 # The longest number of a partition or a broker.
 MAX_DIGITS = 10
 
@@ -32,12 +39,51 @@ class V3View(ApiView):
         [found] = clients.admin.describe([name], has_operations=has_operations)
         return found
 
+    def listed_in_pieces(
+        self, empty: Body, first: list[Body], rest: Sequence[Callable[[], list[Body]]]
+    ) -> StreamingHttpResponse:
+        """Answer a list whose items are made as the caller takes them, each piece in a thread.
+
+        What fails on the way ends the answer in its middle, which no client takes for a list.
+        """
+
+        async def pieces() -> AsyncIterator[bytes]:
+            # All of the empty list but its end, "]}".
+            yield self._counted(dumped(empty)[:-2] + joined(first))
+            is_first = not first
+            for make in rest:
+                found = await self._made(make)
+                if found:
+                    yield self._counted((b"" if is_first else b",") + joined(found))
+                    is_first = False
+            yield self._counted(b"]}")
+
+        assert empty["data"] == [], "items are appended"
+        return StreamingHttpResponse(pieces(), content_type=JSON)
+
+    async def _made(self, make: Callable[[], list[Body]]) -> list[Body]:
+        try:
+            return await asyncio.to_thread(make)
+        except (KafkaFailure, ApiError) as error:
+            log.warning("rest.list_broken_off path=%s error=%s", self.request.path, error)
+            # Django does so once an answer has ended.
+            self.request._request._stream.close()  # noqa: SLF001 - has no other name
+            raise BrokenOff from None
+
+    def _counted(self, piece: bytes) -> bytes:
+        self.worker.traffic.add(self.caller.key, bytes_out=len(piece))
+        return piece
+
     def partition(self, clients: Clients, topic: str, number: str) -> Partition:
         wanted = number_of(number, "partition")
         for partition in self.topic(clients, topic).partitions:
             if partition.index == wanted:
                 return partition
         raise ApiError(Code.NO_PARTITION, f"topic {topic} has no partition {wanted}")
+
+
+def joined(items: Iterable[Body]) -> bytes:
+    return b",".join(dumped(item) for item in items)
 
 
 def number_of(text: str, what: str) -> int:
