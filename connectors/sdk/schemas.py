@@ -63,7 +63,7 @@ class Schema:
     name: str | None = None
     version: int | None = None
     doc: str | None = None
-    parameters: Mapping[str, str] = EMPTY
+    parameters: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     fields: tuple[Field, ...] = ()  # of a struct
     key_schema: "Schema | None" = None  # of a map
     value_schema: "Schema | None" = None  # of a map or an array

@@ -1,0 +1,148 @@
+"""Contexts in memory, with which tests drive tasks slice by slice, without a cluster.
+
+They keep no time, start no thread, and hold what a real one would: stored offsets, which went
+through JSON; what is kept between slices; lines of the log; where a sink wants to go on.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connectors.sdk.connector import SinkConnector, SinkTask, SourceConnector
+from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
+
+# A source that has not run dry after so many polls goes on for ever, as far as a test can see.
+MAX_POLLS: Final = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryContext:
+    """What both kinds of tasks are offered."""
+
+    connector: str = "test"
+    task: int = 0
+    epoch: int = 1
+    kept: dict[str, Any] = field(default_factory=dict)
+    should_yield: bool = False
+    lines: list[str] = field(default_factory=list)
+
+    def log(self, text: str) -> None:
+        self.lines.append(text)
+
+    def close(self) -> None:
+        """End what is kept between slices, as when the process ends or the task moves."""
+        kept, self.kept = self.kept, {}
+        for thing in kept.values():
+            close = getattr(thing, "close", None)
+            if close is not None:
+                close()
+
+
+@dataclass(slots=True, kw_only=True)
+class MemorySourceContext(MemoryContext):
+    # Stored offsets as JSON, by place as JSON with sorted keys.
+    offsets: dict[str, str] = field(default_factory=dict)
+
+    def offset(self, partition: Place) -> Place | None:
+        told = self.offsets.get(place_key(partition))
+        return None if told is None else dict(json.loads(told))
+
+    def store(self, records: Iterable[SourceRecord]) -> None:
+        """Store the offsets of records, as the framework does once they are in the cluster."""
+        for record in records:
+            self.offsets[place_key(record.source_partition)] = json.dumps(
+                dict(record.source_offset)
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class MemorySinkContext(MemoryContext):
+    # Where the next batch of a partition begins, where the task has asked for it.
+    sought: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.sought[partition] = offset
+
+
+def place_key(place: Place) -> str:
+    """Return one text for equal places, whatever the order of their keys."""
+    return json.dumps(dict(place), sort_keys=True, separators=(",", ":"))
+
+
+def run_source(
+    connector: SourceConnector,
+    config: Mapping[str, Any],
+    context: MemorySourceContext,
+    *,
+    max_records: int | None = None,
+    max_polls: int = MAX_POLLS,
+) -> list[SourceRecord]:
+    """Run one slice of a source: until it has nothing more, or `max_records` are there.
+
+    Offsets are stored after each poll, and the task is told.
+    """
+    task = connector.task()
+    read: list[SourceRecord] = []
+    task.start(context, config)
+    try:
+        for _ in range(max_polls):
+            polled = task.poll()
+            context.store(polled)
+            task.commit(polled)
+            read += polled
+            if not polled or (max_records is not None and len(read) >= max_records):
+                break
+    finally:
+        task.stop()
+    return read
+
+
+def run_sink(
+    connector: SinkConnector,
+    config: Mapping[str, Any],
+    context: MemorySinkContext,
+    batches: Sequence[list[SinkRecord]],
+) -> Mapping[TopicPartition, int] | None:
+    """Run one slice of a sink: open, put each batch, flush once; return what `flush` returned.
+
+    As the framework does, records before the offsets that `open` returns are left out.
+    """
+    task = connector.task()
+    task.start(context, config)
+    try:
+        begin_at = open_sink(task, batches)
+        for batch in batches:
+            if left := [
+                record
+                for record in batch
+                if record.origin_offset >= begin_at.get(origin_of(record), 0)
+            ]:
+                task.put(left)
+        return task.flush()
+    finally:
+        task.stop()
+
+
+def open_sink(task: SinkTask, batches: Sequence[list[SinkRecord]]) -> Mapping[TopicPartition, int]:
+    """Open a started task on the partitions of some batches; return where it wants to begin."""
+    return task.open(sorted({origin_of(record) for batch in batches for record in batch}))
+
+
+def origin_of(record: SinkRecord) -> TopicPartition:
+    return TopicPartition(topic=record.origin_topic, partition=record.origin_partition)
+
+
+def sink_record(
+    value: Any, *, topic: str = "orders", partition: int = 0, offset: int = 0, **fields: Any
+) -> SinkRecord:
+    """Return a record as a topic would have held it; `fields` are the others of a record."""
+    return SinkRecord(
+        topic=topic,
+        partition=partition,
+        value=value,
+        origin_topic=topic,
+        origin_partition=partition,
+        origin_offset=offset,
+        **fields,
+    )
