@@ -147,6 +147,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
     "gateway.sqlite": ("", "django fcntl threading"),
     "connectors.sdk": ("", ""),
+    # The one way out: which hosts a connector may reach, and one exchange with a web server.
+    "connectors.sdk.outgoing": ("connectors.sdk", "socket ssl"),
     # What a plugin connects to is its own business.
     "connectors.plugins": ("connectors.sdk", "network databases"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),

@@ -1,0 +1,214 @@
+"""Decides which hosts a connector may connect to, and connects to nothing else.
+
+A config names the target, and whoever writes configs need not be allowed to reach what the worker
+reaches: its own machine, its network, the metadata service of its cloud. So a name is resolved
+once, every address is judged, and the connection goes to an address that was judged, since a second
+lookup could answer otherwise. What an administrator allows stands in `SAMSA_ALLOWED_TARGETS`:
+hosts (`db.internal`, `*.internal`), addresses and networks (`127.0.0.1`, `10.0.0.0/8`), each with
+or without a port (`127.0.0.1:5432`), or `*` for everything; separated by commas.
+
+Plugins whose library connects by itself hand it an address from `addresses`, never the name.
+"""
+
+import ipaddress
+import os
+import re
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from connectors.sdk.errors import ConfigError, RetriableError
+
+SETTING: Final = "SAMSA_ALLOWED_TARGETS"
+# A host that is there answers a connection within milliseconds, on the other side of the earth
+# within half a second; a slice must not wait for one that is not.
+CONNECT_S: Final = 5.0
+# Ports below 1024 belong to services of other kinds, such as SSH and mail, which can be made to act
+# by what looks like a request. 80 and 443 are those of the web.
+OPEN_PORTS: Final = frozenset({80, 443, *range(1024, 65536)})
+# Names beyond this are not names; the rule of DNS.
+MAX_HOST_CHARS: Final = 253
+# A round robin of more addresses than these is tried no further.
+MAX_ADDRESSES: Final = 8
+# Lists longer than this are no longer read by anybody.
+MAX_RULES: Final = 1000
+# Public by number, but the clouds' own: the agent of Azure's hosts.
+CLOUD_ADDRESSES: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
+NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?")
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One target that an administrator allows: a name or a network, at a port or at all."""
+
+    name: str = ""  # in lower case; "*.x" for all below x, "*" for everything
+    network: Network | None = None
+    port: int | None = None
+
+    def allows(self, host: str, address: Address, port: int) -> bool:
+        if self.port is not None and port != self.port:
+            return False
+        if self.network is not None:
+            return address in self.network
+        return self.name in {"*", host} or (self.name[:2] == "*." and host.endswith(self.name[1:]))
+
+
+def rules() -> tuple[Rule, ...]:
+    """Return what the administrator of this process allows."""
+    return parse_rules(os.environ.get(SETTING, ""))
+
+
+def parse_rules(text: str) -> tuple[Rule, ...]:
+    entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+    if len(entries) > MAX_RULES:
+        raise ConfigError(f"{SETTING} has {len(entries)} entries, at most {MAX_RULES} are read")
+    return tuple(_rule(entry) for entry in entries)
+
+
+def addresses(host: str, port: int, *, allowed: Sequence[Rule] | None = None) -> tuple[str, ...]:
+    """Return the addresses of a host that may be connected to; ConfigError where there are none."""
+    name = host.strip("[]").rstrip(".").lower()
+    _check(name, host, port)
+    allowed = rules() if allowed is None else allowed
+    found = _resolve(name, port)
+    open_to_us = [address for address in found if not _objection(name, address, port, allowed)]
+    if not open_to_us:
+        raise ConfigError(_refusal(name, found[0], port, allowed))
+    return tuple(str(address) for address in open_to_us[:MAX_ADDRESSES])
+
+
+def connect(
+    host: str, port: int, *, tls: ssl.SSLContext | None = None, wait_s: float = CONNECT_S
+) -> socket.socket:
+    """Return a connection to a host that may be reached, with TLS where a context is given."""
+    until = time.monotonic() + wait_s
+    failure: OSError = TimeoutError("timed out")
+    for address in addresses(host, port):
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            plain = socket.create_connection((address, port), timeout=left)
+        except OSError as error:
+            failure = error
+            continue
+        return plain if tls is None else _secure(plain, host, port, tls, until)
+    raise RetriableError(f"cannot connect to {host}:{port}: {failure}")
+
+
+def _secure(
+    plain: socket.socket, host: str, port: int, tls: ssl.SSLContext, until: float
+) -> socket.socket:
+    plain.settimeout(max(0.1, until - time.monotonic()))
+    try:
+        return tls.wrap_socket(plain, server_hostname=host.strip("[]"))
+    except ssl.SSLCertVerificationError as error:
+        plain.close()
+        raise ConfigError(
+            f"{host}:{port} shows a certificate that cannot be trusted: {error.verify_message}"
+        ) from error
+    except OSError as error:
+        plain.close()
+        raise RetriableError(f"no TLS with {host}:{port}: {error}") from error
+
+
+def _rule(entry: str) -> Rule:
+    host, port = entry, None
+    # A colon within an address of IPv6 parts no port, unless brackets say so.
+    if match := re.fullmatch(r"(\[[^\]]+\][^:]*|[^:]+):(\d{1,5})", entry):
+        host, port = match[1], int(match[2])
+    host = host.replace("[", "").replace("]", "").rstrip(".").lower()
+    try:
+        return Rule(network=ipaddress.ip_network(host, strict=False), port=port)
+    except ValueError:
+        pass
+    if host != "*" and HOST.fullmatch(host.removeprefix("*.")) is None:
+        raise ConfigError(
+            f"{SETTING} has the entry {entry!r}: write host, host:port, address or network"
+        )
+    return Rule(name=host, port=port)
+
+
+def _check(name: str, host: str, port: int) -> None:
+    if not 0 < port < 65536:
+        raise ConfigError(f"port {port} of {host!r} is not between 1 and 65535")
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        if len(name) > MAX_HOST_CHARS or HOST.fullmatch(name) is None:
+            shown = host[:MAX_HOST_CHARS]
+            raise ConfigError(
+                f"{shown!r} is no name of a host; write a name or an address"
+            ) from None
+
+
+def _resolve(name: str, port: int) -> list[Address]:
+    # The resolver has waits of its own, which nobody can cut short from here; the end of a slice
+    # bounds them.
+    try:
+        told = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise RetriableError(f"cannot resolve {name}: {error}") from error
+    # A zone (`%eth0`) belongs to link-local addresses, which it must not hide.
+    texts = dict.fromkeys(str(row[4][0]).partition("%")[0] for row in told)
+    return [ipaddress.ip_address(text) for text in texts]
+
+
+def _objection(name: str, address: Address, port: int, allowed: Sequence[Rule]) -> str | None:
+    """Return why an address may not be connected to, or None."""
+    if any(rule.allows(name, address, port) for rule in allowed):
+        return None
+    if kind := _kind(address):
+        return f"{kind}, which connectors may not reach"
+    if port not in OPEN_PORTS:
+        return f"at port {port}; connectors may reach 80, 443 and those from 1024"
+    return None
+
+
+def _kind(address: Address) -> str | None:
+    """Return what an address is, unless it is one of the public network."""
+    inner = _inner(address)
+    if inner in CLOUD_ADDRESSES:
+        return "an address of the cloud's own services"
+    for kind, is_so in (
+        ("a loopback address", inner.is_loopback),
+        ("a link-local address", inner.is_link_local),
+        ("an unspecified address", inner.is_unspecified),
+        ("a multicast address", inner.is_multicast),
+        ("a private address", inner.is_private),
+        ("not an address of the public network", not inner.is_global),
+    ):
+        if is_so:
+            return kind
+    return None
+
+
+def _inner(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 address stands for, where it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _refusal(name: str, address: Address, port: int, allowed: Sequence[Rule]) -> str:
+    shown = f"{name} is {address}, " if name != str(address) else f"{name} is "
+    objection = _objection(name, address, port, allowed)
+    return (
+        f"{shown}{objection}; an administrator allows it by {SETTING}={name}:{port} "
+        "in the environment of `./samsa up`"
+    )
