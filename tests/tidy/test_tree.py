@@ -32,6 +32,7 @@ FROM_TABLES |= {"connectors.sdk.testing"}
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
+    "connectors.runtime.ports": "slices of connectors' tasks",
     "connectors.models": "services and selectors of connectors",
     "connectors.sdk.checks": "validation of connectors",
     "connectors.sdk.outgoing": "plugins that speak to a server",

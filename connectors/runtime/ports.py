@@ -1,0 +1,179 @@
+"""What a slice of a task is told, what it may ask, and what it says at its end.
+
+`connectors.tasks` offers the ports with a database behind them, tests with a dictionary.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Protocol, TypeAlias
+
+from connectors.sdk.connector import SinkConnector, SourceConnector
+from connectors.sdk.records import Place, TopicPartition
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record
+
+# A slice takes no longer, so that a change of the config, or a stop, takes hold within it.
+SLICE_S: Final = 30.0
+# After this a slice ends where other tasks wait for its worker.
+SHARE_S: Final = 1.0
+
+Done: TypeAlias = Callable[[Delivered | KafkaFailure], None]
+
+
+class LeaseLost(Exception):
+    """Another worker has the task, or it is not to run any more: nothing may be stored."""
+
+
+class Verdict(Enum):
+    """What a slice is to do next."""
+
+    KEEP = "keep on"
+    YIELD = "others wait for this worker"
+    STOP = "end, and store what is done"
+    LOST = "end, and store nothing"
+
+
+class Level(Enum):
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    """One task as a slice sees it. `config` has secrets in clear, so it is never printed."""
+
+    connector: str
+    plugin: type[SourceConnector] | type[SinkConnector]
+    number: int = 0
+    # How many tasks share the work.
+    count: int = 1
+    epoch: int = 1
+    # The connector's config with the task's own over it, as texts; and the plugin's own keys of it,
+    # parsed.
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    # Retriable failures in a row before this slice, and slices that found nothing to do.
+    retries: int = 0
+    idle_slices: int = 0
+    # Clear values that no trace and no line of a log may hold.
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+class Ending(Enum):
+    """Why a slice ended."""
+
+    BUSY = "there is more to do"
+    IDLE = "there was nothing more to do"
+    RETRY = "something failed that may succeed later"
+    FAILED = "it cannot go on until somebody restarts it"
+    STOPPED = "it was told to end"
+    LOST = "the task has another owner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceEnd:
+    """What became of a slice. `wait_s` is how long the task has nothing to do."""
+
+    ending: Ending
+    wait_s: float = 0.0
+    retries: int = 0
+    idle_slices: int = 0
+    trace: str = ""
+    # Names of topics read or written, and counts of this slice: `runtime.figures`.
+    topics: frozenset[str] = frozenset()
+    figures: Mapping[str, int] = field(default_factory=dict)
+
+
+class Lease(Protocol):
+    """The right to run the task; something else renews it while a slice runs."""
+
+    def renew(self) -> Verdict:
+        """Return what to do next; costs little, so a slice asks between any two steps."""
+        ...
+
+    def progress(self) -> None:
+        """Note that work has been made durable: the task does not end its worker."""
+        ...
+
+
+class Offsets(Protocol):
+    """The offsets of a source, behind the fence of the task's epoch."""
+
+    def read(self, place: Place) -> Place | None: ...
+
+    def store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
+        """Store the offset of each place; LeaseLost where the task has another owner."""
+        ...
+
+
+class Log(Protocol):
+    def write(self, level: Level, text: str) -> None: ...
+
+
+class Clock(Protocol):
+    def monotonic(self) -> float: ...
+
+    def wait(self, seconds: float) -> None: ...
+
+
+class Outlet(Protocol):
+    """Sends to any topic."""
+
+    def send(self, topic: str, record: NewRecord, done: Done) -> None:
+        """Take a record over; `done` is called within `send` or `flush`, or not at all."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until all that was sent is acknowledged or has failed; KafkaFailure in time."""
+        ...
+
+
+class Inlet(Protocol):
+    """Reads partitions that are named, and commits to a group without being its member."""
+
+    def begin(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def seek(self, place: TopicPartition, offset: int) -> None: ...
+
+    def take(self, *, most: int, wait_s: float) -> list[Record]: ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Wire(Protocol):
+    """The cluster."""
+
+    def topics(self) -> Mapping[str, int]:
+        """Return the number of partitions of each topic."""
+        ...
+
+    def create(self, topic: NewTopic) -> bool:
+        """Create a topic; False where it is there already."""
+        ...
+
+    def outlet(self, overrides: Mapping[str, str]) -> Outlet: ...
+
+    def inlet(self, group: str, overrides: Mapping[str, str]) -> Inlet: ...
+
+    def committed(self, group: str) -> Mapping[TopicPartition, int]: ...
+
+    def bounds(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return first offset and end of those partitions that have a leader."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All that a slice may ask. `kept` is the plugin's between slices, `memory` is ours."""
+
+    lease: Lease
+    offsets: Offsets
+    log: Log
+    clock: Clock
+    wire: Wire
+    kept: MutableMapping[str, Any] = field(default_factory=dict)
+    memory: MutableMapping[str, Any] = field(default_factory=dict)
