@@ -139,7 +139,14 @@ class Member:
         """Read something else from now on; nothing of it leaves the group."""
         if self._is_closed:
             raise Closed(self._group)
-        self._forget()
+        if subscription.topics and self._subscription.topics:
+            # The library tells what comes and goes; what stays, it does not tell again.
+            gone = {one for one in self._assigned if one.topic not in subscription.topics}
+            self._gone |= gone
+            self._assigned -= gone
+            self._drop(gone)
+        else:
+            self._forget()
         if not subscription:
             # A client that was subscribed takes no assignment: what comes next has a new one.
             self._leave()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import NewRecord, Place, Position
 from gateway.rest.records.question import END
 
@@ -30,22 +31,24 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Read these partitions, or all of these topics; in the place of what was read before."""
+    """Read these partitions, or all of these topics, or what a pattern means, now and later."""
 
     sid: str
     starts: Mapping[Place, Position]
     topics: Sequence[str] = ()
     start: Position = END
+    pattern: TopicPattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Read what a group gives of these topics."""
+    """Read what a group gives of these topics, or of those that a pattern means."""
 
     sid: str
     group: str
     topics: Sequence[str]
     is_from_earliest: bool
+    pattern: TopicPattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,14 @@ class Move:
 
     sid: str
     starts: Mapping[Place, Position]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Read these no more, of a subscription that goes on."""
+
+    sid: str
+    places: Sequence[Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +100,4 @@ class Close:
     reason: str
 
 
-Action = Say | Identify | Send | Open | Join | Commit | Move | Hold | Feed | LetGo | Close
+Action = Say | Identify | Send | Open | Join | Commit | Move | Drop | Hold | Feed | LetGo | Close

@@ -17,8 +17,10 @@ from gateway.kafka.delivery import size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Reset
 from gateway.kafka.readers.engine import Readers, TooManyReadings
+from gateway.kafka.readers.following import Follow
 from gateway.kafka.readers.reading import Reading
-from gateway.kafka.values import Delivered, Place, Position, PositionKind, Record
+from gateway.kafka.topic_pattern import TopicPattern
+from gateway.kafka.values import Delivered, Place, Position, Record
 from gateway.rest.calls import Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Limits, Watching
@@ -46,6 +48,9 @@ MAX_UNSENT_ANSWERS: Final = 512 * 1024
 TAKE_S: Final = 30.0
 # How often a member of a group that takes nothing hears of it, and how long it may take nothing.
 LOOK_S: Final = 1.0
+# How often a member of a group looks for topics that its pattern means; as often as all topics are
+# listed for those without a group.
+LOOK_FOR_TOPICS_S: Final = 10.0
 NO_CREDIT_S: Final = 300.0
 # Frames that are there already are heard in a row of so many before others have their turn.
 IN_A_ROW: Final = 50
@@ -78,8 +83,16 @@ class Feeding:
     # What is to be committed next; each time all of it at once.
     acks: dict[Place, int] = field(default_factory=dict)
     acking: asyncio.Task[None] | None = None
-    paused: set[Place] = field(default_factory=set)
+    # Goes elsewhere, as it was asked to.
+    moving: asyncio.Task[None] | None = None
+    # Looks for what the pattern of a group's member means.
+    following: asyncio.Task[None] | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        begun = (self.task, self.acking, self.moving, self.following)
+        return [task for task in begun if task is not None]
 
 
 class Connection:
@@ -112,10 +125,9 @@ class Connection:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             late.cancel()
-            others = [self._watching]
+            tasks += [self._watching] if self._watching is not None else []
             for feeding in self._feedings.values():
-                others += [feeding.task, feeding.acking]
-            tasks += [task for task in others if task is not None]
+                tasks += feeding.tasks
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -147,16 +159,20 @@ class Connection:
             case decided.Commit(sid=sid, offsets=offsets):
                 self._ack(sid, self._feedings[sid], offsets)
             case decided.Move(sid=sid, starts=starts):
-                self._move(sid, starts)
+                feeding = self._feedings[sid]
+                assert feeding.reading is not None, "only what is assigned moves"
+                feeding.moving = asyncio.create_task(self._move(sid, feeding.reading, starts))
+            case decided.Drop(sid=sid, places=dropped):
+                # What is only being opened is looked at again when it is open.
+                if (reading := self._feedings[sid].reading) is not None:
+                    reading.drop(dropped)
             case decided.Hold(sid=sid, places=places, is_paused=is_paused):
                 self._hold(self._feedings[sid], places, is_paused=is_paused)
             case decided.Feed(sid=sid):
                 self._feedings[sid].more.set()
             case decided.LetGo(sid=sid):
-                feeding = self._feedings.pop(sid)
-                for task in (feeding.task, feeding.acking):
-                    if task is not None:
-                        task.cancel()
+                for task in self._feedings.pop(sid).tasks:
+                    task.cancel()
 
     # --- the client --------------------------------------------------------------------------
 
@@ -275,31 +291,41 @@ class Connection:
         sid = opening.sid
         try:
             reading = feeding.reading = await self._opened(opening)
-        except (ApiError, KafkaFailure) as failed:
-            self._follow(self._session.not_opened(sid, failed))
-            return
-        except Exception as failed:
-            # One subscription that fails must not end the others, or the socket.
-            log.exception("ws.not_opened")
-            self._follow(self._session.not_opened(sid, failed))
+        except Exception as failed:  # noqa: BLE001 - it ends this subscription, and no other
+            self._fail(sid, failed)
             return
         try:
-            reading.pause(feeding.paused)
             self._follow(self._session.opened(sid, reading.positions))
             await self._pump(sid, feeding, reading)
         finally:
             reading.close()
 
+    def _fail(self, sid: str, failed: Exception) -> None:
+        """End a subscription: one that fails must not end the others, or the socket."""
+        if not isinstance(failed, ApiError | KafkaFailure):
+            log.error("ws.not_opened", exc_info=failed)
+        self._follow(self._session.not_opened(sid, failed))
+
     async def _opened(self, opening: decided.Open) -> Reading:
-        readers = self._house.readers
+        readers, session, sid = self._house.readers, self._session, opening.sid
         starts = dict(opening.starts)
         try:
-            found = await readers.partitions(opening.topics) if opening.topics else {}
+            if opening.pattern is not None:
+                found = await readers.matching(opening.pattern, session.readable)
+            else:
+                found = await readers.partitions(opening.topics) if opening.topics else {}
             for topic, indexes in found.items():
                 for index in indexes:
                     starts[Place(topic=topic, partition=index)] = opening.start
-            self._session.reserve(opening.sid, starts)
-            return await readers.open(starts)
+            session.reserve(sid, starts)
+            follow = Follow(
+                topics=opening.topics,
+                pattern=opening.pattern,
+                readable=lambda: session.readable,
+                reserve=partial(session.take_up, sid),
+            )
+            has_more = bool(opening.topics) or opening.pattern is not None
+            return await readers.open(starts, follow=follow if has_more else None)
         except TooManyReadings as full:
             raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
 
@@ -336,20 +362,52 @@ class Connection:
             with self._house.member_seats.taken(caller):
                 reading = GroupReading(self._house.member(joining.group, reset))
                 try:
-                    # A topic that is not there is told at once; a group would wait for it.
-                    await self._house.readers.partitions(joining.topics)
-                    await reading.join(joining.topics)
-                    feeding.group = reading
+                    await self._join(feeding, joining, reading)
                     self._follow(self._session.joined(sid))
                     await self._pump_group(sid, feeding, reading)
                 finally:
                     reading.close()
-        except (ApiError, KafkaFailure) as failed:
-            self._follow(self._session.not_opened(sid, failed))
-        except Exception as failed:
-            # As in _feed.
-            log.exception("ws.member_failed")
-            self._follow(self._session.not_opened(sid, failed))
+        except Exception as failed:  # noqa: BLE001 - as in _feed
+            self._fail(sid, failed)
+
+    async def _join(self, feeding: Feeding, joining: decided.Join, reading: GroupReading) -> None:
+        readers, topics = self._house.readers, joining.topics
+        if joining.pattern is None:
+            # A topic that is not there is told at once; a group would wait for it.
+            await readers.partitions(topics)
+        else:
+            topics = await self._matched(joining.sid, joining.pattern)
+            looking = self._look_for_topics(joining.sid, joining.pattern, reading, topics)
+            feeding.following = asyncio.create_task(looking)
+        await reading.join(topics)
+        feeding.group = reading
+
+    async def _matched(self, sid: str, pattern: TopicPattern) -> Sequence[str]:
+        """Return the topics that a group's member reads now, of those that its caller may."""
+        try:
+            topics = await self._house.readers.names(pattern, self._session.readable)
+        except TooManyReadings as full:
+            raise ApiError(Code.TOO_MANY, str(full)) from None
+        self._session.matched(sid, topics)
+        return topics
+
+    async def _look_for_topics(
+        self, sid: str, pattern: TopicPattern, reading: GroupReading, topics: Sequence[str]
+    ) -> None:
+        """Have a member of a group read what its pattern means, for as long as it is there."""
+        try:
+            while True:
+                await asyncio.sleep(LOOK_FOR_TOPICS_S)
+                try:
+                    found = await self._matched(sid, pattern)
+                except KafkaFailure:
+                    # No broker answers: that says nothing of topics.
+                    continue
+                if found != topics:
+                    topics = found
+                    await reading.join(topics)
+        except Exception as failed:  # noqa: BLE001 - as in _feed
+            self._fail(sid, failed)
 
     async def _pump_group(self, sid: str, feeding: Feeding, reading: GroupReading) -> None:
         clock = asyncio.get_running_loop().time
@@ -391,28 +449,22 @@ class Connection:
 
     # --- where it is read --------------------------------------------------------------------
 
-    def _move(self, sid: str, starts: Mapping[Place, Position]) -> None:
-        """Read again from elsewhere; partitions that are not named go on where they were."""
-        feeding = self._feedings[sid]
-        assert feeding.reading is not None, "only what is assigned moves"
-        at = {
-            place: Position(kind=PositionKind.OFFSET, value=offset)
-            for place, offset in feeding.reading.positions.items()
-        }
-        if feeding.task is not None:
-            feeding.task.cancel()
-        again = self._feedings[sid] = Feeding(paused=feeding.paused)
-        again.task = asyncio.create_task(self._feed(again, decided.Open(sid, {**at, **starts})))
+    async def _move(self, sid: str, reading: Reading, starts: Mapping[Place, Position]) -> None:
+        """Read on elsewhere; partitions that are not named go on where they are."""
+        try:
+            await self._house.readers.move(reading, starts)
+        except Exception as failed:  # noqa: BLE001 - as in _feed
+            self._fail(sid, failed)
+        else:
+            self._follow(self._session.opened(sid, reading.positions))
 
     def _hold(self, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool) -> None:
-        assert feeding.reading is not None, "only what is assigned is held"
-        named = list(feeding.reading.positions) if places is None else places
-        if is_paused:
-            feeding.paused.update(named)
-            feeding.reading.pause(named)
+        reading = feeding.reading
+        assert reading is not None, "only what is assigned is held"
+        if places is None:
+            (reading.pause_all if is_paused else reading.resume_all)()
         else:
-            feeding.paused.difference_update(named)
-            feeding.reading.resume(named)
+            (reading.pause if is_paused else reading.resume)(places)
 
 
 def shown(scope: Scope, token: str) -> Scope:

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from gateway.kafka.readers.values import Gap
+from gateway.kafka.topic_pattern import MAX_CHARS
 from gateway.kafka.values import Delivered, NewRecord, Place, Record
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.drafts import MAX_HEADERS, HeaderIn
@@ -36,6 +37,8 @@ MAX_TOKEN: Final = 4_096
 # Kafka's own limit of names of topics, and enough for those of groups.
 MAX_TOPIC: Final = 249
 MAX_GROUP: Final = 249
+# As long as any expression may be; see `gateway.kafka.topic_pattern`.
+MAX_PATTERN: Final = MAX_CHARS
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
 Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC)]
@@ -105,6 +108,7 @@ class Subscribe(Frame):
     credit: Allowance
     group: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_GROUP)] | None = None
     topics: Annotated[list[Topic], msgspec.Meta(min_length=1, max_length=MAX_TOPICS)] | None = None
+    pattern: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_PATTERN)] | None = None
     assign: Partitions | None = None
     start: Start = msgspec.field(name="from", default="latest")
     format: FormatName = "string"

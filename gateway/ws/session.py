@@ -10,21 +10,23 @@ from itertools import groupby
 from typing import Final
 
 from gateway.access.callers import Caller
+from gateway.access.grants import NOTHING, Names
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.readers.values import End, Gap, News
-from gateway.kafka.values import Delivered, Place, Position, PositionKind, Record
+from gateway.kafka.readers.values import Begin, End, Gap, News
+from gateway.kafka.topic_pattern import TopicPattern
+from gateway.kafka.values import Delivered, Place, Record
 from gateway.rest.codes import ApiError, Code, from_kafka
-from gateway.rest.records.question import BEGINNING, END, Format
+from gateway.rest.records.question import Format
 from gateway.ws import frames
 from gateway.ws.actions import (
     Action,
     Close,
     Commit,
+    Drop,
     Feed,
     Hold,
     Identify,
-    Join,
     LetGo,
     Move,
     Open,
@@ -47,6 +49,7 @@ from gateway.ws.frames import (
     Subscribe,
     Unsubscribe,
 )
+from gateway.ws.openings import joining_of, opening_of, positions_of, unclear
 
 # Each has a task; a page that needs more of them opens a second socket.
 MAX_SUBSCRIPTIONS: Final = 16
@@ -72,6 +75,8 @@ class Subscription:
     bytes: int | None
     topics: frozenset[str]
     group: str | None = None
+    # Which topics it means, of those that the caller may read; `topics` are those of a group.
+    pattern: TopicPattern | None = None
     # Of a group; without one partitions are held where they are read.
     is_paused: bool = False
     places: set[Place] = field(default_factory=set)
@@ -115,10 +120,23 @@ class Session:
         if is_new:
             actions.append(Say(frames.ready(self._cluster_id, caller.key)))
         for subscription in list(self._subscriptions.values()):
-            refused = self._refusal_to_read(subscription.topics, subscription.group)
+            refused = self._refusal_to_go_on(subscription)
             if refused is not None:
                 actions += self._ended(subscription, refused)
+            elif lost := self._unreadable(subscription):
+                subscription.places.difference_update(lost)
+                told = frames.revoked(subscription.sid, lost, "not allowed", is_over=False)
+                actions += [Drop(subscription.sid, lost), Say(told)]
         return actions
+
+    @property
+    def readable(self) -> Names:
+        """Return the topics whose records the caller may see, as far as is known now."""
+        if self._caller is None:
+            return NOTHING
+        return self._caller.rights.names(
+            Operation.READ_PAYLOADS, cluster=self._cluster_id, kind=Kind.TOPIC
+        )
 
     def late(self) -> list[Action]:
         """End a socket that has not said whose it is."""
@@ -193,17 +211,19 @@ class Session:
         topics = frozenset(opening.topics)
         if isinstance(opening, Open):
             topics |= {place.topic for place in opening.starts}
-        refused = self._refusal_to_read(topics, frame.group)
-        if refused is not None:
-            raise refused
-        self._subscriptions[frame.sid] = Subscription(
+        subscription = Subscription(
             frame.sid,
             Format(frame.format),
             frame.credit.records,
             frame.credit.bytes,
             topics,
             frame.group,
+            opening.pattern,
         )
+        refused = self._refusal_to_go_on(subscription)
+        if refused is not None:
+            raise refused
+        self._subscriptions[frame.sid] = subscription
         return [opening]
 
     def _unsubscribe(self, frame: Unsubscribe) -> list[Action]:
@@ -270,8 +290,7 @@ class Session:
 
     def reserve(self, sid: str, places: Collection[Place]) -> None:
         """Keep room for what a subscription is about to read; ApiError where there is none."""
-        others = (one for one in self._subscriptions.values() if one.sid != sid)
-        left = MAX_PLACES - sum(len(one.places) for one in others)
+        left = self._room(sid)
         if len(places) > left:
             raise ApiError(
                 Code.TOO_MANY,
@@ -281,13 +300,36 @@ class Session:
         if sid in self._subscriptions:
             self._subscriptions[sid].places = set(places)
 
+    def take_up(self, sid: str, places: Sequence[Place]) -> int:
+        """Keep room for partitions that have appeared; return for how many, from the first."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None:
+            return 0
+        count = max(0, self._room(sid) - len(subscription.places))
+        subscription.places.update(places[:count])
+        return min(count, len(places))
+
+    def _room(self, sid: str) -> int:
+        others = (one for one in self._subscriptions.values() if one.sid != sid)
+        return MAX_PLACES - sum(len(one.places) for one in others)
+
+    def matched(self, sid: str, topics: Collection[str]) -> None:
+        """Take note of the topics that the pattern of a group's member means now."""
+        if sid in self._subscriptions:
+            self._subscriptions[sid].topics = frozenset(topics)
+
     def opened(self, sid: str, positions: Mapping[Place, int]) -> list[Action]:
         subscription = self._subscriptions.get(sid)
         if subscription is None:
             return [LetGo(sid)]
         subscription.places = set(positions)
         subscription.is_open = True
-        return [Say(frames.assigned(sid, positions)), Feed(sid)]
+        # Rights may have changed since it was asked for.
+        lost = self._unreadable(subscription)
+        subscription.places.difference_update(lost)
+        kept = {place: positions[place] for place in subscription.places}
+        dropped = [Drop(sid, lost)] if lost else []
+        return [*dropped, Say(frames.assigned(sid, kept)), Feed(sid)]
 
     def joined(self, sid: str) -> list[Action]:
         """Take note that a group has been asked for its partitions, which come later."""
@@ -348,9 +390,12 @@ class Session:
         if subscription is None:
             return []
         actions: list[Action] = []
+        # They come before all others of their partitions.
+        if begun := {one.place: one.offset for one in news if isinstance(one, Begin)}:
+            actions.append(Say(frames.assigned(sid, begun)))
         for place, some in groupby(news, key=place_of):
             actions += self._told(subscription, place, list(some), ends.get(place))
-        if not subscription.places and subscription.group is None:
+        if is_over(subscription):
             del self._subscriptions[sid]
             actions.append(LetGo(sid))
         return actions
@@ -374,8 +419,7 @@ class Session:
                 elif isinstance(one, End):
                     subscription.places.discard(place)
                     reason = f"{one.name}: {one.message}"
-                    is_over = not subscription.places and subscription.group is None
-                    yield Say(frames.revoked(sid, [place], reason, is_over=is_over))
+                    yield Say(frames.revoked(sid, [place], reason, is_over=is_over(subscription)))
 
     def settled(self, name: str, topic: str, told: Delivered | Exception) -> list[Action]:
         """Pass on what became of a record."""
@@ -423,12 +467,25 @@ class Session:
         if refused is not None:
             raise refused
 
-    def _refusal_to_read(self, topics: frozenset[str], group: str | None) -> ApiError | None:
-        if group is not None:
-            refused = self._refusal(Operation.RESET_GROUPS, [group], Kind.GROUP)
+    def _refusal_to_go_on(self, subscription: Subscription) -> ApiError | None:
+        if subscription.group is not None:
+            refused = self._refusal(Operation.RESET_GROUPS, [subscription.group], Kind.GROUP)
             if refused is not None:
                 return refused
-        return self._refusal(Operation.READ_PAYLOADS, topics)
+        if subscription.pattern is not None and not self.readable:
+            return ApiError(
+                Code.NOT_ALLOWED,
+                f"{subscription.pattern.text!r} means topics whose payloads you may read, and there"
+                " are none: an admin can give you the right on the Users page",
+            )
+        return self._refusal(Operation.READ_PAYLOADS, subscription.topics)
+
+    def _unreadable(self, subscription: Subscription) -> list[Place]:
+        """Return partitions whose topics a pattern meant while they could be read."""
+        if subscription.pattern is None or subscription.group is not None:
+            return []
+        readable = self.readable
+        return sorted(place for place in subscription.places if place.topic not in readable)
 
     def _refusal(
         self, operation: Operation, names: Collection[str], kind: Kind = Kind.TOPIC
@@ -474,41 +531,6 @@ def reason_of(message: str) -> str:
     return message.encode("utf-8", "replace")[:MAX_REASON].decode("utf-8", "ignore")
 
 
-def opening_of(frame: Subscribe) -> Open:
-    """Return what a frame asks to be read; ApiError where it says it twice, or not."""
-    since = frame.start
-    if isinstance(since, str):
-        start = BEGINNING if since == "earliest" else END
-    elif since.offsets is not None:
-        if since.time_ms is not None or frame.topics is not None or frame.assign is not None:
-            raise unclear("from.offsets names the partitions: leave out time_ms, topics and assign")
-        return Open(frame.sid, positions_of(since.offsets))
-    elif since.time_ms is not None:
-        start = Position(kind=PositionKind.TIME, value=since.time_ms)
-    else:
-        raise unclear("from is empty: give earliest, latest, time_ms or offsets")
-    if (frame.topics is None) == (frame.assign is None):
-        raise unclear("give either topics, or assign, or from.offsets")
-    if frame.assign is not None:
-        return Open(frame.sid, dict.fromkeys((one.place() for one in frame.assign), start))
-    return Open(frame.sid, {}, tuple(dict.fromkeys(frame.topics or ())), start)
-
-
-def joining_of(frame: Subscribe, group: str) -> Join:
-    if frame.topics is None or frame.assign is not None or not isinstance(frame.start, str):
-        raise unclear("a group divides topics: give topics, and earliest or latest as from")
-    topics = tuple(dict.fromkeys(frame.topics))
-    return Join(frame.sid, group, topics, frame.start == "earliest")
-
-
-def positions_of(offsets: Sequence[frames.At]) -> dict[Place, Position]:
-    return {one.place(): Position(kind=PositionKind.OFFSET, value=one.offset) for one in offsets}
-
-
-def unclear(message: str) -> ApiError:
-    return ApiError(Code.UNPROCESSABLE, message)
-
-
 def draining() -> ApiError:
     return ApiError(Code.UNAVAILABLE, "this worker stops: connect again, and send it again")
 
@@ -528,6 +550,12 @@ def names_of(frame: Said) -> dict[str, str]:
     if isinstance(frame, Auth | Ping):
         return {}
     return {"sid": frame.sid}
+
+
+def is_over(subscription: Subscription) -> bool:
+    """Tell whether nothing more can come of it: a group, or a pattern, may give more."""
+    has_more_to_come = subscription.group is not None or subscription.pattern is not None
+    return not subscription.places and not has_more_to_come
 
 
 def place_of(news: News) -> Place:

@@ -111,8 +111,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "gateway.kafka brokers.supervisor brokers.inspection",
         "click rich subprocess signal selectors fcntl",
     ),
-    # Its answers come as futures; what the library has no call for, it asks by itself.
-    "gateway.kafka": ("", "confluent_kafka concurrent socket"),
+    # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
+    # read by expressions of strangers, too.
+    "gateway.kafka": ("", "confluent_kafka concurrent socket re2"),
     # Deliveries and records come in threads of the library, and go to an event loop.
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Lends clients to threads.

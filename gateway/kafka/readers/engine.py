@@ -14,10 +14,18 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.readers.buffers import Buffers
 from gateway.kafka.readers.feed import Feed, Shared
+from gateway.kafka.readers.following import (
+    MAX_MATCHED,
+    Follow,
+    Follower,
+    Readable,
+    without_internal,
+)
 from gateway.kafka.readers.lane import JUMPING, STEADY, Arrived, Lane
 from gateway.kafka.readers.reading import Reading
-from gateway.kafka.readers.values import Limits
-from gateway.kafka.values import Place, Position, PositionKind
+from gateway.kafka.readers.values import End, Limits
+from gateway.kafka.topic_pattern import TopicPattern
+from gateway.kafka.values import Place, Position, PositionKind, Topic
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -43,8 +51,13 @@ CLOSE_SECONDS: Final = 1.5
 
 
 # What librdkafka does not tell by itself: it waits for a topic that is gone. One question for all
-# topics that are read, which a deletion waits for as long.
+# topics that are read, which a deletion and a partition that is added wait for as long.
 WATCH_S: Final = 3.0
+# How often all topics are listed for those who read by a pattern: the answer names every partition
+# of the cluster, which is a fifth of a second of this process where there are 100,000.
+LIST_S: Final = 10.0
+# Who begins to read by a pattern sees every topic that is older than this.
+FRESH_S: Final = 1.0
 GONE: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "the topic was deleted")
 MADE_AGAIN: Final = ("UNKNOWN_TOPIC_ID", "the topic was deleted and made again")
 
@@ -96,7 +109,14 @@ class Readers:
             window_bytes=self._window_bytes,
             turn_bytes=self._limits.turn_bytes,
         )
+        self._followers: dict[Reading, Follower] = {}
+        # All topics but Kafka's own, and when they were asked for.
+        self._listed: frozenset[str] = frozenset()
+        self._listed_at = float("-inf")
+        self._listing = asyncio.Lock()
         self._askers = ThreadPoolExecutor(ASKERS, "readers-ask")
+        # Patterns come from strangers: only other patterns wait for a slow one.
+        self._matcher = ThreadPoolExecutor(1, "readers-match")
         self._admins = threading.local()
 
     # --- for whoever reads ---------------------------------------------------------------------
@@ -105,27 +125,53 @@ class Readers:
         """Return the partitions of topics; KafkaFailure where one of them is not there."""
         return await self._ask(self._partitions, topics)
 
-    async def open(self, starts: Mapping[Place, Position]) -> Reading:
-        """Begin to read at these positions; close what is returned."""
-        self._require_room(starts)
-        found = await self._ask(self._starts, dict(starts))
+    async def matching(self, pattern: TopicPattern, readable: Readable) -> dict[str, list[int]]:
+        """Return the partitions of the topics that a pattern means, of those that may be read."""
+        return await self._ask(self._found_partitions, await self.names(pattern, readable))
+
+    async def names(self, pattern: TopicPattern, readable: Readable) -> list[str]:
+        """Return the names of the topics that a pattern means, of those that may be read."""
+        listed = await self._list(FRESH_S)
+        loop = asyncio.get_running_loop()
+        names = await loop.run_in_executor(self._matcher, _matching, pattern, readable, listed)
+        if len(names) > MAX_MATCHED:
+            raise TooManyReadings(
+                f"{pattern.text!r} means {len(names)} topics, and {MAX_MATCHED} are read at most"
+            )
+        return names
+
+    async def open(
+        self, starts: Mapping[Place, Position], *, follow: Follow | None = None
+    ) -> Reading:
+        """Begin to read at these positions; close what is returned.
+
+        What appears later of the topics that are followed is read from its beginning on.
+        """
+        has_pattern = follow is not None and follow.pattern is not None
+        self._require_room(starts, has_pattern=has_pattern)
+        # What a pattern means can go before it is begun; what has a name is missed.
+        asking = self._starts_of_present if has_pattern else self._starts
+        found = await self._ask(asking, dict(starts))
         # Others have opened some meanwhile.
-        self._require_room(starts)
-        reading = Reading(closed=self._closed)
+        self._require_room(starts, has_pattern=has_pattern)
+        reading = Reading(closed=self._closed, waits=has_pattern)
         self._readings.add(reading)
-        self._cursors += len(found)
         for start in found:
-            feed = self._feeds.get(start.place)
-            if feed is not None and feed.topic_id != start.topic_id:
-                feed.over(*MADE_AGAIN)
-            if feed is None or feed.is_over:
-                feed = self._feeds[start.place] = Feed(
-                    start.place, topic_id=start.topic_id, shared=self._shared
-                )
+            self._cursors += 1
+            feed = self._feed_of(start)
             reading.begin(feed, start.offset, first=start.first, end=start.end)
+        if follow is not None:
+            self._followers[reading] = Follower(reading, follow)
         if self._watch is None:
             self._watch = asyncio.get_running_loop().create_task(self._watch_topics())
         return reading
+
+    async def move(self, reading: Reading, starts: Mapping[Place, Position]) -> None:
+        """Have a reading go on elsewhere, in partitions that it reads."""
+        for start in await self._ask(self._starts, dict(starts)):
+            if start.place in reading.positions:
+                feed = self._feed_of(start)
+                reading.move(feed, start.offset, first=start.first, end=start.end)
 
     @property
     def held_bytes(self) -> int:
@@ -146,23 +192,42 @@ class Readers:
             task.cancel()
         threads = [lane.close() for lane in (self._head, self._turns)]
         self._askers.shutdown(wait=False, cancel_futures=True)
+        self._matcher.shutdown(wait=False, cancel_futures=True)
         for thread in threads:
             if thread is not None:
                 await asyncio.to_thread(thread.join, CLOSE_SECONDS)
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _require_room(self, starts: Mapping[Place, Position]) -> None:
-        limits = self._limits
+    def _require_room(self, starts: Mapping[Place, object], *, has_pattern: bool) -> None:
         if self._is_draining:
             raise TooManyReadings("this worker is about to end: open it on another one")
+        if why := self._full(starts):
+            raise TooManyReadings(why)
+        patterns = sum(follower.has_pattern for follower in self._followers.values())
+        if has_pattern and patterns >= self._limits.max_patterns:
+            raise TooManyReadings(f"{patterns} readers look for topics by a pattern already")
+
+    def _full(self, starts: Mapping[Place, object]) -> str:
+        """Return why these cannot be read beside all others; nothing where they can."""
+        limits = self._limits
         if self._cursors + len(starts) > limits.max_cursors:
-            raise TooManyReadings(f"{limits.max_cursors} places are read at the same time already")
+            return f"{limits.max_cursors} places are read at the same time already"
         new = sum(place not in self._feeds for place in starts)
         if len(self._feeds) + new > limits.max_places:
-            raise TooManyReadings(
-                f"{limits.max_places} partitions are read at the same time already"
+            return f"{limits.max_places} partitions are read at the same time already"
+        return ""
+
+    def _feed_of(self, start: Start) -> Feed:
+        """Return the feed of a partition, which is another one where the topic was made again."""
+        feed = self._feeds.get(start.place)
+        if feed is not None and feed.topic_id != start.topic_id:
+            feed.over(*MADE_AGAIN)
+        if feed is None or feed.is_over:
+            feed = self._feeds[start.place] = Feed(
+                start.place, topic_id=start.topic_id, shared=self._shared
             )
+        return feed
 
     def _window_bytes(self) -> int:
         limits = self._limits
@@ -178,6 +243,7 @@ class Readers:
                 del self._feeds[place]
         if reading.is_over:
             self._readings.discard(reading)
+            self._followers.pop(reading, None)
 
     def _head_arrived(self, arrived: Arrived) -> None:
         feed = self._feeds.get(arrived.place)
@@ -213,21 +279,73 @@ class Readers:
                 return
 
     async def _watch_topics(self) -> None:
-        """End the readers of topics that are gone, as long as anything is read."""
-        while self._feeds:
+        """End the readers of topics that are gone, and find what appears, as long as any read."""
+        while self._feeds or self._followers:
             await asyncio.sleep(WATCH_S)
             asked = list(self._feeds.values())
-            names = sorted({feed.place.topic for feed in asked})
+            followers = list(self._followers.values())
             try:
-                found = await self._ask(self._ids, names)
+                await self._match([one for one in followers if one.has_pattern])
+                names = {feed.place.topic for feed in asked}
+                names.update(*(follower.topics for follower in followers))
+                found = await self._ask(self._topics, sorted(names))
             except KafkaFailure:
                 # No broker answers: that says nothing of topics.
                 continue
             for feed in asked:
-                topic_id = found.get(feed.place.topic)
-                if topic_id != feed.topic_id and not feed.is_over:
-                    feed.over(*(GONE if topic_id is None else MADE_AGAIN))
+                topic = found.get(feed.place.topic)
+                if (topic is None or topic.id != feed.topic_id) and not feed.is_over:
+                    feed.over(*(GONE if topic is None else MADE_AGAIN))
+            for follower in followers:
+                await self._take_up(follower, found)
         self._watch = None
+
+    # --- what appears --------------------------------------------------------------------------
+
+    async def _list(self, age_s: float) -> frozenset[str]:
+        """Return the names of all topics, as they were so long ago at most."""
+        clock = asyncio.get_running_loop().time
+        async with self._listing:
+            if clock() - self._listed_at > age_s:
+                asked_at = clock()
+                self._listed = await self._ask(self._names)
+                self._listed_at = asked_at
+            return self._listed
+
+    async def _match(self, followers: Sequence[Follower]) -> None:
+        if followers:
+            listed = await self._list(LIST_S)
+            loop = asyncio.get_running_loop()
+            for follower in followers:
+                readable = follower.follow.readable()
+                await loop.run_in_executor(self._matcher, follower.match, listed, readable)
+
+    async def _take_up(self, follower: Follower, found: Mapping[str, Topic]) -> None:
+        """Let a reading have what has appeared, as far as there is room, and tell what it lacks."""
+        reading = follower.reading
+        wanted = follower.wanted(found) if reading.can_take_up else {}
+        if not wanted:
+            return
+        try:
+            begun = await self._ask(self._starts_of_present, dict.fromkeys(wanted, BEGINNING))
+        except KafkaFailure as failed:
+            # A topic that is only being made, or is going: the next look finds out.
+            log.info("readers.not_taken_up topic=%s reason=%s", min(wanted).topic, failed.name)
+            return
+        begun = [start for start in begun if wanted[start.place] == start.topic_id]
+        if reading.is_over or self._is_draining or not begun:
+            return
+        most = follower.follow.reserve([start.place for start in begun])
+        for number, start in enumerate(begun):
+            why = self._full({start.place: None})
+            if number >= most:
+                why = "this reader has as many partitions as it can have"
+            if why:
+                end = End(place=start.place, name="NOT_TAKEN_UP", message=why)
+                reading.refuse(start.place, start.topic_id, end)
+                continue
+            self._cursors += 1
+            reading.take_up(self._feed_of(start), start.offset, first=start.first, end=start.end)
 
     # --- what brokers are asked, in threads ----------------------------------------------------
 
@@ -247,13 +365,30 @@ class Readers:
             for topic in self._admin().describe(topics)
         }
 
-    def _ids(self, topics: Sequence[str]) -> dict[str, str]:
-        return {name: topic.id for name, topic in self._admin().find(topics).items()}
+    def _topics(self, topics: Sequence[str]) -> dict[str, Topic]:
+        return self._admin().find(topics)
+
+    def _names(self) -> frozenset[str]:
+        return without_internal(topic.name for topic in self._admin().topics())
+
+    def _found_partitions(self, topics: Sequence[str]) -> dict[str, list[int]]:
+        return {
+            name: [partition.index for partition in topic.partitions]
+            for name, topic in self._topics(topics).items()
+        }
 
     def _bounds(self, place: Place) -> tuple[int, int]:
         admin, wanted = self._admin(), [place.partition]
         first = admin.offsets(place.topic, wanted, BEGINNING)[place.partition]
         return first, max(first, admin.offsets(place.topic, wanted, END)[place.partition])
+
+    def _starts_of_present(self, starts: Mapping[Place, Position]) -> list[Start]:
+        there = {
+            Place(topic=topic.name, partition=partition.index)
+            for topic in self._topics(list(dict.fromkeys(one.topic for one in starts))).values()
+            for partition in topic.partitions
+        }
+        return self._starts({place: at for place, at in starts.items() if place in there})
 
     def _starts(self, starts: Mapping[Place, Position]) -> list[Start]:
         admin, begun = self._admin(), []
@@ -278,3 +413,7 @@ class Readers:
                     for index, offset in admin.offsets(topic.name, some, at).items()
                 ]
         return begun
+
+
+def _matching(pattern: TopicPattern, readable: Readable, listed: frozenset[str]) -> list[str]:
+    return sorted(pattern.among(readable.among(listed)))

@@ -1,12 +1,18 @@
 """What one reader holds: its places in partitions, and what there is for it to take."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
 
 from gateway.kafka.readers.cursor import Cursor
 from gateway.kafka.readers.feed import Feed
-from gateway.kafka.readers.values import End, News, size_of
+from gateway.kafka.readers.values import Begin, End, News, size_of
 from gateway.kafka.values import Place
+
+# News of partitions that appear, which wait until they are taken; more partitions wait to be found
+# again. As many as one reader has.
+MAX_SAID: Final = 1_000
 
 
 class Reading:
@@ -14,12 +20,23 @@ class Reading:
 
     `take` hands out records in the order of each partition, and partitions in turn. Where offsets
     are left out it says so by a `Gap`, and where a partition cannot be read any more by an `End`,
-    which is the last word of that partition. Nothing is fetched for a reader that does not take,
-    beyond what waits for it already, and nothing that it has not taken is lost to it.
+    which is the last word of that partition. A partition that appears later is told by a `Begin`,
+    before its records. Nothing is fetched for a reader that does not take, beyond what waits for it
+    already, and nothing that it has not taken is lost to it.
     """
 
-    def __init__(self, *, closed: Callable[["Reading", Sequence[Place]], None]) -> None:
+    def __init__(
+        self, *, closed: Callable[["Reading", Sequence[Place]], None], waits: bool = False
+    ) -> None:
         self._closed = closed
+        # Whether it goes on without a partition, because more may come.
+        self._waits = waits
+        self._is_closed = False
+        # What is told before all that comes out of partitions.
+        self._said: deque[Begin | End] = deque()
+        # The id of the topic by which each partition was taken up last: none is taken up twice.
+        self._taken_up: dict[Place, str] = {}
+        self._pauses_new = False
         self._feeds: dict[Cursor, Feed] = {}
         self._cursors: dict[Place, Cursor] = {}
         # Those that may have something, in the order of their turns; a dict keeps it.
@@ -41,8 +58,8 @@ class Reading:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether every partition has had its last word."""
-        return not self._cursors
+        """Tell whether every partition has had its last word, and no other one can come."""
+        return self._is_closed or not (self._waits or self._cursors or self._said)
 
     async def take(self, *, max_records: int, max_bytes: int, wait_s: float) -> list[News]:
         """Return news as soon as there are any; none where the wait is over, or all has ended.
@@ -64,6 +81,8 @@ class Reading:
     def take_now(self, *, max_records: int, max_bytes: int) -> list[News]:
         """Return what is there already; see `take`."""
         found: list[News] = []
+        while self._said and len(found) < max_records:
+            found.append(self._said.popleft())
         left = max_bytes
         for cursor in list(self._ready):
             if len(found) >= max_records or (found and left <= 0):
@@ -89,16 +108,75 @@ class Reading:
         self._paused.difference_update(places)
         self._event.set()
 
+    def pause_all(self) -> None:
+        """Take nothing of any partition, those that appear later included."""
+        self._pauses_new = True
+        self.pause(self._cursors)
+
+    def resume_all(self) -> None:
+        self._pauses_new = False
+        self._paused.clear()
+        self._event.set()
+
+    def drop(self, places: Collection[Place]) -> None:
+        """Read these no more, whatever becomes of them; nothing more is told of them."""
+        for place in places:
+            if (cursor := self._cursors.get(place)) is not None:
+                self._drop(cursor)
+        self._said = deque(one for one in self._said if one.place not in places)
+
     def close(self) -> None:
         """Let go of everything; a take that waits returns nothing."""
+        self._is_closed = True
         for cursor in list(self._feeds):
             self._drop(cursor)
+        self._closed(self, [])
         self._event.set()
 
     # --- for the engine ------------------------------------------------------------------------
 
+    @property
+    def can_take_up(self) -> bool:
+        return not self.is_over and len(self._said) < MAX_SAID
+
+    def lacks(self, place: Place, topic_id: str) -> bool:
+        """Tell whether a partition was never taken up; one that was made again is another one."""
+        return self._taken_up.get(place) != topic_id
+
+    def reads(self, place: Place) -> bool:
+        return place in self._cursors
+
+    def forget_topics(self, present: Collection[str]) -> None:
+        """Forget what was taken up of topics that are no more, so that none of it piles up."""
+        for place in [one for one in self._taken_up if one.topic not in present]:
+            if place not in self._cursors:
+                del self._taken_up[place]
+
+    def refuse(self, place: Place, topic_id: str, end: End) -> None:
+        """Tell that a partition which has appeared is not read."""
+        self._taken_up[place] = topic_id
+        self._said.append(end)
+        self._event.set()
+
+    def take_up(self, feed: Feed, offset: int, *, first: int, end: int) -> None:
+        """Read a partition that has appeared, and tell of it."""
+        if self._pauses_new:
+            self._paused.add(feed.place)
+        self._said.append(Begin(place=feed.place, offset=offset))
+        self.begin(feed, offset, first=first, end=end)
+
+    def move(self, feed: Feed, offset: int, *, first: int, end: int) -> None:
+        """Go on elsewhere in a partition; whoever moves it tells where all of them are."""
+        self._said = deque(one for one in self._said if isinstance(one, End))
+        if (cursor := self._cursors.get(feed.place)) is not None:
+            feed_before = self._feeds.pop(cursor)
+            feed_before.remove(cursor)
+            self._ready.pop(cursor, None)
+        self.begin(feed, offset, first=first, end=end)
+
     def begin(self, feed: Feed, offset: int, *, first: int, end: int) -> None:
         """Read a partition, whose bounds these are, from an offset on."""
+        self._taken_up[feed.place] = feed.topic_id
         cursor = Cursor(feed.place, offset, self._wake)
         self._feeds[cursor], self._cursors[feed.place] = feed, cursor
         feed.add(cursor, first=first, end=end)
@@ -111,5 +189,6 @@ class Reading:
     def _drop(self, cursor: Cursor) -> None:
         self._feeds.pop(cursor).remove(cursor)
         self._ready.pop(cursor, None)
+        self._paused.discard(cursor.place)
         del self._cursors[cursor.place]
         self._closed(self, [cursor.place])

@@ -38,7 +38,15 @@ class End:
     message: str
 
 
-News: TypeAlias = Record | Gap | End
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """A partition that has appeared, and is read from here on."""
+
+    place: Place
+    offset: int
+
+
+News: TypeAlias = Record | Gap | End | Begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +69,8 @@ class Limits:
     max_places: int = 2_000
     # Readers times partitions: a thousand sockets that read twenty partitions each.
     max_cursors: int = 20_000
+    # Readers that look for topics by a pattern. Each keeps the names that it means.
+    max_patterns: int = 200
 
 
 def size_of(news: News) -> int:

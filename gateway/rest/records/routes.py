@@ -10,10 +10,12 @@ from typing import Final, Protocol
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.readers.engine import Readers, TooManyReadings
+from gateway.kafka.readers.following import Follow
+from gateway.kafka.values import Place
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.records import read
-from gateway.rest.records.question import Question, asked, bad
+from gateway.rest.records.question import MAX_PARTITIONS, Question, asked, bad
 from gateway.rest.records.stream import Form, Reason, Stream
 from gateway.rest.router import Route
 from gateway.rest.worker import Worker
@@ -122,7 +124,15 @@ class Reads:
 
     async def _stream(self, call: Call, question: Question, form: Form) -> None:
         starts = question.starts(await self._readers.partitions(question.topics))
-        reading = await self._readers.open(starts)
+
+        def reserve(_places: Sequence[Place]) -> int:
+            return max(0, MAX_PARTITIONS - len(reading.positions))
+
+        # Who names partitions wants those.
+        follow = None
+        if question.partitions is None:
+            follow = Follow(topics=question.topics, reserve=reserve)
+        reading = await self._readers.open(starts, follow=follow)
         try:
 
             def holds(caller: Caller) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from gateway.kafka.readers.values import End, Gap
+from gateway.kafka.readers.values import Begin, End, Gap
 from gateway.kafka.values import Record
 from gateway.rest.records.question import Format
 
@@ -67,6 +67,12 @@ def gap_value(gap: Gap) -> dict[str, object]:
         "reason": gap.reason.name.lower(),
         "message": gap.reason.value,
     }
+
+
+def begin_value(begin: Begin) -> dict[str, object]:
+    place = begin.place
+    told = {"topic": place.topic, "partition": place.partition, "offset": begin.offset}
+    return {"partitions": [told]}
 
 
 def end_value(end: End) -> dict[str, object]:

@@ -12,12 +12,18 @@ from enum import Enum
 from typing import Final, Protocol
 
 from gateway.kafka.readers.reading import Reading
-from gateway.kafka.readers.values import End, Gap, News
+from gateway.kafka.readers.values import Begin, End, Gap, News
 from gateway.kafka.values import Place, Record
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError
 from gateway.rest.records.question import Format, Question, event_id, written
-from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
+from gateway.rest.records.shown import (
+    begin_value,
+    dumped,
+    end_value,
+    gap_value,
+    record_text,
+)
 
 # What is taken for one piece of a stream; it is held once for each stream that writes.
 PIECE_RECORDS: Final = 500
@@ -219,12 +225,20 @@ def move(at: dict[Place, int], news: News) -> None:
         at[Place(topic=news.topic, partition=news.partition)] = news.offset + 1
     elif isinstance(news, Gap):
         at[news.place] = news.next
+    elif isinstance(news, Begin):
+        at[news.place] = news.offset
     else:
         at.pop(news.place, None)
 
 
-def named(news: Gap | End) -> tuple[str, dict[str, object]]:
-    return ("gap", gap_value(news)) if isinstance(news, Gap) else ("end", end_value(news))
+def named(news: Gap | Begin | End) -> tuple[str, dict[str, object]]:
+    match news:
+        case Gap():
+            return "gap", gap_value(news)
+        case Begin():
+            return "assigned", begin_value(news)
+        case End():
+            return "end", end_value(news)
 
 
 def told(reason: Reason) -> dict[str, object]:

@@ -188,6 +188,27 @@ def test_two_of_a_group_divide_the_partitions(connection: Connection) -> None:
         }
 
 
+def test_a_client_that_is_subscribed_to_more_goes_on_with_what_it_read(
+    connection: Connection,
+) -> None:
+    Admin(connection).create([NewTopic(name=name, partitions=1) for name in ("more", "most")])
+    with closing(member(connection, "more", reset=Reset.LATEST)) as reader:
+        reader.subscribe(Subscription(topics=("more",)))
+        take(reader)
+        reader.subscribe(Subscription(topics=("more", "most")))
+        end = Deadline(WAIT_S)
+        while len(reader.assignment()) < 2 and not end.is_over():
+            reader.look()
+        producer = Producer(connection, "more")
+        producer.send(NewRecord(value=b"1"))
+        producer.flush()
+
+        assert numbers(all_of(reader, 1)) == [1]
+
+        reader.subscribe(Subscription(topics=("most",)))
+        assert [place.topic for place in reader.assignment()] == ["most"]
+
+
 def test_a_group_of_the_classic_protocol_is_joined_by_that(connection: Connection) -> None:
     old = Consumer(
         {"bootstrap.servers": connection.bootstrap, "group.id": "old", "heartbeat.interval.ms": 100}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Kind, Role
-from gateway.kafka.readers.values import End, Gap, GapReason, News
+from gateway.access.operations import Kind, Operation, Role
+from gateway.kafka.readers.values import Begin, End, Gap, GapReason, News
 from gateway.kafka.values import Delivered, Place, PositionKind, Record
 from gateway.rest.codes import ApiError, Code
 from gateway.server import FRAME_BYTES
@@ -20,6 +20,7 @@ from gateway.ws.actions import (
     Action,
     Close,
     Commit,
+    Drop,
     Feed,
     Hold,
     Identify,
@@ -267,6 +268,102 @@ def test_a_right_that_is_taken_away_ends_what_it_allowed() -> None:
     assert said([error])[0]["error_code"] == 40301
     assert said([revoked])[0]["ended"]
     assert session.allowance("a") is None
+
+
+def readers_of(*patterns: str) -> Caller:
+    """Return a caller who may read the topics of these patterns, and use any group."""
+    grants = [Grant(operation=Operation.READ_PAYLOADS, pattern=pattern) for pattern in patterns]
+    return replace(caller(), rights=Rights([*grants, Grant(operation=Operation.RESET_GROUPS)]))
+
+
+def subscribed(session: Session, **frame: object) -> list[Action]:
+    return hear(session, type="subscribe", sid="a", credit={"records": 5}, **frame)
+
+
+def test_a_pattern_is_read_and_goes_on_without_a_partition() -> None:
+    session = let_in()
+    [opening] = subscribed(session, pattern="ord.*")
+    assert isinstance(opening, Open)
+    assert opening.pattern is not None
+    assert said(session.opened("a", {}))[0]["partitions"] == []
+    assert session.take_up("a", [PLACE, OTHER]) == 2
+    begun: list[News] = [Begin(place=PLACE, offset=0), Begin(place=OTHER, offset=3), record(0)]
+    assigned, batch = said(session.read("a", begun, {}))
+    assert assigned["partitions"] == [
+        {"topic": "orders", "partition": 0, "offset": 0},
+        {"topic": "orders", "partition": 1, "offset": 3},
+    ]
+    assert batch["type"] == "batch"
+    ends: list[News] = [End(place=place, name="GONE", message="gone") for place in (PLACE, OTHER)]
+    assert [one["ended"] for one in said(session.read("a", ends, {}))] == [False, False]
+    assert session.allowance("a") is not None
+
+
+def test_a_pattern_that_cannot_be_meant_is_refused() -> None:
+    for frame in (
+        {"pattern": "ord("},
+        {"pattern": "a", "topics": ["orders"]},
+        {"pattern": "a", "assign": [{"topic": "orders", "partition": 0}]},
+        {"pattern": "a", "topics": ["orders"], "group": "g"},
+        {"pattern": "a", "group": "g", "from": {"time_ms": 1}},
+    ):
+        assert said(subscribed(let_in(), **frame))[0]["error_code"] == 422
+
+
+def test_a_pattern_of_who_may_read_nothing_is_refused_and_ends() -> None:
+    session = let_in(Role.VIEWER)
+    assert said(subscribed(session, pattern=".*"))[0]["error_code"] == 40301
+    session = let_in()
+    subscribed(session, pattern=".*")
+    let_go, *_ = session.known(caller(Role.VIEWER))
+    assert let_go == LetGo("a")
+
+
+def test_topics_of_a_pattern_that_may_be_read_no_more_are_dropped_alone() -> None:
+    session = Session("c")
+    session.known(readers_of("orders", "pay*"))
+    pay = Place(topic="payments", partition=0)
+    subscribed(session, pattern=".*")
+    session.opened("a", {PLACE: 0, pay: 0})
+    drop, revoked = session.known(readers_of("pay*"))
+    assert drop == Drop("a", [PLACE])
+    [told] = said([revoked])
+    assert (told["partitions"], told["reason"], told["ended"]) == (
+        [{"topic": "orders", "partition": 0}],
+        "not allowed",
+        False,
+    )
+    assert session.allowance("a") is not None
+
+
+def test_a_right_that_goes_while_a_pattern_is_opened_holds_when_it_is_open() -> None:
+    session = Session("c")
+    session.known(readers_of("orders", "pay*"))
+    subscribed(session, pattern=".*")
+    assert session.known(readers_of("pay*")) == []
+    drop, assigned, _feed = session.opened("a", {PLACE: 0})
+    assert drop == Drop("a", [PLACE])
+    assert said([assigned])[0]["partitions"] == []
+
+
+def test_a_groups_member_by_a_pattern_ends_with_the_right_to_what_it_reads() -> None:
+    session = Session("c")
+    session.known(readers_of("orders", "pay*"))
+    [joining] = subscribed(session, pattern=".*", group="g")
+    assert isinstance(joining, Join)
+    assert joining.pattern is not None
+    session.matched("a", ["orders"])
+    assert session.known(readers_of("orders")) == []
+    assert session.known(readers_of("pay*"))[0] == LetGo("a")
+
+
+def test_what_appears_has_room_beside_all_that_a_socket_reads() -> None:
+    session = reading()
+    [_] = hear(session, type="subscribe", sid="b", pattern="t", credit={"records": 1})
+    many = [Place(topic="t", partition=index) for index in range(frames.MAX_PLACES)]
+    assert session.take_up("b", many) == frames.MAX_PLACES - 2
+    assert session.take_up("b", many) == 0
+    assert session.take_up("gone", many) == 0
 
 
 def test_a_worker_that_stops_gives_its_last_receipts_first() -> None:

@@ -139,7 +139,7 @@ class Reader:
                     there = [o for o in self._site.log.offsets if one.start <= o < one.next]
                     assert not there, f"{there} are in {one}"
                 self.at = one.next
-            else:
+            elif isinstance(one, End):
                 self.last = one
         assert self.at == self.cursor.position
         return news

@@ -14,6 +14,7 @@ from gateway.access.operations import Role
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
+from gateway.kafka.readers import engine
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Scope
@@ -33,7 +34,7 @@ NOW_MS = time.time_ns() // 1_000_000
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BesideBroker]:
     with broker_beside(
-        tmp_path_factory.mktemp("broker"), topics={"orders": 2, "odd": 1, "brief": 1}
+        tmp_path_factory.mktemp("broker"), topics={"orders": 2, "odd": 1, "brief": 1, "grown": 1}
     ) as broker:
         for partition in range(2):
             write(broker, "orders", [b'{"n":%d}' % n for n in range(RECORDS)], partition=partition)
@@ -392,6 +393,35 @@ def test_a_topic_that_is_deleted_ends_the_stream(broker: BesideBroker) -> None:
         *_, end, close = [json.loads(line) for line in (await client.all()).splitlines()]
         assert (end["event"], end["reason"]) == ("end", "UNKNOWN_TOPIC_OR_PARTITION")
         assert close["reason"] == "ended"
+
+    run(broker, work)
+
+
+def test_a_partition_that_is_added_is_told_and_read(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "WATCH_S", 0.05)
+
+    async def work(site: Site) -> None:
+        lines = site.ask("/topics/grown/records?from=beginning", accept=LINES)
+        named = site.ask("/topics/grown/records?partition=0", accept=LINES)
+        tells = site.ask("/sse/v1?topics=grown&from=beginning&max=2")
+        for client in (lines, named, tells):
+            await client.until(bool)
+        admin = Admin(Connection(bootstrap=broker.bootstrap))
+        await asyncio.to_thread(admin.add_partitions, "grown", 2)
+        await asyncio.to_thread(write, broker, "grown", [b"1", b"2"], partition=1)
+        text = await lines.until(lambda text: text.count('offset":1') > 0)
+        _, assigned, *found = [json.loads(line) for line in text.splitlines()]
+        place = {"topic": "grown", "partition": 1, "offset": 0}
+        assert assigned == {"event": "assigned", "partitions": [place]}
+        assert [(one["partition"], one["offset"]) for one in found] == [(1, 0), (1, 1)]
+
+        _, told, *_, (_, last_id, _) = events(await tells.all())
+        assert told == ("assigned", "grown:0:0,grown:1:0", {"partitions": [place]})
+        assert last_id == "grown:0:0,grown:1:2"
+        assert "assigned" not in await named.leave()
+        await lines.leave()
 
     run(broker, work)
 
