@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from connectors.sdk.connector import SinkConnector, SinkTask, SourceConnector
+from connectors.sdk import checks
+from connectors.sdk.configs import Definition
+from connectors.sdk.connector import Config, SinkConnector, SinkTask, SourceConnector
+from connectors.sdk.errors import ConfigError
 from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
 
 # A source that has not run dry after so many polls goes on for ever, as far as a test can see.
@@ -63,6 +66,27 @@ class MemorySinkContext(MemoryContext):
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+
+def parse_config(definition: Definition, config: Config) -> dict[str, Any]:
+    """Return the values of all keys, as a task gets them. Raises ConfigError for the first fault.
+
+    Keys that have no definition are left out, as those of the framework are.
+    """
+    parsed = {}
+    for key in definition:
+        text = config.get(key.name)
+        if text is None and key.is_required:
+            raise ConfigError(checks.missing(key))
+        try:
+            parsed[key.name] = value = (
+                checks.parse(key, key.default) if text is None else checks.parse(key, text)
+            )
+        except checks.InvalidValue as error:
+            raise ConfigError(str(error)) from None
+        if wrong := checks.check(key, value):
+            raise ConfigError(wrong)
+    return parsed
 
 
 def place_key(place: Place) -> str:

@@ -34,7 +34,6 @@ AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "connectors.runtime.ports": "slices of connectors' tasks",
     "connectors.models": "services and selectors of connectors",
-    "connectors.sdk.checks": "validation of connectors",
     "connectors.sdk.outgoing": "plugins that speak to a server",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from connectors.sdk.configs import Definition
+import pytest
+
+from connectors.sdk.configs import Definition, Importance, Key, Kind
 from connectors.sdk.connector import (
     Parsed,
     SinkConnector,
@@ -13,11 +15,13 @@ from connectors.sdk.connector import (
     SourceContext,
     SourceTask,
 )
+from connectors.sdk.errors import ConfigError
 from connectors.sdk.records import SinkRecord, SourceRecord, TopicPartition
 from connectors.sdk.testing import (
     MemoryContext,
     MemorySinkContext,
     MemorySourceContext,
+    parse_config,
     run_sink,
     run_source,
     sink_record,
@@ -118,6 +122,21 @@ def test_a_sink_is_given_nothing_before_the_offsets_that_it_keeps_itself() -> No
     run_sink(Gather(), {"begin_at": 2}, context, [batch])
 
     assert context.kept == {"opened": [ORDERS], "values": ["v2", "v3"]}
+
+
+def test_a_config_is_parsed_with_its_defaults_and_faults_are_named() -> None:
+    definition = Definition(
+        (
+            Key(name="size", kind=Kind.INT, importance=Importance.HIGH, doc="Size."),
+            Key(name="word", kind=Kind.STRING, default="a", importance=Importance.LOW, doc="W."),
+        )
+    )
+
+    assert parse_config(definition, {"size": "3", "name": "x"}) == {"size": 3, "word": "a"}
+    with pytest.raises(ConfigError, match="Invalid value b for configuration size"):
+        parse_config(definition, {"size": "b"})
+    with pytest.raises(ConfigError, match='Missing required configuration "size"'):
+        parse_config(definition, {})
 
 
 def test_closing_a_context_closes_what_is_kept() -> None:

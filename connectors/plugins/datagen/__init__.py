@@ -1,0 +1,5 @@
+"""Made-up records, to try things out with."""
+
+from connectors.plugins.datagen.connector import Datagen
+
+CONNECTORS = (Datagen,)
