@@ -6,6 +6,7 @@ that never ends would never reach a view.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from gateway.health import Application, Message, Receive, Scope, Send
@@ -17,14 +18,6 @@ from gateway.rest.codes import ApiError, Code
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 # All of such a body comes within this, or is not waited for.
 BODY_SECONDS: Final = 60.0
-
-
-class TooLarge(Exception):
-    """A body for Django has passed the limit."""
-
-
-class TooSlow(Exception):
-    """A body for Django did not come in time."""
 
 
 class Calls(Protocol):
@@ -76,42 +69,43 @@ class Dispatch:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve by Django, which writes a body to the disk before a view asks who sends it."""
+        """Serve by Django, which writes a body to the disk before a view asks who sends it.
+
+        For Django a body that is refused is one whose sender has left: it lets go of what it has.
+        """
         taken = 0
         is_whole = False
+        refused: ApiError | None = None
         loop = asyncio.get_running_loop()
         end = loop.time() + BODY_SECONDS
 
         async def counted() -> Message:
-            nonlocal taken, is_whole
+            nonlocal taken, is_whole, refused
             # After the body only the client's leaving is waited for.
             try:
                 async with asyncio.timeout_at(None if is_whole else end):
                     message = await receive()
             except TimeoutError:
-                raise TooSlow from None
-            taken += len(message.get("body", b""))
-            is_whole = not message.get("more_body")
-            if taken > MAX_BODY_BYTES:
-                raise TooLarge
-            return message
-
-        try:
-            await self._otherwise(scope, counted, send)
-        except BrokenOff:
-            # The server closes the connection of an answer without an end.
-            return
-        except (TooLarge, TooSlow) as failed:
-            error = too_large(taken, MAX_BODY_BYTES)
-            if isinstance(failed, TooSlow):
-                error = ApiError(
+                refused = ApiError(
                     Code.TIMED_OUT,
                     f"the body did not arrive within {BODY_SECONDS:g} s: send it again",
                 )
-            head: dict[str, Any] = {"type": "http.response.start", "status": error.code.status}
+                return {"type": "http.disconnect"}
+            taken += len(message.get("body", b""))
+            is_whole = not message.get("more_body")
+            if taken > MAX_BODY_BYTES:
+                refused = too_large(taken, MAX_BODY_BYTES)
+                return {"type": "http.disconnect"}
+            return message
+
+        with suppress(BrokenOff):
+            # The server closes the connection of an answer without an end.
+            await self._otherwise(scope, counted, send)
+        if refused is not None:
+            head: dict[str, Any] = {"type": "http.response.start", "status": refused.code.status}
             head["headers"] = [(b"content-type", JSON.encode())]
             await with_headers(send)(head)
-            await send({"type": "http.response.body", "body": error.body()})
+            await send({"type": "http.response.body", "body": refused.body()})
 
     def _as_sent(self, scope: Scope) -> Scope:
         path: str = scope["path"]

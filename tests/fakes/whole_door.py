@@ -18,7 +18,9 @@ import uvicorn
 from django.core.asgi import get_asgi_application
 from django.db import connections
 
+from gateway import rest as modules
 from gateway.dispatch import Dispatch
+from gateway.kafka.connection import Connection
 from gateway.rest import mounts, process
 from gateway.rest.callers import Callers
 from gateway.rest.identity import Identity
@@ -81,20 +83,32 @@ class WholeDoor:
 
 @contextmanager
 def whole_door(
-    folder: Path, bootstrap: str, *, cluster: str, rates: Rates | None = None
+    folder: Path,
+    bootstrap: str,
+    *,
+    cluster: str,
+    limits: Limits | None = None,
+    timeout_s: float = WAIT_S,
 ) -> Iterator[WholeDoor]:
-    """Serve until the block ends; the databases are those that Django is pointed at."""
+    """Serve until the block ends; the databases are those that Django is pointed at.
+
+    One within another has Django's views for itself as long as it is there.
+    """
     (folder / "cluster-id").write_text(cluster)
     ready: Future[WholeDoor] = Future()
     stop: Future[None] = Future()
-    taken = (process._Process.worker, process._Process.routes)  # noqa: SLF001 - its one name
+    before = process._Process.worker, process._Process.routes  # noqa: SLF001 - its one name
+    limited, limits_before = limits or Limits(Rates()), modules.limits.of_process
 
     async def serve() -> None:
         worker = Worker(Place(name="web", home=folder, sockets=folder, bootstrap=bootstrap))
-        identity, limits = Identity(), Limits(rates or Rates())
-        worker.__dict__["callers"] = worker.held(Callers(identity, limits))
+        worker.__dict__["callers"] = worker.held(Callers(Identity(), limited))
+        if bootstrap:
+            connection = Connection(bootstrap=bootstrap, timeout_s=timeout_s)
+            worker.__dict__["connection"] = connection
         calls = mounts.mounts(worker, mounts.Door.WEB)
         process.take(worker, calls.routes())
+        modules.limits.of_process = lambda: limited  # type: ignore[assignment]
         prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]
         whole = Dispatch({}, calls=calls, quoted=prefixes, otherwise=get_asgi_application())
         config = uvicorn.Config(
@@ -130,4 +144,5 @@ def whole_door(
     finally:
         stop.set_result(None)
         thread.join(WAIT_S)
-        process.take(*taken)  # type: ignore[arg-type] # None is what it begins with
+        process.take(*before)  # type: ignore[arg-type] # None is what it begins with
+        modules.limits.of_process = limits_before

@@ -158,6 +158,12 @@ class OffsetsView(V3View):
             )
         with self.clients() as clients:
             found = self.partition(clients, topic_name, partition_id)
+            if found.leader is None:
+                raise ApiError(
+                    Code.NO_LEADER,
+                    f"topic {topic_name}, partition {found.index} has no leader at the moment: try"
+                    " again",
+                )
             told = {
                 name: clients.admin.offsets(topic_name, [found.index], Position(kind=kind))[
                     found.index
