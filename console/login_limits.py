@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from django.db import transaction
@@ -19,6 +18,7 @@ from django.db.models import F
 from django.utils.crypto import salted_hmac
 
 from console.models import FailedLogin
+from gateway.addresses import network_of
 
 WINDOW: Final = timedelta(minutes=15)
 # A person who has forgotten a password tries a handful of times.
@@ -27,8 +27,6 @@ MAX_PER_PAIR: Final = 10
 MAX_PER_ADDRESS: Final = 100
 # Rows in the table: a few megabytes.
 MAX_SOURCES: Final = 10_000
-# Whoever has an IPv6 address has all that share its first half.
-IPV6_PREFIX: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,18 +77,6 @@ def forget(sources: Sources) -> None:
     take_back(sources)
     _, (pair, _) = sources.limits()
     FailedLogin.objects.filter(source=pair).delete()
-
-
-def network_of(address: str) -> str:
-    """Return an address, or the network that one subscriber has."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        # A unix socket has none; all that come by it count as one.
-        return ""
-    if isinstance(parsed, IPv6Address):
-        return str(IPv6Network((parsed, IPV6_PREFIX), strict=False))
-    return str(parsed)
 
 
 def digest(kind: str, text: str) -> str:

@@ -7,6 +7,8 @@ from typing import Final
 Network = IPv4Network | IPv6Network
 # More proxies in a row than anybody has; what a header has beyond them is not looked at.
 MAX_HOPS: Final = 16
+# Whoever has an IPv6 address has all that share its first half.
+IPV6_PREFIX: Final = 64
 
 
 class NotAnAddress(ValueError):
@@ -33,7 +35,7 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     """
     client = peer
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded else []
-    while hops and _is_within(client, trusted):
+    while hops and is_within(client, trusted):
         hop = _address(hops.pop())
         if hop is None:
             # The proxy that wrote it is the last one that is known to be there.
@@ -42,7 +44,18 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     return client
 
 
-def _is_within(text: str, trusted: Sequence[Network]) -> bool:
+def network_of(address: str) -> str:
+    """Return an address, or the network that one subscriber has; nothing for a unix socket."""
+    found = _address(address)
+    if found is None:
+        return ""
+    if isinstance(found, IPv6Address):
+        return str(IPv6Network((found, IPV6_PREFIX), strict=False))
+    return str(found)
+
+
+def is_within(text: str, trusted: Sequence[Network]) -> bool:
+    """Tell whether an address is in one of these networks."""
     address = _address(text)
     return address is not None and any(
         address.version == network.version and address in network for network in trusted

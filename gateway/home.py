@@ -14,8 +14,9 @@ IS_NAMED: Final = bool(os.environ.get("SAMSA_HOME"))
 SAMSA_SECRETS: Final = SAMSA_HOME / "secrets"
 SESSION_KEYS: Final = SAMSA_SECRETS / "session"
 CLUSTER_ID: Final = SAMSA_HOME / "cluster-id"
-# Whether a proxy stands in front that is trusted; which one, the settings say, once they are read.
-HAS_PROXY: Final = bool(os.environ.get("SAMSA_TRUSTED_PROXIES", "").strip())
+# The trusted proxies in front, as an operator wrote them; the settings judge that.
+PROXIES: Final = os.environ.get("SAMSA_TRUSTED_PROXIES", "").strip()
+HAS_PROXY: Final = bool(PROXIES)
 
 
 def missing() -> list[Path]:

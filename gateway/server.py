@@ -8,17 +8,22 @@ has a second socket, its own, on which those of its home ask it.
 import asyncio
 import logging
 import os
+import resource
 import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gateway import home
+from gateway.addresses import Network, NotAnAddress, networks
+from gateway.admission import MAX_CONNECTIONS, Admission
 from gateway.exposure import refusal
+from gateway.rest.codes import ApiError, Code
 
 APPLICATION: Final = "gateway.asgi:application"
 # How long a connection may leave bytes untaken, or unconfirmed, before the kernel ends it: as long
@@ -49,6 +54,11 @@ TOO_LARGE: Final = (
     b'{"error_code": 431, "message": "the head of the request has more than %d bytes: send fewer'
     b' or shorter headers"}' % MAX_HEAD_BYTES
 )
+# Files, databases, brokers and the other workers: clients must leave these their descriptors.
+SPARE_DESCRIPTORS: Final = 512
+FEWEST_CONNECTIONS: Final = 64
+# When to come again where all connections are taken.
+BUSY_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,22 +91,39 @@ class Program(Protocol):
 class Http(HttpToolsProtocol):
     """One connection, with limits for what comes before anybody knows whose it is.
 
-    uvicorn keeps a head of any size, and a connection that says nothing for as long as it likes to.
+    uvicorn takes any number of connections, keeps a head of any size, and one that says nothing for
+    as long as it likes to.
     """
 
+    # All connections of the process.
+    admission: ClassVar[Admission] = Admission()
+    _is_refused = False
     _unfinished = 0
     _has_moved = False
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
+        # The supervisor and the other workers ask at a unix socket, also where all else is full.
+        is_own = self.server is not None and self.server[1] is None
+        address = self.client[0] if self.client is not None else ""
+        refused = None if is_own else self.admission.enter(transport, address)
+        if refused is None:
+            self._wait()
+            return
+        self._is_refused = True
+        self.connections.discard(self)
+        body = ApiError(Code.UNAVAILABLE, refused.message).body()
+        self._answer_and_close(b"503 Service Unavailable", body, retry_after_s=BUSY_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self.admission.leave(self.transport)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         self._has_moved = False
         super().data_received(data)
         if self._has_moved:
@@ -146,12 +173,24 @@ class Http(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         if self._is_between and not self.transport.is_closing():
-            self.transport.write(
-                b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json"
-                b"\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
-                % (len(TOO_LARGE), TOO_LARGE)
-            )
+            self._answer_and_close(b"431 Request Header Fields Too Large", TOO_LARGE)
         self.transport.close()
+
+    def _answer_and_close(self, status: bytes, body: bytes, *, retry_after_s: int = 0) -> None:
+        again = b"Retry-After: %d\r\n" % retry_after_s if retry_after_s else b""
+        self.transport.write(
+            b"HTTP/1.1 %b\r\nContent-Type: application/json\r\n%bConnection: close\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (status, again, len(body), body)
+        )
+        self.transport.close()
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """A connection that has become a WebSocket; it still counts."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        Http.admission.leave(self.transport)
+        super().connection_lost(exc)
 
 
 class Server(uvicorn.Server):
@@ -198,6 +237,7 @@ def run(serving: Serving) -> None:
     config = uvicorn.Config(
         APPLICATION,
         http=Http,
+        ws=Socket,
         access_log=False,
         lifespan="off",
         # Nobody stands in front of it: who says whom a request comes from would be believed.
@@ -212,6 +252,7 @@ def run(serving: Serving) -> None:
         ws_per_message_deflate=False,
     )
     logging.getLogger("uvicorn.error").addFilter(is_of_no_socket)
+    Http.admission = Admission(most=connections_within(raised_descriptors()), trusted=proxies())
     listener = listening(serving.descriptor)
     # Loads Django.
     from gateway import asgi  # noqa: PLC0415
@@ -231,6 +272,27 @@ def run(serving: Serving) -> None:
 def is_of_no_socket(record: logging.LogRecord) -> bool:
     """Keep a log free of sockets, as of calls: addresses may hold what somebody put there."""
     return '"WebSocket %s"' not in str(record.msg)
+
+
+def raised_descriptors() -> int:
+    """Take all descriptors that the system allows this process; return how many those are."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return MAX_CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else hard
+
+
+def connections_within(descriptors: int) -> int:
+    """Return how many connections a process may have, which has so many descriptors."""
+    return min(MAX_CONNECTIONS, max(FEWEST_CONNECTIONS, descriptors - SPARE_DESCRIPTORS))
+
+
+def proxies() -> tuple[Network, ...]:
+    """Return the proxies that are trusted, before the settings can be read."""
+    try:
+        return networks([each for each in home.PROXIES.split(",") if each.strip()])
+    except NotAnAddress:
+        # The settings say so, and end the start.
+        return ()
 
 
 def bound(address: str) -> int:

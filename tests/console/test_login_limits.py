@@ -10,7 +10,6 @@ from console.login_limits import (
     Sources,
     attempt,
     forget,
-    network_of,
     take_back,
 )
 from console.models import FailedLogin
@@ -138,17 +137,3 @@ def test_an_address_that_has_to_wait_adds_no_rows(monkeypatch: pytest.MonkeyPatc
         at(60, account=f"made-up-{number}")
 
     assert FailedLogin.objects.count() == rows
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "is_same"),
-    [
-        ("10.0.0.1", "10.0.0.1", True),
-        ("10.0.0.1", "10.0.0.2", False),
-        ("2001:db8::1", "2001:db8::ffff", True),
-        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
-        ("", "no address", True),
-    ],
-)
-def test_an_ipv6_subscriber_is_one_source(one: str, other: str, *, is_same: bool) -> None:
-    assert (network_of(one) == network_of(other)) is is_same

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.addresses import MAX_HOPS, NotAnAddress, client_address, networks
+from gateway.addresses import MAX_HOPS, NotAnAddress, client_address, network_of, networks
 
 TRUSTED = networks(["10.0.0.0/8", "2001:db8:1::/48"])
 
@@ -55,3 +55,20 @@ def test_networks_are_read_as_an_operator_writes_them() -> None:
     ]
     with pytest.raises(NotAnAddress, match=r"'proxy\.example'"):
         networks(["10.0.0.7", "proxy.example"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("10.0.0.1", "10.0.0.1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        # Of a socket that takes both kinds.
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
+        ("::ffff:10.0.0.1", "::ffff:10.0.0.2", False),
+        ("2001:db8::1", "2001:db8::ffff", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("", "no address", True),
+    ],
+)
+def test_an_ipv6_subscriber_is_one_source(one: str, other: str, *, is_same: bool) -> None:
+    assert (network_of(one) == network_of(other)) is is_same

@@ -167,7 +167,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.topic_configs brokers.cluster.broker_configs "
         + "brokers.cluster.topic_names brokers.cluster.config_values "
         + "brokers.cluster.decisions brokers.cluster.implications "
-        + "gateway.kafka gateway.access brokers.inspection console.password_hasher "
+        + "gateway.kafka gateway.access gateway.addresses brokers.inspection "
+        + "console.password_hasher "
         # What workers count for callers.
         + "gateway.rest.home_traffic gateway.rest.traffic "
         + "console.turns "
