@@ -1,6 +1,7 @@
 """What all kinds of producing share: who may write where, and a record on its way to its topic."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
@@ -19,6 +20,8 @@ Outcome = asyncio.Future[Delivered | Exception] | ApiError
 # One whole body, and all bodies and beginnings of records that a worker holds at a time.
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 MAX_HELD_BYTES: Final = 64 * 1024 * 1024
+# Of one caller: its largest body, and a quarter of all, so that nobody keeps others out.
+MAX_HELD_BYTES_EACH: Final = MAX_BODY_BYTES
 # A body that is sent so slowly is not waited for.
 BODY_S: Final = 60.0
 # What a closing worker tells new callers: another one serves them.
@@ -40,14 +43,26 @@ class Watching(Protocol):
 
 
 class Budget:
-    """How many bytes of unfinished input a worker holds, of all callers together."""
+    """How many bytes of unfinished input a worker holds, of all callers and of each."""
 
-    def __init__(self, most: int = MAX_HELD_BYTES) -> None:
+    def __init__(self, most: int = MAX_HELD_BYTES, *, each: int = MAX_HELD_BYTES_EACH) -> None:
         self._most = most
+        self._each = each
         self._held = 0
+        self._by_caller: Counter[str] = Counter()
 
-    def change(self, size: int) -> None:
+    def change(self, caller: Caller, size: int) -> None:
         """Count bytes that are held from now on, or, below 0, no longer; refuse too many."""
+        if not size:
+            return
+        held = self._by_caller[caller.key] + size
+        if size > 0 and held > self._each:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"this worker of the gateway holds {held - size} bytes of bodies of {caller.key}"
+                f" already, {self._each} fit: wait for answers, or send less at once",
+                retry_after_s=COMES_BACK_S,
+            )
         if size > 0 and self._held + size > self._most:
             raise ApiError(
                 Code.UNAVAILABLE,
@@ -56,6 +71,10 @@ class Budget:
                 retry_after_s=COMES_BACK_S,
             )
         self._held += size
+        self._by_caller[caller.key] = held
+        if not held:
+            # Those who hold nothing take no place in the table.
+            del self._by_caller[caller.key]
 
 
 class Desk:
@@ -118,7 +137,7 @@ class Desk:
                 async for piece in call.pieces():
                     if len(found) + len(piece) > MAX_BODY_BYTES:
                         raise too_large(len(found) + len(piece), MAX_BODY_BYTES)
-                    self.budget.change(len(piece))
+                    self.budget.change(call.caller, len(piece))
                     found += piece
             yield bytes(found)
         except TimeoutError:
@@ -126,7 +145,7 @@ class Desk:
                 Code.TIMED_OUT, f"the body did not arrive within {BODY_S:.0f} s: send less at once"
             ) from None
         finally:
-            self.budget.change(-len(found))
+            self.budget.change(call.caller, -len(found))
 
     async def sent(
         self, call: Call, topic: str, record: NewRecord

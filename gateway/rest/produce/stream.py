@@ -146,7 +146,7 @@ class Stream:
 
     def _hold(self, kept: int) -> None:
         """Count the beginning of a record that is kept until the rest of it comes."""
-        self._desk.budget.change(kept - self._kept)
+        self._desk.budget.change(self._call.caller, kept - self._kept)
         self._kept = kept
 
     async def _take(self, text: bytes) -> None:

@@ -286,7 +286,26 @@ async def test_records_that_are_half_there_have_a_limit_of_all_callers(stage: St
         await first.rest()
 
     assert told["error_code"] == 503
-    stage.desk.budget.change(1_000)
+    stage.desk.budget.change(stage.door.callers.caller, 1_000)
+
+
+@on_loop
+async def test_what_one_caller_has_half_sent_keeps_no_other_one_out(stage: Stage) -> None:
+    stage.desk.budget = Budget(10_000, each=1_000)
+    door = stage.door
+    async with Duplex(door, RECORDS) as first, Duplex(door, RECORDS) as second:
+        first.send(text(record(1)) + b'{"value":' + b" " * 900)
+        await first.receipts(1)
+        second.send(b'{"value":' + b" " * 900)
+        [told] = await second.rest()
+        door.callers.caller = replace(door.callers.caller, name="another")
+        async with Duplex(door, RECORDS) as third:
+            third.send(text(record(2)) + b'{"value":' + b" " * 900)
+            [taken] = await third.receipts(1)
+
+    assert told["error_code"] == 429
+    assert "token:writer already, 1000 fit" in told["message"]
+    assert taken["error_code"] == 200
 
 
 @on_loop

@@ -119,7 +119,7 @@ async def test_bodies_have_a_limit_each_and_together(stage: Stage) -> None:
     many = await stage.door.post("/topics/one", ONE, content_type=V2)
 
     assert (large.status, many.status) == (413, 503)
-    stage.desk.budget.change(10)
+    stage.desk.budget.change(stage.door.callers.caller, 10)
 
 
 @on_loop
