@@ -19,6 +19,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import Asked, Password, shown_in
 from gateway.rest.identity import KNOWN_SECONDS, Identity
 from gateway.rest.limits import Limits
+from gateway.rest.strangers import Strangers
 
 log: Final = logging.getLogger(__name__)
 # Each holds a connection to the database; a lookup is a millisecond.
@@ -42,6 +43,7 @@ class Callers:
         self._trusted = trusted
         self._tokens = Lane(TOKEN_THREADS, MAX_WAITING, "callers")
         self._passwords = Lane(PASSWORD_THREADS, MAX_WAITING_PASSWORDS, "passwords")
+        self._strangers = Strangers()
         self._asking: dict[object, asyncio.Future[Caller]] = {}
 
     async def of(self, scope: Scope) -> Caller:
@@ -103,37 +105,61 @@ class Callers:
         if caller is None:
             shown = shown_in(asked.headers.get("authorization", ""))
             lane = self._passwords if isinstance(shown, Password) else self._tokens
-            caller = await self._once(key, lane, lambda: self._identity.identify(asked))
+            new_from = None if self._identity.was_known(key) else asked.address
+            caller = await self._once(
+                key, lane, lambda: self._identity.identify(asked), new_from=new_from
+            )
         self.limits.take_request(caller)
         return caller
 
-    async def _once(self, key: object, lane: "Lane", question: Callable[[], Caller]) -> Caller:
-        """Ask, or wait for the answer to the same question that is under way."""
+    async def _once(
+        self,
+        key: object,
+        lane: "Lane",
+        question: Callable[[], Caller],
+        *,
+        new_from: str | None = None,
+    ) -> Caller:
+        """Ask, or wait for the answer to the same question that is under way.
+
+        `new_from` is the address of somebody who was not known until now.
+        """
         asking = self._asking.get(key)
         if asking is None:
-            asking = lane.ask(question)
+            if new_from is not None:
+                self._strangers.check(key)
+                self._strangers.enter(new_from)
+            asking = lane.ask(question, is_new=new_from is not None)
             self._asking[key] = asking
-            asking.add_done_callback(lambda done: self._answered(key, done))
+            asking.add_done_callback(lambda done: self._answered(key, done, new_from))
         # Whoever leaves must not take the answer from the others.
         return await asyncio.shield(asking)
 
-    def _answered(self, key: object, done: "asyncio.Future[Caller]") -> None:
+    def _answered(self, key: object, done: "asyncio.Future[Caller]", new_from: str | None) -> None:
         self._asking.pop(key, None)
-        if not done.cancelled():
-            # Everybody who waited may have left; then nobody else looks at it.
-            done.exception()
+        if done.cancelled():
+            return
+        # Everybody who waited may have left; then nobody else looks at it.
+        error = done.exception()
+        if isinstance(error, ApiError) and error.code is Code.NOT_AUTHENTICATED:
+            self._strangers.refuse(key, error)
+        elif new_from is not None:
+            self._strangers.found(new_from)
 
 
 class Lane:
-    """A few threads, and how many may wait for them."""
+    """A few threads, and how many may wait for them; half of the places are for who was known."""
 
     def __init__(self, threads: int, waiting: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
         self._most = threads + waiting
+        self._most_new = threads + waiting // 2
         self._present = 0
 
-    def ask(self, question: Callable[[], Caller]) -> "asyncio.Future[Caller]":
-        if self._present >= self._most:
+    def ask(
+        self, question: Callable[[], Caller], *, is_new: bool = False
+    ) -> "asyncio.Future[Caller]":
+        if self._present >= (self._most_new if is_new else self._most):
             raise ApiError(
                 Code.UNAVAILABLE,
                 f"{self._present} callers wait already to be known: try again in a second",

@@ -121,6 +121,10 @@ class Identity:
         known = self._recall(key, within=KNOWN_SECONDS)
         return None if known is None else known.caller
 
+    def was_known(self, key: object) -> bool:
+        """Tell whether a call's key stood for somebody some minutes ago."""
+        return self._recall(key, within=STALE_SECONDS) is not None
+
     def identify(self, asked: Asked) -> Caller:
         """Return who makes a call; ApiError where nobody is known. Asks the database."""
         key = self.key_of(asked)
