@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Protocol, TypeVar
@@ -46,6 +46,10 @@ class Claims(Protocol):
     """What workers share about who has a name; None where nobody answers."""
 
     async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None: ...
+
+    async def renew(
+        self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
+    ) -> Sequence[str] | None: ...
 
     async def owner_of(self, kind: str, name: str) -> str | None: ...
 
@@ -142,6 +146,8 @@ class Instances:
         # One thread for each at most, since their calls take turns.
         self._pool = ThreadPoolExecutor(max_instances, "consumers")
         self._keeping: asyncio.Task[None] | None = None
+        # Those that nobody uses, while they leave their groups.
+        self._leaving: set[asyncio.Task[None]] = set()
         self._is_draining = False
 
     def find(self, group: str, name: str) -> Instance | None:
@@ -213,7 +219,7 @@ class Instances:
         closing = [self.close_one(instance) for instance in list(self._instances.values())]
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await asyncio.gather(*closing)
+                await asyncio.gather(*closing, *self._leaving)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _require_room(self, caller: Caller) -> None:
@@ -263,11 +269,13 @@ class Instances:
                 log.exception("consumers.look_failed")
 
     async def _look_at_all(self) -> None:
-        instances = list(self._instances.values())
-        for instance in instances:
+        """Keep what is here: its names first, for which nothing here may make them wait."""
+        await self._renew()
+        for instance in list(self._instances.values()):
             if instance.is_idle:
                 log.info("consumer.closed_idle group=%s instance=%s", instance.group, instance.name)
-                await self.close_one(instance)
+                self._close_beside(instance)
+        instances = list(self._instances.values())
         loop = asyncio.get_running_loop()
         looks = [
             loop.run_in_executor(self._pool, instance.look)
@@ -278,10 +286,22 @@ class Instances:
             # Whoever calls the consumer is told; here it only must not end the others.
             if isinstance(failed, BaseException):
                 log.warning("consumer.look_failed error=%s", failed)
+
+    async def _renew(self) -> None:
+        claimed = [each.claim for each in self._instances.values() if each.draft.name]
+        if not claimed:
+            return
         claims = self._claims()
-        for instance in instances:
-            if instance.draft.name and not instance.is_closed:
-                await claims.claim(CLAIMS, instance.claim, owner=self._worker, ttl_s=CLAIM_S)
+        lost = await claims.renew(CLAIMS, claimed, owner=self._worker, ttl_s=CLAIM_S)
+        for claim in lost or ():
+            # Made twice while nothing was shared; each worker serves its own.
+            log.warning("consumer.claim_lost claim=%s", claim)
+
+    def _close_beside(self, instance: Instance) -> None:
+        """Close a consumer in a task of its own: leaving a group can take as long as a broker."""
+        leaving = asyncio.create_task(self.close_one(instance))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
 
 
 def claim_of(group: str, name: str) -> str:

@@ -1,7 +1,8 @@
 """The consumers of one worker: how many there may be, how long, and whose names they have."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -25,6 +26,15 @@ class Claimed:
 
     async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None:
         return None if self.is_lost else self.owners.setdefault(name, owner) == owner
+
+    async def renew(
+        self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
+    ) -> Sequence[str] | None:
+        if self.is_lost:
+            return None
+        return [
+            name for name in names if not await self.claim(kind, name, owner=owner, ttl_s=ttl_s)
+        ]
 
     async def owner_of(self, kind: str, name: str) -> str | None:
         return None if self.is_lost else self.owners.get(name)
@@ -148,6 +158,32 @@ def test_claims_that_were_lost_are_made_again(monkeypatch: pytest.MonkeyPatch) -
         async with asyncio.timeout(WAIT_S):
             while not stage.claims.owners:  # noqa: ASYNC110
                 await asyncio.sleep(0)
+
+    on_stage(scenario)
+
+
+def test_one_that_is_slow_to_leave_keeps_no_other_claim_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(instances, "LOOK_S", 0.01)
+
+    async def scenario(stage: Stage) -> None:
+        worker = stage.workers[0]
+        slow = await made(worker, name="slow")
+        kept = await made(worker, name="kept")
+        goes_on = threading.Event()
+        monkeypatch.setattr(slow.member, "close", goes_on.wait)
+        slow.used_at -= instances.IDLE_S
+        async with asyncio.timeout(WAIT_S):
+            while not slow.is_closed:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            stage.claims.owners.clear()
+            while kept.claim not in stage.claims.owners:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        goes_on.set()
+
+        assert worker.find("g", "slow") is None
+        assert slow.claim not in stage.claims.owners
 
     on_stage(scenario)
 

@@ -1,7 +1,7 @@
 """Names of consumers while other workers answer, and while they do not."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -24,6 +24,13 @@ class Claims:
     async def claim(self, _kind: str, name: str, *, owner: str, ttl_s: float) -> bool:
         assert ttl_s > 0
         return self.owners.setdefault(name, owner) == owner
+
+    async def renew(
+        self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
+    ) -> Sequence[str]:
+        return [
+            name for name in names if not await self.claim(kind, name, owner=owner, ttl_s=ttl_s)
+        ]
 
     async def owner_of(self, _kind: str, name: str) -> str | None:
         return self.owners.get(name)
