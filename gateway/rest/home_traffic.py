@@ -99,7 +99,7 @@ def asked(path: str) -> dict[str, Any] | None:
         connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.sock.settimeout(ASK_SECONDS)
         connection.sock.connect(path)
-        connection.request("GET", ADDRESS, headers={HEADER: signed(NOBODY)})
+        connection.request("GET", ADDRESS, headers={HEADER: signed(NOBODY, "GET", ADDRESS)})
         answer = connection.getresponse()
         body = answer.read(MAX_ANSWER_BYTES)
         told = json.loads(body) if answer.status == OK else None

@@ -1,6 +1,7 @@
 """Who makes a call that another worker has let in and passes on: a signed value, good for seconds.
 
-The token or password stays where it came in.
+It is good for one call: for its method and its address. The token or password stays where it came
+in.
 """
 
 from typing import Any, Final
@@ -27,15 +28,26 @@ class PassedCallers:
     async def of(self, scope: Scope) -> Caller:
         told = headers_of(scope).get(HEADER, "")
         try:
-            return caller_of(signing.loads(told, salt=SALT, max_age=GOOD_FOR_S))
+            value = signing.loads(told, salt=SALT, max_age=GOOD_FOR_S)
         except signing.BadSignature:
+            value = None
+        if value is None or value.get("call") != [scope["method"], target_of(scope)]:
             raise ApiError(
                 Code.NOT_AUTHENTICATED, "no worker has signed this call: ask the gateway's port"
-            ) from None
+            )
+        return caller_of(value)
 
 
-def signed(caller: Caller) -> str:
-    """Return a caller as the value of a header."""
+def target_of(scope: Scope) -> str:
+    """Return the address of a call as it was sent, with its query."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path, _, _ = raw.partition(b"?")
+    query: bytes = scope.get("query_string", b"")
+    return (path + b"?" * bool(query) + query).decode("latin-1")
+
+
+def signed(caller: Caller, method: str, target: str) -> str:
+    """Return a caller, and the call it makes, as the value of a header."""
     grants = [
         [
             grant.role and grant.role.value,
@@ -47,7 +59,12 @@ def signed(caller: Caller) -> str:
         for grant in caller.rights.grants
         if grant.operations & NEEDED
     ]
-    value = {"kind": caller.kind.value, "name": caller.name, "number": caller.number}
+    value = {
+        "call": [method, target],
+        "kind": caller.kind.value,
+        "name": caller.name,
+        "number": caller.number,
+    }
     return signing.dumps({**value, "grants": grants}, salt=SALT, compress=True)
 
 

@@ -52,14 +52,15 @@ class Passed:
         target = (
             f"{prefix}/consumers/{quote(self.group, safe='')}"
             f"/instances/{quote(self.instance, safe='')}{self.under}"
+            f"{'?' if self.query else ''}{self.query}"
         )
         lines = [
-            f"{self.method} {target}{'?' if self.query else ''}{self.query} HTTP/1.1",
+            f"{self.method} {target} HTTP/1.1",
             "Host: worker",
             "Connection: close",
             "Transfer-Encoding: chunked",
             f"Accept: {self.accept}",
-            f"{HEADER}: {signed(caller)}",
+            f"{HEADER}: {signed(caller, self.method, target)}",
             *([f"Content-Type: {self.content_type}"] if self.content_type else []),
         ]
         chunk = b"%x\r\n%b\r\n" % (len(self.body), self.body) if self.body else b""

@@ -105,7 +105,7 @@ def test_a_worker_that_has_gone_is_named_and_the_others_are_told(
 
 
 def test_who_is_no_worker_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_traffic, "signed", lambda caller: "made-up")
+    monkeypatch.setattr(home_traffic, "signed", lambda *_call: "made-up")
     path = tmp_path / "gateway-1.sock"
 
     with serving(path, worker(tmp_path, "gateway-1")):
