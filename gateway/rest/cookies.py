@@ -16,6 +16,9 @@ from gateway.rest.credentials import Asked
 from gateway.rest.origins import is_own
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# A fetch moves its group on, although it is a GET: any page can have a browser make one, and an
+# image or a link says nothing of where it comes from. What its address has beside its end:
+FETCH_SEGMENTS: Final = frozenset({"consumers", "instances"})
 # Beyond this no browser sends a header, and nobody else has cookies of ours.
 MAX_COOKIE_CHARS: Final = 8_192
 # As Django's META has the headers that it looks at.
@@ -51,7 +54,8 @@ def session_key(asked: Asked) -> str:
 def refusal(asked: Asked) -> str | None:
     """Say why the session of a call does not count; None where it does."""
     is_same = is_same_origin(asked)
-    if is_same is False or (asked.is_socket and not is_same):
+    has_effect = asked.is_socket or is_fetch(asked.path)
+    if is_same is False or (has_effect and not is_same):
         return "the console's session opens nothing for pages of another origin: use a token"
     if asked.is_socket or asked.method in SAFE_METHODS:
         return None
@@ -60,6 +64,12 @@ def refusal(asked: Asked) -> str | None:
         if _has_csrf_token(asked)
         else ("the console's session needs the header X-CSRFToken with the value of its cookie")
     )
+
+
+def is_fetch(path: str) -> bool:
+    """Tell whether an address is that of a consumer's records, or looks like it."""
+    segments = path.rstrip("/").split("/")
+    return segments[-1] == "records" and set(segments) >= FETCH_SEGMENTS
 
 
 def has_session(asked: Asked) -> bool:

@@ -312,6 +312,30 @@ def test_a_socket_by_session_needs_the_origin_of_the_console(cookie: str) -> Non
     assert found.identify(Asked(method="GET", headers=own, is_socket=True)).name == "olga"
 
 
+@pytest.mark.parametrize(
+    ("path", "needs"),
+    [
+        ("/rest/consumers/g/instances/i/records", True),
+        ("/rest/consumers/g/instances/i/records/", True),
+        ("/rest/consumers/g/instances/i/offsets", False),
+        ("/rest/v1/topics/orders/records", False),
+    ],
+)
+def test_a_fetch_by_session_needs_the_origin_of_the_console(
+    cookie: str, path: str, *, needs: bool
+) -> None:
+    headers = {"cookie": cookie, "host": "localhost:8000"}
+    # As an image of any page asks, in a browser that does not say from where.
+    unsaid = Asked(method="GET", headers=headers, path=path)
+    own = Asked(method="GET", headers={**headers, "sec-fetch-site": "same-origin"}, path=path)
+
+    if needs:
+        assert "another origin" in refused(Identity(), unsaid).message
+    else:
+        assert Identity().identify(unsaid).name == "olga"
+    assert Identity().identify(own).name == "olga"
+
+
 def test_a_session_that_has_ended_is_nobodys(cookie: str) -> None:
     models.Session.objects.all().delete()
 
