@@ -6,7 +6,7 @@ puts it first again.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -166,22 +166,39 @@ class Member:
         self._subscription = subscription
         self._is_settled = not subscription
 
-    def take(self, *, max_bytes: int, min_bytes: int, wait_s: float) -> list[Record]:
+    def take(
+        self,
+        *,
+        max_bytes: int,
+        min_bytes: int,
+        wait_s: float,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> list[Record]:
         """Return records: as soon as there are some, at least one, and no more than fit.
 
         The first ones after a subscription are waited for until they, or the ends of all
-        partitions, are there.
+        partitions, are there. `is_over` is asked meanwhile: nobody may want them any more.
         """
         found: list[Record] = []
         try:
-            self._take(found, max_bytes=max_bytes, min_bytes=min_bytes, wait_s=wait_s)
+            self._take(
+                found, max_bytes=max_bytes, min_bytes=min_bytes, wait_s=wait_s, is_over=is_over
+            )
         except BaseException:
             # Nobody gets what was found until then.
             self.give_back(found)
             raise
         return found
 
-    def _take(self, found: list[Record], *, max_bytes: int, min_bytes: int, wait_s: float) -> None:
+    def _take(
+        self,
+        found: list[Record],
+        *,
+        max_bytes: int,
+        min_bytes: int,
+        wait_s: float,
+        is_over: Callable[[], bool],
+    ) -> None:
         size = 0
         settling = Deadline(SETTLE_S)
         end = Deadline(wait_s) if self._is_settled else None
@@ -189,7 +206,7 @@ class Member:
         while True:
             size = self._fill(found, size, max_bytes)
             is_full = bool(self._ahead) or size >= max(min_bytes, 1) or len(found) >= BATCH
-            if self._is_stopped or (found and is_full):
+            if self._is_stopped or is_over() or (found and is_full):
                 break
             self._is_settled |= bool(found) or settling.is_over() or self._has_read_all()
             if self._is_settled and end is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,9 +29,14 @@ class Known:
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
+        # Why its streams end, as soon as that is told.
+        self.revoked: asyncio.Queue[ApiError] = asyncio.Queue()
 
     async def of(self, scope: Scope) -> Caller:
         return self.caller
+
+    async def watch(self, _caller: Caller, _holds: Callable[[Caller], bool]) -> ApiError:
+        return await self.revoked.get()
 
 
 class Counted:

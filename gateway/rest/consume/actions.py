@@ -1,17 +1,19 @@
 """What can be done with a consumer, on the worker that has it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import NotAssigned, Subscription
 from gateway.kafka.values import Place, Position, PositionKind
-from gateway.rest.calls import Call
+from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import bodies, delivery, rights
 from gateway.rest.consume.bodies import EMBEDDED, V2
+from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import Instance, Instances, log
 from gateway.rest.consume.shown import written
 
@@ -31,6 +33,7 @@ class Asked:
     body: Mapping[str, Any]
     # Another worker was asked, and waits for the answer.
     is_passed: bool
+    ending: Ending = field(default_factory=Ending)
 
 
 Serve = Callable[[Asked], Awaitable[None]]
@@ -95,27 +98,34 @@ async def fetch(asked: Asked) -> None:
     check_accept(call, instance)
     wait_ms = min(number(call, "timeout", instance.draft.wait_ms), instance.draft.wait_ms)
     max_bytes = min(number(call, "max_bytes", MAX_BYTES), MAX_BYTES)
-    async with instance.turn():
+    ending = asked.ending
+    async with AsyncExitStack() as turn:
+        async with ending.cut():
+            await turn.enter_async_context(instance.turn())
         if not member.subscription:
             raise illegal("Consumer is not subscribed to any topics or assigned any partitions")
-        records = await instances.run(
-            instance,
-            partial(
-                member.take,
-                max_bytes=max_bytes,
-                min_bytes=instance.draft.min_bytes,
-                wait_s=wait_ms / 1000,
-            ),
-        )
+        async with ending.while_there(call):
+            records = await instances.run(
+                instance,
+                partial(
+                    member.take,
+                    max_bytes=max_bytes,
+                    min_bytes=instance.draft.min_bytes,
+                    wait_s=wait_ms / 1000,
+                    is_over=ending.is_over,
+                ),
+            )
         is_read = False
         try:
+            ending.check()
             rights.require_topics(call, (record.topic for record in records))
             text = await instances.run(instance, partial(written, records, form))
-            is_read = await delivery.left_whole(
-                call, 200, EMBEDDED[form], len(text), delivery.pieces_of(text)
-            )
-            if asked.is_passed:
-                is_read = is_read and await delivery.confirmed(call)
+            async with ending.cut():
+                is_read = await delivery.left_whole(
+                    call, 200, EMBEDDED[form], len(text), delivery.pieces_of(text)
+                )
+                if asked.is_passed:
+                    is_read = is_read and await delivery.confirmed(call)
         finally:
             settle = member.delivered if is_read else member.give_back
             try:
@@ -123,7 +133,9 @@ async def fetch(asked: Asked) -> None:
             except (KafkaFailure, ApiError) as failed:
                 # The client has its answer; what is not stored is read again by the next owner.
                 log.warning("consumer.not_settled instance=%s error=%s", instance.name, failed)
-        call.records += len(records) if is_read else 0
+        if not is_read:
+            raise Gone
+        call.records += len(records)
         await call.end()
 
 

@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 from gateway.access.callers import Caller
 from gateway.kafka.errors import KafkaFailure
-from gateway.rest.calls import Call
+from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError, from_kafka
 from gateway.rest.consume import bodies, names, rights
 from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
 from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
+from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found
 from gateway.rest.consume.passing import Passed, Passing, query_of
 from gateway.rest.router import Handler, Route
@@ -82,6 +83,20 @@ class Room:
 
     async def _anywhere(self, action: Action, call: Call) -> None:
         """Serve a call here, or have the worker do it that has the consumer."""
+        ending = Ending()
+        if not action.is_fetch:
+            await self._served(action, call, ending)
+            return
+        try:
+            async with ending.watched(call, self._worker.callers.watch):
+                await self._served(action, call, ending)
+        except ApiError:
+            if call.is_started:
+                # It has told how long it is: breaking off says that it is not whole.
+                raise Gone from None
+            raise
+
+    async def _served(self, action: Action, call: Call, ending: Ending) -> None:
         group, name = call.parameters["group"], call.parameters["instance"]
         rights.require_group(call, group)
         text = await call.body(MAX_BODY_BYTES)
@@ -95,6 +110,7 @@ class Room:
                     instance=instance,
                     body=body,
                     is_passed=False,
+                    ending=ending,
                 )
             )
             return
@@ -109,9 +125,11 @@ class Room:
             body=text,
             is_fetch=action.is_fetch,
         )
-        for worker in await self._owners(group, name):
-            if await self._passing.pass_on(call, passed, worker):
-                return
+        async with ending.cut():
+            for worker in await self._owners(group, name):
+                # Where it is cut, the other worker hears that its client has left.
+                if await self._passing.pass_on(call, passed, worker):
+                    return
         raise not_found(name)
 
     async def _here(self, action: Action, call: Call) -> None:

@@ -14,6 +14,7 @@ from gateway.access.token_scopes import Scope, grants_of
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
+from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume.instances import CLAIMS, claim_of
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.gateway_workers import Gateway, running_gateway
@@ -23,6 +24,8 @@ from tests.scale import count
 pytestmark = pytest.mark.slow
 JSON: Final = {"Accept": "application/vnd.kafka.json.v2+json"}
 ROUNDS: Final = count(2, 10, long=100)
+# Longer than any step of a test here takes.
+LONG_MS: Final = 30_000
 PLACES: Final = [{"topic": "orders", "partition": number} for number in range(2)]
 RECORDS: Final = 10
 # What is sent, and the status and code that it is answered with.
@@ -385,6 +388,37 @@ def test_nobody_reads_as_a_group_or_a_topic_that_is_not_theirs(in_turn: Ask) -> 
 
         assert prefix.status == 204
         assert len(await all_of(gateway, path)) == RECORDS
+
+    in_turn(scenario)
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["the owner", "another worker"])
+def test_a_fetch_ends_when_its_caller_is_revoked(in_turn: Ask, at: int) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(
+            gateway,
+            f"revoked-{at}",
+            worker=gateway.workers[0],
+            **{"consumer.request.timeout.ms": LONG_MS, "auto.offset.reset": "latest"},
+        )
+        await gateway.ask("POST", f"{path}/assignments", {"partitions": PLACES[:1]})
+        asked = gateway.workers[at]
+        fetching = asyncio.ensure_future(
+            gateway.ask("GET", f"{path}/records", headers=JSON, worker=asked)
+        )
+        # Behind the first one, for its turn.
+        waiting = asyncio.ensure_future(
+            gateway.ask("GET", f"{path}/records", headers=JSON, worker=asked)
+        )
+        for _ in range(2):
+            asked.callers.revoked.put_nowait(ApiError(Code.NOT_AUTHENTICATED, "was revoked"))
+        async with asyncio.timeout(LONG_MS / 1_000 / 2):
+            answers = await asyncio.gather(fetching, waiting)
+            # Nobody holds its turn.
+            deleted = await gateway.ask("DELETE", path)
+
+        assert [answer.json()["error_code"] for answer in answers] == [40101, 40101]
+        assert deleted.status == 204
 
     in_turn(scenario)
 
