@@ -6,7 +6,7 @@ puts it first again.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -124,6 +124,9 @@ class Member:
         self._ended: set[Place] = set()
         # Partitions that have gone since records were last taken: those are somebody else's.
         self._gone: set[Place] = set()
+        # Those that are paused, and what was read of them and not taken.
+        self._paused: set[Place] = set()
+        self._held: dict[Place, deque[Record]] = {}
         self._is_settled = True
         # Where each partition goes on, by what was delivered.
         self._next: dict[Place, int] = {}
@@ -144,6 +147,7 @@ class Member:
             gone = {one for one in self._assigned if one.topic not in subscription.topics}
             self._gone |= gone
             self._assigned -= gone
+            self._paused -= gone
             self._drop(gone)
         else:
             self._forget()
@@ -227,8 +231,12 @@ class Member:
 
     def give_back(self, records: Sequence[Record]) -> None:
         """Take again what reached nobody, but for partitions that others read meanwhile."""
-        kept = [record for record in records if _place(record) not in self._gone]
-        self._ahead.extendleft(reversed(kept))
+        for record in reversed(records):
+            place = _place(record)
+            if place in self._gone:
+                continue
+            is_paused = place in self._paused
+            (self._held.setdefault(place, deque()) if is_paused else self._ahead).appendleft(record)
 
     def delivered(self, records: Iterable[Record]) -> None:
         """Count records as read; where the client commits by itself, they are committed soon."""
@@ -299,6 +307,51 @@ class Member:
                     offset = position.value
             self._seek(place, offset)
 
+    def pause(self, places: Collection[Place]) -> None:
+        """Take nothing of these until `resume`, and stay in the group.
+
+        Of those that are read at the moment: one that goes and comes back is not paused.
+        """
+        new = self._assigned.intersection(places) - self._paused
+        if not new:
+            return
+        try:
+            self._open().pause([_at(place) for place in new])
+        except KafkaException as error:
+            raise from_exception(error, f"group {self._group}") from error
+        self._paused |= new
+        kept: deque[Record] = deque()
+        for record in self._ahead:
+            place = _place(record)
+            (self._held.setdefault(place, deque()) if place in new else kept).append(record)
+        self._ahead = kept
+
+    def resume(self, places: Collection[Place]) -> None:
+        """Go on with these where they were paused."""
+        back = self._paused.intersection(places)
+        if not back:
+            return
+        try:
+            self._open().resume([_at(place) for place in back])
+        except KafkaException as error:
+            raise from_exception(error, f"group {self._group}") from error
+        self._paused -= back
+        for place in back:
+            self._ahead.extendleft(reversed(self._held.pop(place, deque())))
+
+    def ends(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return where partitions end, as far as their leaders told last; asks nobody."""
+        found = {}
+        for place in places:
+            try:
+                told = self._open().get_watermark_offsets(_at(place), cached=True)
+            except KafkaException:
+                # It has just gone.
+                continue
+            if told is not None and told[1] >= 0:
+                found[place] = told[1]
+        return found
+
     def stop(self) -> None:
         """Have `take` return soon. From any thread."""
         self._is_stopped = True
@@ -365,9 +418,9 @@ class Member:
             self._reach.heard()
             # What was under way when a partition went belongs to its next owner.
             if place in self._assigned:
-                self._ahead.append(
-                    record_of(message, place.topic, place.partition, message.offset() or 0)
-                )
+                record = record_of(message, place.topic, place.partition, message.offset() or 0)
+                is_paused = place in self._paused
+                (self._held.setdefault(place, deque()) if is_paused else self._ahead).append(record)
             return True
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
             self._reach.heard()
@@ -401,7 +454,7 @@ class Member:
         return size
 
     def _has_read_all(self) -> bool:
-        return bool(self._assigned) and self._assigned <= self._ended
+        return bool(self._assigned) and self._assigned - self._paused <= self._ended
 
     def _seek(self, place: Place, offset: int) -> None:
         deadline = Deadline(SEEK_S)
@@ -444,6 +497,7 @@ class Member:
         gone = {Place(topic=each.topic, partition=each.partition) for each in places}
         self._assigned -= gone
         self._gone |= gone
+        self._paused -= gone
         self._drop(gone)
 
     def _take_on(self, places: Iterable[Place]) -> None:
@@ -454,11 +508,13 @@ class Member:
         self._ended -= places
         for place in places:
             self._next.pop(place, None)
+            self._held.pop(place, None)
 
     def _forget(self) -> None:
         self._gone |= self._assigned
         self._drop(set(self._assigned))
         self._assigned.clear()
+        self._paused.clear()
 
 
 RESETS: Final = {Reset.EARLIEST: "earliest", Reset.LATEST: "latest", Reset.NONE: "error"}

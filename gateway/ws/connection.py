@@ -83,6 +83,10 @@ class Feeding:
     # What is to be committed next; each time all of it at once.
     acks: dict[Place, int] = field(default_factory=dict)
     acking: asyncio.Task[None] | None = None
+    # Of a group: what is to be paused, and what is.
+    paused: set[Place] = field(default_factory=set)
+    held: set[Place] = field(default_factory=set)
+    holding: asyncio.Task[None] | None = None
     # Goes elsewhere, as it was asked to.
     moving: asyncio.Task[None] | None = None
     # Looks for what the pattern of a group's member means.
@@ -91,7 +95,7 @@ class Feeding:
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
-        begun = (self.task, self.acking, self.moving, self.following)
+        begun = (self.task, self.acking, self.holding, self.moving, self.following)
         return [task for task in begun if task is not None]
 
 
@@ -160,14 +164,13 @@ class Connection:
                 self._ack(sid, self._feedings[sid], offsets)
             case decided.Move(sid=sid, starts=starts):
                 feeding = self._feedings[sid]
-                assert feeding.reading is not None, "only what is assigned moves"
-                feeding.moving = asyncio.create_task(self._move(sid, feeding.reading, starts))
+                feeding.moving = asyncio.create_task(self._move(sid, feeding, starts))
             case decided.Drop(sid=sid, places=dropped):
                 # What is only being opened is looked at again when it is open.
                 if (reading := self._feedings[sid].reading) is not None:
                     reading.drop(dropped)
             case decided.Hold(sid=sid, places=places, is_paused=is_paused):
-                self._hold(self._feedings[sid], places, is_paused=is_paused)
+                self._hold(sid, self._feedings[sid], places, is_paused=is_paused)
             case decided.Feed(sid=sid):
                 self._feedings[sid].more.set()
             case decided.LetGo(sid=sid):
@@ -416,7 +419,7 @@ class Connection:
             allowed = self._session.allowance(sid)
             if allowed is None or self._outbox.size >= MAX_UNSENT:
                 await reading.look()
-                self._follow(self._session.shared_out(sid, reading.assignment))
+                self._note_shares(sid, feeding, reading)
                 if allowed is None and clock() - used >= NO_CREDIT_S:
                     self._follow(self._session.unused(sid))
                 feeding.more.clear()
@@ -426,10 +429,16 @@ class Connection:
                 continue
             used = clock()
             records, size = allowed
-            found = await reading.take(max_records=records, max_bytes=size)
-            self._follow(self._session.shared_out(sid, reading.assignment))
+            found, ends = await reading.take(max_records=records, max_bytes=size)
+            self._note_shares(sid, feeding, reading)
             self._count_read(len(found))
-            self._follow(self._session.read(sid, found, {}))
+            self._follow(self._session.read(sid, found, ends))
+
+    def _note_shares(self, sid: str, feeding: Feeding, reading: GroupReading) -> None:
+        """Tell what the group gives and takes; a partition that comes back is not paused."""
+        feeding.paused.intersection_update(reading.assignment)
+        feeding.held.intersection_update(reading.assignment)
+        self._follow(self._session.shared_out(sid, reading.assignment))
 
     def _ack(self, sid: str, feeding: Feeding, offsets: Mapping[Place, int]) -> None:
         feeding.acks.update(offsets)
@@ -449,22 +458,58 @@ class Connection:
 
     # --- where it is read --------------------------------------------------------------------
 
-    async def _move(self, sid: str, reading: Reading, starts: Mapping[Place, Position]) -> None:
+    async def _move(self, sid: str, feeding: Feeding, starts: Mapping[Place, Position]) -> None:
         """Read on elsewhere; partitions that are not named go on where they are."""
+        session = self._session
         try:
-            await self._house.readers.move(reading, starts)
+            if feeding.group is not None:
+                await feeding.group.seek(starts)
+                told = session.moved(sid, {place: at.value for place, at in starts.items()})
+            else:
+                assert feeding.reading is not None, "only what is assigned moves"
+                await self._house.readers.move(feeding.reading, starts)
+                told = session.opened(sid, feeding.reading.positions)
         except Exception as failed:  # noqa: BLE001 - as in _feed
-            self._fail(sid, failed)
-        else:
-            self._follow(self._session.opened(sid, reading.positions))
+            if feeding.group is None:
+                self._fail(sid, failed)
+                return
+            told = session.not_moved(sid, failed)
+        self._follow(told)
 
-    def _hold(self, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool) -> None:
+    def _hold(
+        self, sid: str, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool
+    ) -> None:
         reading = feeding.reading
-        assert reading is not None, "only what is assigned is held"
-        if places is None:
+        if reading is None:
+            self._hold_of_group(sid, feeding, places, is_paused=is_paused)
+        elif places is None:
             (reading.pause_all if is_paused else reading.resume_all)()
         else:
             (reading.pause if is_paused else reading.resume)(places)
+
+    def _hold_of_group(
+        self, sid: str, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool
+    ) -> None:
+        """Have the member's thread do it; what is asked meanwhile is done in one turn."""
+        if is_paused:
+            feeding.paused.update(places or ())
+        else:
+            feeding.paused.difference_update(list(feeding.paused) if places is None else places)
+        if feeding.holding is None or feeding.holding.done():
+            feeding.holding = asyncio.create_task(self._hold_as_asked(sid, feeding))
+
+    async def _hold_as_asked(self, sid: str, feeding: Feeding) -> None:
+        group = feeding.group
+        assert group is not None, "only what a group has given is held"
+        while feeding.paused != feeding.held:
+            wanted, held = set(feeding.paused), feeding.held
+            try:
+                await group.hold(wanted - held, held - wanted)
+            except Exception as failed:  # noqa: BLE001 - it is told to who asked
+                feeding.paused = set(feeding.held)
+                self._follow(self._session.not_held(sid, failed))
+                return
+            feeding.held = wanted
 
 
 def shown(scope: Scope, token: str) -> Scope:

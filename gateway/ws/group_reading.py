@@ -5,13 +5,13 @@ Its client waits, so it has a thread of its own; everything here is called on th
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from gateway.kafka.member import Subscription
-from gateway.kafka.values import Place, Record
+from gateway.kafka.values import Place, Position, Record
 
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
@@ -28,6 +28,10 @@ class Member(Protocol):
     def give_back(self, records: Sequence[Record]) -> None: ...
     def look(self) -> None: ...
     def commit(self, offsets: Mapping[Place, int]) -> None: ...
+    def seek(self, positions: Mapping[Place, Position]) -> None: ...
+    def pause(self, places: Collection[Place]) -> None: ...
+    def resume(self, places: Collection[Place]) -> None: ...
+    def ends(self, places: Iterable[Place]) -> dict[Place, int]: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
 
@@ -45,8 +49,13 @@ class GroupReading:
     async def join(self, topics: Sequence[str]) -> None:
         await self._run(partial(self._member.subscribe, Subscription(topics=tuple(topics))))
 
-    async def take(self, *, max_records: int, max_bytes: int) -> list[Record]:
-        """Return records; none where there are none within TAKE_S, or much later at the start."""
+    async def take(
+        self, *, max_records: int, max_bytes: int
+    ) -> tuple[list[Record], dict[Place, int]]:
+        """Return records, and where their partitions end as far as is known.
+
+        There are none where none come within TAKE_S, or much later at the start.
+        """
         return await self._run(partial(self._take, max_records, max_bytes))
 
     async def look(self) -> None:
@@ -55,6 +64,14 @@ class GroupReading:
 
     async def commit(self, offsets: Mapping[Place, int]) -> None:
         await self._run(partial(self._member.commit, offsets))
+
+    async def seek(self, positions: Mapping[Place, Position]) -> None:
+        """Go on elsewhere; NotAssigned where a partition has gone meanwhile."""
+        await self._run(partial(self._member.seek, positions))
+
+    async def hold(self, paused: Collection[Place], resumed: Collection[Place]) -> None:
+        """Take nothing of some partitions, and of others again."""
+        await self._run(partial(self._hold, paused, resumed))
 
     def close(self) -> None:
         """Leave the group, as soon as the thread comes to it."""
@@ -73,11 +90,17 @@ class GroupReading:
     def _done(self, work: Callable[[], T]) -> tuple[T, Collection[Place]]:
         return work(), frozenset(self._member.assignment())
 
-    def _take(self, most: int, size: int) -> list[Record]:
+    def _hold(self, paused: Collection[Place], resumed: Collection[Place]) -> None:
+        self._member.pause(paused)
+        self._member.resume(resumed)
+
+    def _take(self, most: int, size: int) -> tuple[list[Record], dict[Place, int]]:
         found = self._member.take(max_bytes=size, min_bytes=1, wait_s=TAKE_S)
         if len(found) > most:
             self._member.give_back(found[most:])
-        return found[:most]
+        taken = found[:most]
+        places = {Place(topic=one.topic, partition=one.partition) for one in taken}
+        return taken, self._member.ends(places)
 
 
 def _note(closing: "Future[None]") -> None:

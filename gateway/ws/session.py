@@ -5,7 +5,6 @@ Nobody gets a record beyond the credit that was given, and nothing is forgotten 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -13,8 +12,8 @@ from gateway.access.callers import Caller
 from gateway.access.grants import NOTHING, Names
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.member import NotAssigned
 from gateway.kafka.readers.values import Begin, End, Gap, News
-from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Delivered, Place, Record
 from gateway.rest.codes import ApiError, Code, from_kafka
 from gateway.rest.records.question import Format
@@ -49,13 +48,11 @@ from gateway.ws.frames import (
     Subscribe,
     Unsubscribe,
 )
-from gateway.ws.openings import joining_of, opening_of, positions_of, unclear
+from gateway.ws.openings import joining_of, opening_of, positions_of
+from gateway.ws.subscription import Subscription
 
 # Each has a task; a page that needs more of them opens a second socket.
 MAX_SUBSCRIPTIONS: Final = 16
-# Records of one frame, and what they take before they are written.
-FRAME_RECORDS: Final = 500
-FRAME_BYTES: Final = 128 * 1024
 # What a client has sent and has no receipt of. Some hundred milliseconds of the fastest client.
 MAX_UNDER_WAY: Final = 1_000
 # Why a socket is closed: by the standard's code where a worker stops; else by an error, whose code
@@ -64,23 +61,6 @@ RESTARTING: Final = 1012
 FAILED: Final = 4000
 # Bytes of UTF-8 that fit beside the code.
 MAX_REASON: Final = 120
-
-
-@dataclass(slots=True)
-class Subscription:
-    sid: str
-    format: Format
-    records: int
-    # None where the client counts records only; below 0 is owed.
-    bytes: int | None
-    topics: frozenset[str]
-    group: str | None = None
-    # Which topics it means, of those that the caller may read; `topics` are those of a group.
-    pattern: TopicPattern | None = None
-    # Of a group; without one partitions are held where they are read.
-    is_paused: bool = False
-    places: set[Place] = field(default_factory=set)
-    is_open: bool = False
 
 
 class Session:
@@ -250,11 +230,11 @@ class Session:
     def _hold(self, frame: Pause | Resume) -> list[Action]:
         subscription, named = self._open_one(frame.sid), frame.partitions
         is_paused = isinstance(frame, Pause)
-        if subscription.group is not None:
-            if named is not None:
-                raise unclear("a subscription of a group is paused whole: leave out partitions")
+        if subscription.group is not None and named is None:
             subscription.is_paused = is_paused
-            return [Feed(frame.sid)]
+            # Whole means those that were paused alone, too.
+            resumed = [] if is_paused else [Hold(frame.sid, None, is_paused)]
+            return [*resumed, Feed(frame.sid)]
         places = None if named is None else [one.place() for one in named]
         for place in places or ():
             self._require_place(subscription, place)
@@ -274,12 +254,6 @@ class Session:
 
     def _seek(self, frame: Seek) -> list[Action]:
         subscription = self._open_one(frame.sid)
-        if subscription.group is not None:
-            raise ApiError(
-                Code.ILLEGAL_STATE,
-                f"subscription {frame.sid!r} is of a group, which says where it reads:"
-                " seek in one without",
-            )
         starts = positions_of(frame.offsets)
         for place in starts:
             self._require_place(subscription, place)
@@ -352,6 +326,27 @@ class Session:
             actions.append(Say(frames.joined(sid, new)))
         return actions
 
+    def moved(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
+        """Tell where a group's member goes on, after a seek."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None:
+            return []
+        subscription.is_open = True
+        return [Say(frames.assigned(sid, offsets)), Feed(sid)]
+
+    def not_moved(self, sid: str, failed: Exception) -> list[Action]:
+        """Tell that a seek of a group's member failed; what was read is read on."""
+        subscription = self._subscriptions.get(sid)
+        if subscription is None:
+            return []
+        subscription.is_open = True
+        return [Say(frames.error(api_error(failed), sid=sid)), Feed(sid)]
+
+    def not_held(self, sid: str, failed: Exception) -> list[Action]:
+        if sid not in self._subscriptions:
+            return []
+        return [Say(frames.error(api_error(failed), sid=sid))]
+
     def committed(
         self, sid: str, offsets: Mapping[Place, int], failed: Exception | None
     ) -> list[Action]:
@@ -377,12 +372,7 @@ class Session:
     def allowance(self, sid: str) -> tuple[int, int] | None:
         """Return how many records and bytes may be taken for a subscription now."""
         subscription = self._subscriptions.get(sid)
-        if subscription is None or not subscription.is_open or subscription.records <= 0:
-            return None
-        if subscription.is_paused:
-            return None
-        size = FRAME_BYTES if subscription.bytes is None else min(subscription.bytes, FRAME_BYTES)
-        return (min(subscription.records, FRAME_RECORDS), size) if size > 0 else None
+        return None if subscription is None else subscription.allowance
 
     def read(self, sid: str, news: Sequence[News], ends: Mapping[Place, int]) -> list[Action]:
         """Pass on what was taken, as it was: its credit is used, whatever happened meanwhile."""
@@ -395,7 +385,7 @@ class Session:
             actions.append(Say(frames.assigned(sid, begun)))
         for place, some in groupby(news, key=place_of):
             actions += self._told(subscription, place, list(some), ends.get(place))
-        if is_over(subscription):
+        if subscription.is_over:
             del self._subscriptions[sid]
             actions.append(LetGo(sid))
         return actions
@@ -419,7 +409,7 @@ class Session:
                 elif isinstance(one, End):
                     subscription.places.discard(place)
                     reason = f"{one.name}: {one.message}"
-                    yield Say(frames.revoked(sid, [place], reason, is_over=is_over(subscription)))
+                    yield Say(frames.revoked(sid, [place], reason, is_over=subscription.is_over))
 
     def settled(self, name: str, topic: str, told: Delivered | Exception) -> list[Action]:
         """Pass on what became of a record."""
@@ -540,6 +530,8 @@ def api_error(failed: Exception) -> ApiError:
         return failed
     if isinstance(failed, KafkaFailure):
         return from_kafka(failed)
+    if isinstance(failed, NotAssigned):
+        return ApiError(Code.NO_PARTITION, f"{failed} was given to another member meanwhile")
     return ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
 
 
@@ -550,12 +542,6 @@ def names_of(frame: Said) -> dict[str, str]:
     if isinstance(frame, Auth | Ping):
         return {}
     return {"sid": frame.sid}
-
-
-def is_over(subscription: Subscription) -> bool:
-    """Tell whether nothing more can come of it: a group, or a pattern, may give more."""
-    has_more_to_come = subscription.group is not None or subscription.pattern is not None
-    return not subscription.places and not has_more_to_come
 
 
 def place_of(news: News) -> Place:

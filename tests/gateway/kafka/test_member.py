@@ -188,6 +188,44 @@ def test_two_of_a_group_divide_the_partitions(connection: Connection) -> None:
         }
 
 
+def test_a_partition_that_is_paused_gives_nothing_and_loses_nothing(
+    connection: Connection,
+) -> None:
+    Admin(connection).create([NewTopic(name="paused", partitions=2)])
+    producer = Producer(connection, "paused")
+    for number in range(2_000):
+        producer.send(NewRecord(value=b"%d" % number, partition=number % 2))
+    producer.flush()
+    one, other = (Place(topic="paused", partition=index) for index in range(2))
+    with closing(member(connection, "paused")) as reader:
+        reader.subscribe(Subscription(topics=("paused",)))
+        found = take(reader, max_bytes=20)
+        reader.pause([one])
+        left = [record.offset for record in found if record.partition == 1]
+        while len(left) < 1_000:
+            some = take(reader, max_bytes=500)
+            reader.give_back(some[1:])
+            left += [record.offset for record in some[:1] if record.partition == 1]
+            assert not [record for record in some if record.partition == 0]
+        assert left == list(range(1_000))
+        assert reader.ends([one, other])[other] == 1_000
+        reader.resume([one])
+        offsets = [record.offset for record in found if record.partition == 0]
+        offsets += [record.offset for record in all_of(reader, 1_000 - len(offsets))]
+        assert offsets == list(range(1_000))
+
+
+def test_a_partition_is_moved_while_it_is_paused(connection: Connection) -> None:
+    with closing(member(connection, "moved")) as reader:
+        reader.subscribe(PLACED)
+        all_of(reader, 5)
+        reader.pause([PLACE])
+        reader.seek({PLACE: Position(kind=PositionKind.OFFSET, value=3)})
+        assert take(reader, wait_s=0.3) == []
+        reader.resume([PLACE])
+        assert [record.offset for record in all_of(reader, 2)] == [3, 4]
+
+
 def test_a_client_that_is_subscribed_to_more_goes_on_with_what_it_read(
     connection: Connection,
 ) -> None:

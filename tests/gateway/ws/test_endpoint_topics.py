@@ -126,6 +126,38 @@ def test_a_member_of_a_group_reads_what_its_pattern_means_and_may_be_read(
     run(broker, work)
 
 
+def test_a_member_of_a_group_is_moved_and_paused_in_its_own_partitions(
+    broker: BesideBroker,
+) -> None:
+    at = {"topic": "steered", "partition": 0}
+
+    async def work(site: Site) -> None:
+        await make(broker, "steered", [b"%d" % number for number in range(10)])
+        admin = Admin(Connection(bootstrap=broker.bootstrap))
+        await asyncio.to_thread(admin.add_partitions, "steered", 2)
+        async with site.client() as client:
+            await subscribe(client, topics=["steered"], group="steered", **{"from": "earliest"})
+            told = await client.hear("batch")
+            found = told["records"]
+            assert (told["hw"], told["lag"]) == (10, 10 - len(found))
+            found += await client.records(10 - len(found)) if len(found) < 10 else []
+            assert [one["offset"] for one in found] == list(range(10))
+
+            await client.say(type="seek", sid="a", offsets=[{**at, "offset": 7}])
+            assert (await client.hear("assigned"))["partitions"] == [{**at, "offset": 7}]
+            assert [one["offset"] for one in await client.records(3)] == [7, 8, 9]
+
+            await client.say(type="pause", sid="a", partitions=[at])
+            await client.say(type="seek", sid="a", offsets=[{**at, "offset": 5}])
+            await client.hear("assigned")
+            await asyncio.to_thread(write, broker, "steered", [b"other"], 1)
+            assert [one["value"] for one in await client.records(1)] == ["other"]
+            await client.say(type="resume", sid="a", partitions=[at])
+            assert [one["offset"] for one in await client.records(5)] == [5, 6, 7, 8, 9]
+
+    run(broker, work)
+
+
 def test_a_member_of_a_group_waits_for_the_first_topic_of_its_pattern(
     broker: BesideBroker,
 ) -> None:

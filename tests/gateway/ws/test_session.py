@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
+from gateway.kafka.member import NotAssigned
 from gateway.kafka.readers.values import Begin, End, Gap, GapReason, News
 from gateway.kafka.values import Delivered, Place, PositionKind, Record
 from gateway.rest.codes import ApiError, Code
@@ -31,15 +32,9 @@ from gateway.ws.actions import (
     Say,
     Send,
 )
-from gateway.ws.session import (
-    FRAME_BYTES as BATCH_BYTES,
-)
-from gateway.ws.session import (
-    FRAME_RECORDS,
-    MAX_SUBSCRIPTIONS,
-    RESTARTING,
-    Session,
-)
+from gateway.ws.session import MAX_SUBSCRIPTIONS, RESTARTING, Session
+from gateway.ws.subscription import FRAME_BYTES as BATCH_BYTES
+from gateway.ws.subscription import FRAME_RECORDS
 
 PLACE = Place(topic="orders", partition=0)
 OTHER = Place(topic="orders", partition=1)
@@ -396,8 +391,8 @@ def test_what_a_group_gives_and_takes_is_told() -> None:
     assert (revoked["type"], revoked["partitions"][0]["partition"]) == ("revoked", 0)
     assert (assigned["type"], assigned["partitions"][0]["partition"]) == ("assigned", 1)
     session.shared_out("a", ())
-    [told] = said(session.read("a", [record(0)], {}))
-    assert "hw" not in told
+    [told] = said(session.read("a", [record(0)], {PLACE: 4}))
+    assert (told["hw"], told["lag"]) == (4, 3)
     assert session.allowance("a") == (8, BATCH_BYTES)
 
 
@@ -412,19 +407,44 @@ def test_only_a_group_commits_and_only_what_it_has_given() -> None:
     assert told["error_code"] == 50003
     other = {**at, "partition": 1}
     assert said(hear(session, type="ack", sid="a", offsets=[other]))[0]["error_code"] == 40402
-    assert said(hear(session, type="seek", sid="a", offsets=[at]))[0]["error_code"] == 40903
     assert said(hear(reading(), type="ack", sid="a", offsets=[at]))[0]["error_code"] == 40903
 
 
-def test_a_subscription_of_a_group_is_paused_whole() -> None:
+def test_a_subscription_of_a_group_is_paused_whole_or_in_its_own_partitions() -> None:
     session = belonging()
     part = {"topic": "orders", "partition": 0}
-    [told] = said(hear(session, type="pause", sid="a", partitions=[part]))
-    assert told["error_code"] == 422
-    hear(session, type="pause", sid="a")
+    assert hear(session, type="pause", sid="a", partitions=[part]) == [Hold("a", [PLACE], True)]
+    [told] = said(hear(session, type="pause", sid="a", partitions=[{**part, "partition": 1}]))
+    assert told["error_code"] == 40402
+    assert session.allowance("a") is not None
+    assert hear(session, type="pause", sid="a") == [Feed("a")]
     assert session.allowance("a") is None
-    assert hear(session, type="resume", sid="a") == [Feed("a")]
+    assert hear(session, type="resume", sid="a") == [Hold("a", None, False), Feed("a")]
     assert session.allowance("a") == (9, BATCH_BYTES)
+    [told] = said(session.not_held("a", ApiError(Code.KAFKA_RETRY, "away")))
+    assert (told["sid"], told["error_code"]) == ("a", 50003)
+
+
+def test_a_member_of_a_group_seeks_in_its_own_partitions() -> None:
+    session = belonging()
+    at = {"topic": "orders", "partition": 0, "offset": 4}
+    other = {**at, "partition": 1}
+    assert said(hear(session, type="seek", sid="a", offsets=[other]))[0]["error_code"] == 40402
+    [move] = hear(session, type="seek", sid="a", offsets=[at])
+    assert isinstance(move, Move)
+    assert session.allowance("a") is None
+    assert said(hear(session, type="seek", sid="a", offsets=[at]))[0]["error_code"] == 40903
+    [told] = said(session.moved("a", {PLACE: 4}))
+    assert (told["type"], told["partitions"]) == ("assigned", [at])
+    assert session.allowance("a") is not None
+
+    hear(session, type="seek", sid="a", offsets=[at])
+    [told] = said(session.not_moved("a", NotAssigned("orders-0")))
+    assert told["error_code"] == 40402
+    assert session.allowance("a") is not None
+    hear(session, type="unsubscribe", sid="a")
+    assert session.moved("a", {PLACE: 4}) == session.not_moved("a", NotAssigned("")) == []
+    assert session.not_held("a", NotAssigned("")) == []
 
 
 def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
