@@ -65,6 +65,10 @@ def revoke(*, home: Path, name: str) -> None:
 
 def run(home: Path, *arguments: str) -> None:
     """Become Django's command of the same name in the home."""
+    if not home.is_dir():
+        raise click.ClickException(
+            f"there is no home {home}: name one with --home, or make it with `./samsa up`"
+        )
     try:
         Home(home).prepare()
     except StartRefused as refused:

@@ -9,7 +9,9 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from gateway.access import services, token_selectors, token_services
 from gateway.access.audit import Actor
@@ -49,6 +51,11 @@ class Command(BaseCommand):
             {"create": self._create, "list": self._list, "revoke": self._revoke}[verb](given)
         except services.Refused as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(
+                f"the database of {settings.SAMSA_HOME} has no answer ({error}): start the home"
+                " with `./samsa up`, which makes its tables, and try again"
+            ) from error
 
     def _create(self, given: dict[str, Any]) -> None:
         text = token_services.create_token(
