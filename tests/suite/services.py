@@ -4,6 +4,7 @@ Users of a shared home see each other's topics and groups: take names from the f
 ask for what you made and for nothing else, and leave settings of the brokers alone.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ def shared_postgres() -> PostgresServer:
     return PostgresServer(folder=Path(told["folder"]), port=told["port"], is_shared=True)
 
 
+def shared_s3() -> str:
+    """Return the address of this run's S3, an HTTP URL; make a bucket of your own in it."""
+    return str(ask("s3")["url"])
+
+
 @contextmanager
 def _home(folder: Path, *, brokers: int, environment: Mapping[str, str]) -> Iterator[Any]:
     with running_cluster(folder / "home", brokers=brokers, environment=environment) as cluster:
@@ -83,6 +89,22 @@ def _postgres(_folder: Path) -> Iterator[Any]:
 
 
 @contextmanager
+def _s3(_folder: Path) -> Iterator[Any]:
+    # Imported late: most runs have no S3 in them.
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415
+
+    # Its lines about each request would be the run's output.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield {"url": f"http://{host}:{port}"}
+    finally:
+        server.stop()
+
+
+@contextmanager
 def _java(_folder: Path) -> Iterator[Any]:
     # Imported late: most runs have no Java in them.
     from tests.oracles.java import running_java  # noqa: PLC0415
@@ -96,5 +118,6 @@ SERVICES: Mapping[str, Service] = {
     "console": _console,
     "chromium": _chromium,
     "postgres": _postgres,
+    "s3": _s3,
     "java": _java,
 }

@@ -150,6 +150,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.sdk": ("", ""),
     # The one way out: which hosts a connector may reach, and one exchange with a web server.
     "connectors.sdk.outgoing": ("connectors.sdk", "socket ssl"),
+    "connectors.sdk.exchanges": (
+        "connectors.sdk connectors.sdk.outgoing",
+        "http.client socket ssl",
+    ),
     # What a plugin connects to is its own business.
     "connectors.plugins": ("connectors.sdk", "network databases"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),

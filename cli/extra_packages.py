@@ -1,0 +1,43 @@
+"""`./samsa extras`: packages that only some connectors need, installed when somebody wants them.
+
+Each extra is a requirements file of its own, locked by hash like the product's; what is installed
+stays until `.venv` is made anew.
+"""
+
+import click
+
+from cli.environment import EXTRAS, Environment
+from cli.installer import InstallError
+
+
+@click.group
+def extras() -> None:
+    """List and install what only some connectors need."""
+
+
+@extras.command("list")
+def list_extras() -> None:
+    """Show each extra, whether it is installed, and what it is for."""
+    environment = Environment()
+    width = max(map(len, EXTRAS))
+    for name, packages in EXTRAS.items():
+        state = "installed" if environment.has(name) else "missing"
+        click.echo(f"{name:{width}}  {state:9}  {packages.purpose}")
+
+
+@extras.command
+@click.argument("names", nargs=-1, required=True)
+def install(names: tuple[str, ...]) -> None:
+    """Install extras by name; workers take them up when they start."""
+    unknown = [name for name in names if name not in EXTRAS]
+    if unknown:
+        raise click.ClickException(
+            f"there is no extra {', '.join(unknown)}; there are: {', '.join(EXTRAS)}"
+        )
+    environment = Environment()
+    for name in names:
+        try:
+            environment.ensure(name)
+        except InstallError as error:
+            raise click.ClickException(f"{name}: {error}") from error
+        click.echo(f"{name} is installed; restart Samsa so that its workers find it")

@@ -1,0 +1,67 @@
+"""What only some connectors need is listed, and installed by its name."""
+
+import pytest
+from click.testing import CliRunner
+
+from cli import extra_packages
+from cli.environment import EXTRAS
+from cli.extra_packages import extras
+from cli.installer import InstallError
+
+
+class Installed:
+    """Stands for the environment: notes what is to be installed."""
+
+    names: set[str]
+    failure: InstallError | None
+
+    def __init__(self) -> None:
+        self.names = set()
+        self.failure = None
+
+    def has(self, name: str) -> bool:
+        return name in self.names
+
+    def ensure(self, name: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.names.add(name)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
+    environment = Installed()
+    monkeypatch.setattr(extra_packages, "Environment", lambda: environment)
+    return environment
+
+
+def test_the_list_says_what_is_there_and_what_it_is_for(installed: Installed) -> None:
+    before = CliRunner().invoke(extras, ["list"]).output
+    installed.names.add("parquet")
+    after = CliRunner().invoke(extras, ["list"]).output
+
+    assert "missing" in before
+    assert "installed" in after
+    assert EXTRAS["parquet"].purpose in after
+
+
+def test_extras_are_installed_by_name(installed: Installed) -> None:
+    result = CliRunner().invoke(extras, ["install", "parquet"])
+
+    assert (result.exit_code, installed.names) == (0, {"parquet"})
+
+
+def test_a_name_that_is_none_is_refused_with_those_that_are(installed: Installed) -> None:
+    result = CliRunner().invoke(extras, ["install", "parquet", "spork"])
+
+    assert (result.exit_code, installed.names) == (1, set())
+    assert "there is no extra spork; there are: parquet" in result.output
+
+
+def test_what_cannot_be_installed_is_said(installed: Installed) -> None:
+    installed.failure = InstallError("no network")
+
+    result = CliRunner().invoke(extras, ["install", "parquet"])
+
+    assert result.exit_code == 1
+    assert "parquet: no network" in result.output
