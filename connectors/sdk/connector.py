@@ -58,7 +58,11 @@ class Context(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Return a number that rises whenever the task moves to another owner: a fence."""
+        """Return a number that rises whenever the task moves to another owner: a fence.
+
+        It rises across the tasks of a connector, since partitions move between these, and goes on
+        rising where a connector is deleted and made again under its name.
+        """
 
     @property
     def kept(self) -> MutableMapping[str, Any]:

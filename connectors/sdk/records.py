@@ -47,6 +47,12 @@ class SourceRecord(Record):
     source_offset: Place
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TopicPartition:
+    topic: str
+    partition: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRecord(Record):
     """A record that a topic held, with its place there, which no transform changes."""
@@ -55,8 +61,6 @@ class SinkRecord(Record):
     origin_partition: int
     origin_offset: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class TopicPartition:
-    topic: str
-    partition: int
+    @property
+    def origin(self) -> TopicPartition:
+        return TopicPartition(topic=self.origin_topic, partition=self.origin_partition)

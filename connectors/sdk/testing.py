@@ -138,9 +138,7 @@ def run_sink(
         begin_at = open_sink(task, batches)
         for batch in batches:
             if left := [
-                record
-                for record in batch
-                if record.origin_offset >= begin_at.get(origin_of(record), 0)
+                record for record in batch if record.origin_offset >= begin_at.get(record.origin, 0)
             ]:
                 task.put(left)
         return task.flush()
@@ -150,11 +148,7 @@ def run_sink(
 
 def open_sink(task: SinkTask, batches: Sequence[list[SinkRecord]]) -> Mapping[TopicPartition, int]:
     """Open a started task on the partitions of some batches; return where it wants to begin."""
-    return task.open(sorted({origin_of(record) for batch in batches for record in batch}))
-
-
-def origin_of(record: SinkRecord) -> TopicPartition:
-    return TopicPartition(topic=record.origin_topic, partition=record.origin_partition)
+    return task.open(sorted({record.origin for batch in batches for record in batch}))
 
 
 def sink_record(

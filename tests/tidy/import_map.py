@@ -155,7 +155,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "http.client socket ssl",
     ),
     # What a plugin connects to is its own business.
-    "connectors.plugins": ("connectors.sdk", "network databases"),
+    # And the lock on a file that a sink writes.
+    "connectors.plugins": ("connectors.sdk", "network databases fcntl"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),
     "connectors": (
         "connectors.runtime connectors.sdk connectors.plugins gateway.access",

@@ -1,0 +1,123 @@
+"""Opens files below `<home>/files`, and nothing outside of it.
+
+A config names a file, and whoever writes configs need not be allowed to read or write what the
+worker may. So a path is taken apart, and each part is opened in the folder before it without
+following a symbolic link: what is checked is what is opened.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from connectors.sdk.errors import ConfigError, ConnectorError, RetriableError
+
+HOME: Final = "SAMSA_HOME"
+FOLDER: Final = "files"
+# Deeper folders, and longer names, are a mistake; the second is the limit of Linux less what a
+# name beside it adds.
+MAX_PARTS: Final = 32
+MAX_NAME_BYTES: Final = 240
+# Others of the host have no business in what passes through topics.
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+
+
+def root() -> Path:
+    """Return the folder that holds the files of this process's home."""
+    return Path(os.environ.get(HOME) or ".samsa").absolute() / FOLDER
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """Return the names on the way from the root to a file; ConfigError where it lies outside."""
+    if text.startswith("/"):
+        inside = f"{root()}/"
+        if not text.startswith(inside):
+            raise ConfigError(
+                f"{text} lies outside of {root()}: put it there, and write its path from there"
+            )
+        text = text.removeprefix(inside)
+    parts = tuple(part for part in text.split("/") if part not in ("", "."))
+    if not parts:
+        raise ConfigError(f"{text!r} names no file: write its path from {root()}")
+    if len(parts) > MAX_PARTS:
+        raise ConfigError(f"{text} has {len(parts)} parts, at most {MAX_PARTS} are allowed")
+    for part in parts:
+        if part.startswith("."):
+            raise ConfigError(f"{text} has the part {part!r}: parts begin with no dot")
+        if "\0" in part or len(part.encode(errors="replace")) > MAX_NAME_BYTES:
+            raise ConfigError(
+                f"{part[:80]!r} is no name of a file of at most {MAX_NAME_BYTES} bytes"
+            )
+    return parts
+
+
+def problem(text: Any) -> str | None:
+    """Check the value of a key that names a file."""
+    if text is None:
+        return "name a file: Samsa's workers have no standard input or output"
+    try:
+        parts_of(text)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+@contextmanager
+def folder_of(parts: tuple[str, ...], *, is_made: bool = False) -> Iterator[int]:
+    """Lend the open folder of a file. FileNotFoundError where it is not there and not made."""
+    folder = root()
+    if is_made:
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            inner = _open_folder(part, opened, is_made=is_made)
+            os.close(opened)
+            opened = inner
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def open_file(name: str, folder: int, flags: int) -> int:
+    """Open a plain file in an open folder. FileNotFoundError where it is not there."""
+    # A pipe would hold up whoever opens it until somebody opens its other end.
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        opened = os.open(name, flags, FILE_MODE, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _failure(name, error) from error
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise ConfigError(f"{name} is no plain file")
+    return opened
+
+
+def _open_folder(part: str, folder: int, *, is_made: bool) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        if is_made:
+            # Somebody else may make it at the same time.
+            with suppress(FileExistsError):
+                os.mkdir(part, FOLDER_MODE, dir_fd=folder)
+        return os.open(part, flags, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _failure(part, error) from error
+
+
+def _failure(name: str, error: OSError) -> ConnectorError:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return ConfigError(f"{name} is a symbolic link or no folder: neither is followed")
+    if error.errno in (errno.EISDIR, errno.ENXIO):
+        return ConfigError(f"{name} is no plain file")
+    if error.errno == errno.EACCES:
+        return ConfigError(f"{name} cannot be opened by the worker's user: {error.strerror}")
+    return RetriableError(f"{name} cannot be opened: {error.strerror}")

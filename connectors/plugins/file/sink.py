@@ -1,0 +1,238 @@
+"""Values of records as lines of a file: each once, and none of them torn.
+
+Beside the file `x` lies `.x.offsets`: how long the file is as far as it was flushed, and the
+offsets behind what is in it. A slice begins by cutting the file back to that length, since what was
+written and not flushed is put again. So the file belongs to its connector while that runs; a lock
+keeps out another one, and a task that has moved on.
+"""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from connectors.plugins.file import places
+from connectors.plugins.file.lines import line_of
+from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk.connector import Parsed, SinkConnector, SinkContext, SinkTask
+from connectors.sdk.errors import ConnectorError, DataError, RecordError, RetriableError
+from connectors.sdk.records import SinkRecord, TopicPartition
+
+FILE: Final = "file"
+
+# Offsets of 100,000 partitions; a longer file is none of ours.
+MAX_NOTES_BYTES: Final = 16 << 20
+WRITE: Final = os.O_RDWR | os.O_CREAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """What is known of the file: its length and offsets as of the last flush, and by whom."""
+
+    connector: str
+    epoch: int
+    length: int
+    offsets: Mapping[TopicPartition, int]
+
+    def to_json(self) -> bytes:
+        offsets = [[at.topic, at.partition, offset] for at, offset in sorted(self.offsets.items())]
+        told = {
+            "connector": self.connector,
+            "epoch": self.epoch,
+            "length": self.length,
+            "offsets": offsets,
+        }
+        return json.dumps(told).encode()
+
+    @classmethod
+    def from_json(cls, told: bytes) -> "Notes":
+        read = json.loads(told)
+        offsets = {
+            TopicPartition(topic=topic, partition=partition): int(offset)
+            for topic, partition, offset in read["offsets"]
+        }
+        return cls(
+            connector=read["connector"],
+            epoch=int(read["epoch"]),
+            length=int(read["length"]),
+            offsets=offsets,
+        )
+
+
+class FileSink(SinkConnector):
+    name = "samsa.file.sink"
+    aliases = (
+        "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "FileStreamSinkConnector",
+        "FileStreamSink",
+    )
+    title = "Lines into a file"
+    summary = "The value of each record becomes a line of a file below `files` of the home."
+    is_exactly_once: ClassVar[bool] = True
+
+    @classmethod
+    def definition(cls) -> Definition:
+        return Definition(
+            (
+                Key(
+                    name=FILE,
+                    kind=Kind.STRING,
+                    importance=Importance.HIGH,
+                    doc="The file, by its path from the folder `files` of the worker's home.",
+                    check=places.problem,
+                ),
+            )
+        )
+
+    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
+        # Several would write lines of each other's into one file, and cut what others wrote.
+        del parsed, max_tasks
+        return [{}]
+
+    def task(self) -> SinkTask:
+        return FileSinkTask()
+
+
+class FileSinkTask(SinkTask):
+    def start(self, context: SinkContext, parsed: Parsed) -> None:
+        self._parts = places.parts_of(parsed[FILE])
+        self._connector, self._epoch, self._log = context.connector, context.epoch, context.log
+        self._opened: int | None = None
+        with places.folder_of(self._parts, is_made=True) as folder:
+            opened = places.open_file(self._parts[-1], folder, WRITE)
+            try:
+                self._lock(opened)
+                self._notes = self._begin(opened, folder)
+            # The lock must not outlive the attempt, whatever ended that.
+            except BaseException:
+                os.close(opened)
+                raise
+        self._opened = opened
+        self._put = dict(self._notes.offsets)
+        self._length = self._notes.length
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        kept = self._notes.offsets
+        return {partition: kept[partition] for partition in partitions if partition in kept}
+
+    def put(self, records: list[SinkRecord]) -> None:
+        assert self._opened is not None, "the task was started"
+        lines = []
+        for index, record in enumerate(records):
+            try:
+                lines.append(line_of(record.value))
+            except DataError as error:
+                raise RecordError(str(error), index=index) from error
+        data = b"".join(lines)
+        self._write(self._opened, data)
+        self._length += len(data)
+        for record in records:
+            self._put[record.origin] = record.origin_offset + 1
+
+    def flush(self) -> None:
+        assert self._opened is not None, "the task was started"
+        if self._put == self._notes.offsets:
+            return
+        os.fsync(self._opened)
+        notes = self._note(self._length, self._put)
+        with places.folder_of(self._parts) as folder:
+            self._write_notes(notes, folder)
+
+    def stop(self) -> None:
+        # The lock goes with it.
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            os.close(opened)
+
+    def _lock(self, opened: int) -> None:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            name = self._parts[-1]
+            raise RetriableError(f"{name} is being written by another task on this host") from error
+
+    def _begin(self, opened: int, folder: int) -> Notes:
+        """Bring the file to what the notes say; return these, new ones where there are none."""
+        notes, length = self._read_notes(folder), os.fstat(opened).st_size
+        if notes is None:
+            # What is there before the first flush is to stay.
+            length = self._end_line(opened, length)
+            notes = self._note(length, {})
+        elif length < notes.length:
+            self._log(f"{self._parts[-1]} was cut or replaced; lines are added to what is there")
+            length = self._end_line(opened, length)
+            notes = self._note(length, notes.offsets)
+        else:
+            os.ftruncate(opened, notes.length)
+            notes = self._note(notes.length, notes.offsets)
+        os.fsync(opened)
+        self._write_notes(notes, folder)
+        os.lseek(opened, notes.length, os.SEEK_SET)
+        return notes
+
+    def _end_line(self, opened: int, length: int) -> int:
+        """End a last line that has no end; return the new length."""
+        if length and os.pread(opened, 1, length - 1) != b"\n":
+            os.pwrite(opened, b"\n", length)
+            return length + 1
+        return length
+
+    def _note(self, length: int, offsets: Mapping[TopicPartition, int]) -> Notes:
+        return Notes(
+            connector=self._connector, epoch=self._epoch, length=length, offsets=dict(offsets)
+        )
+
+    def _read_notes(self, folder: int) -> Notes | None:
+        name = _notes_name(self._parts[-1])
+        try:
+            opened = places.open_file(name, folder, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(opened, "rb") as file:
+            told = file.read(MAX_NOTES_BYTES + 1)
+        try:
+            notes = Notes.from_json(told)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConnectorError(
+                f"{name} cannot be read, so it is not known what the file holds: {error!r}; remove "
+                "both files, or have the connector write another file"
+            ) from error
+        if notes.connector != self._connector:
+            raise ConnectorError(
+                f"{self._parts[-1]} is written by the connector {notes.connector}; name another "
+                f"file, or remove {name} if that connector is gone"
+            )
+        if notes.epoch > self._epoch:
+            raise RetriableError(f"{name} was written by a later owner of this task")
+        return notes
+
+    def _write_notes(self, notes: Notes, folder: int) -> None:
+        name = _notes_name(self._parts[-1])
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(places.open_file(f"{name}.new", folder, flags), "wb") as file:
+            file.write(notes.to_json())
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(f"{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+        self._notes = notes
+
+    def _write(self, opened: int, data: bytes) -> None:
+        """Write all of it, or leave the file as it was."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(opened, rest) :]
+        except OSError as error:
+            os.ftruncate(opened, self._length)
+            os.lseek(opened, self._length, os.SEEK_SET)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise RetriableError(f"no room for {len(data)} bytes: {error.strerror}") from error
+            raise ConnectorError(f"{self._parts[-1]} cannot be written: {error}") from error
+
+
+def _notes_name(name: str) -> str:
+    return f".{name}.offsets"
