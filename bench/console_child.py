@@ -50,7 +50,7 @@ class Replay:
         began = time.process_time()
         for broker in range(BROKERS):
             self._take(broker, self._feeds.snapshot(broker, self._now_ms))
-        self._collector.look(self._now_ms)
+        self._collector.look_at_once(self._now_ms)
         first_s = time.process_time() - began
         seconds = self._job["seconds"]
         moving = self._spend(seconds, self._job["moving"])
@@ -78,7 +78,7 @@ class Replay:
                 self._take(broker, text)
             if second % LOOK_SECONDS == 0:
                 look_began = time.process_time()
-                self._collector.look(self._now_ms)
+                self._collector.look_at_once(self._now_ms)
                 self._longest_look = max(self._longest_look, time.process_time() - look_began)
                 # What one web server asks for.
                 self._number = self._ask(self._number)

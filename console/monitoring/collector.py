@@ -5,7 +5,7 @@ seconds, `sample` every ten; what has changed is published as one step of the de
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from console.monitoring.broker_detail import broker_detail
@@ -62,19 +62,32 @@ class Collector:
 
     # --- publishing ----------------------------------------------------------------------------
 
-    def look(self, now_ms: int) -> None:
-        """Weigh all groups, and publish what has changed."""
+    def look(self, now_ms: int) -> Iterator[None]:
+        """Weigh all groups, and publish what has changed, with pauses in which others may go on.
+
+        What brokers tell in a pause is published by this look or the next one. A reader that takes
+        all rows in a pause has some of the coming step already, which it is then told again.
+        """
         observed = self.observed
-        topics: set[str] = set()
-        for name in self.lags.look(now_ms) | observed.touched_groups:
+        groups, topics = observed.touched_groups, set[str]()
+        observed.touched_groups = set()
+        yield from self.lags.look(now_ms, groups)
+        for name in groups:
             topics |= self._publish_group(name)
+            yield
         for topic in topics:
             self._find_worst(topic)
-        for name in observed.touched_topics:
+            yield
+        touched, observed.touched_topics = observed.touched_topics, set()
+        for name in touched:
             self._publish_topic(name)
-        observed.touched_groups.clear()
-        observed.touched_topics.clear()
+            yield
         self.publish_brokers()
+
+    def look_at_once(self, now_ms: int) -> None:
+        """Do all of a look without a pause."""
+        for _pause in self.look(now_ms):
+            pass
 
     def publish_brokers(self) -> None:
         """Publish what brokers tell of themselves, and end the step."""

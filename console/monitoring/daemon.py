@@ -40,6 +40,8 @@ LOOK_SECONDS: Final = 3.0
 # after one feed, one question of the web server and one renewal, 5 s at most.
 NEWS_SECONDS: Final = 0.2
 LOOK_SHARE: Final = 0.05
+# A look of half a second would hold up every page that asks for a series meanwhile.
+TURN_SECONDS: Final = 0.005
 # Less than a second, so that the age of the oldest record is exact to one.
 TIMES_SECONDS: Final = 0.8
 # How soon a broker that comes is followed.
@@ -215,7 +217,7 @@ class Daemon:
     def _judge_ready(self) -> None:
         """Say that all is there once every broker was asked; that never becomes untrue again."""
         if self.not_ready and self.cluster_id and self._readers.keys() <= self._asked:
-            self.collector.look(self.now_ms())
+            self.collector.look_at_once(self.now_ms())
             self.not_ready = ""
 
     async def _read(self, reader: BrokerReader) -> None:
@@ -252,10 +254,19 @@ class Daemon:
             if self.not_ready:
                 continue
             self._news.clear()
-            began = self._clock.monotonic()
-            self.collector.look(self.now_ms())
-            spent = self._clock.monotonic() - began
+            spent = await self._look_in_turns()
             pause = min(LOOK_SECONDS, max(NEWS_SECONDS, spent / LOOK_SHARE))
+
+    async def _look_in_turns(self) -> float:
+        """Look, and let others have their turn in between; return the seconds of work."""
+        monotonic = self._clock.monotonic
+        spent, began = 0.0, monotonic()
+        for _pause in self.collector.look(self.now_ms()):
+            if monotonic() - began >= TURN_SECONDS:
+                spent += monotonic() - began
+                await asyncio.sleep(0)
+                began = monotonic()
+        return spent + monotonic() - began
 
     async def _ask_times(self) -> None:
         while True:

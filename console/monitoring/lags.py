@@ -54,10 +54,11 @@ class Lags:
         """Take over `retention.ms` of the topics that set it, and of the others."""
         self._retention, self._default_retention = by_topic, default_ms
 
-    def look(self, now_ms: int) -> set[str]:
-        """Weigh what has moved, and what has stood still for long.
+    def look(self, now_ms: int, changed: set[str]) -> Iterator[None]:
+        """Weigh what has moved, and what has stood still for long, with a pause after each pair.
 
-        Return the names of groups of which something has moved or is found to be otherwise.
+        Add the names of groups of which something has moved or is found to be otherwise. Brokers
+        may tell of more in a pause: that waits for the next look.
         """
         observed = self._observed
         pairs, observed.moved_pairs = observed.moved_pairs, set()
@@ -66,14 +67,16 @@ class Lags:
                 pairs.update(readers.values())
         observed.moved_topics.clear()
         for pair in pairs:
-            self._weigh(pair, now_ms)
-        changed = {pair.group for pair in pairs}
-        for pair in list(self._due(now_ms)):
+            changed.add(pair.group)
+            if self._is_known(pair):
+                self._weigh(pair, now_ms)
+            yield
+        for pair in self._due(now_ms):
             before = (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta)
             self._weigh(pair, now_ms)
             if before != (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta):
                 changed.add(pair.group)
-        return changed
+            yield
 
     def _due(self, now_ms: int) -> Iterator[Pair]:
         """Return pairs that are behind and were not looked at for long."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from console.queries.group_table import (
     in_order,
     narrowed,
 )
+from console.queries.kept import Kept
 from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
 from console.queries.live import Live
 from console.queries.reading import Reading, last_good, moment
@@ -67,6 +68,18 @@ class Groups:
     all_link: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """The whole list as one visitor asks for it, which is the same until a table changes."""
+
+    left: tuple[GroupRow, ...]
+    facets: tuple[tuple[Choice, ...], ...]
+    known: int
+
+
+_weighed: Final = Kept[Weighed]()
+
+
 def groups(
     cluster_id: str | None,
     asked: Asked,
@@ -108,8 +121,12 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         return Groups(frame=around, asked=asked)
     shown, live = around.shown.cluster_id, around.live
     names = visible(rights, shown)
-    known = [row for row in live.snapshot.groups() if row.name in names]
-    left = in_order(narrowed(known, asked), asked)
+    # Fifteen thousand rows are sorted once for all pages and visitors, and again when they change.
+    whole = replace(asked, page=1)
+    weighed = _weighed.read(
+        live.snapshot.step, (shown, whole, names), lambda: _weigh(live, whole, names)
+    )
+    left = weighed.left
     pages = max(1, -(-len(left) // PAGE_ROWS))
     page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
@@ -122,15 +139,24 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         is_whole=names.is_all,
         told_at=told_at(live, now_s),
         columns=columns_of(asked, shown),
-        facets=facets_of(known, asked, shown),
+        facets=weighed.facets,
         rows=tuple(_line(row, at_ms, shown, samples.get(row.name, ())) for row in rows),
         total=len(left),
-        known=len(known),
+        known=weighed.known,
         first=offset + 1 if rows else 0,
         last=offset + len(rows),
         previous_link=asked.link(shown, page=page - 1) if page > 1 else "",
         next_link=asked.link(shown, page=page + 1) if page < pages else "",
         all_link=Asked().link(shown),
+    )
+
+
+def _weigh(live: Live, asked: Asked, names: Names) -> Weighed:
+    known = [row for row in live.snapshot.groups() if row.name in names]
+    return Weighed(
+        left=tuple(in_order(narrowed(known, asked), asked)),
+        facets=facets_of(known, asked, live.snapshot.cluster_id),
+        known=len(known),
     )
 
 

@@ -38,7 +38,7 @@ class Fed:
         for broker, feed in feeds.items():
             said = {**feed.tell(), "bucket_bounds_ms": BUCKET_BOUNDS_MS}
             self.collector.take(broker, said, now_ms=self.now_ms())
-        self.collector.look(self.now_ms())
+        self.collector.look_at_once(self.now_ms())
 
     def now_ms(self) -> int:
         return int(time.time() * 1000)

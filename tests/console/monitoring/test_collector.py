@@ -34,7 +34,7 @@ class Cluster:
         for broker, feed in self.feeds.items():
             feed.ms = self.now_ms
             self.collector.take(broker, feed.tell(), now_ms=self.now_ms)
-        self.collector.look(self.now_ms)
+        self.collector.look_at_once(self.now_ms)
         self.read()
 
     def read(self) -> None:
@@ -161,7 +161,7 @@ def test_a_broker_that_does_not_answer_keeps_what_it_told_and_says_so() -> None:
     cluster.go_on()
     answered_ms = cluster.now_ms
     cluster.collector.observed.fail(1, "host-1:9092 did not answer")
-    cluster.collector.look(cluster.now_ms + 5_000)
+    cluster.collector.look_at_once(cluster.now_ms + 5_000)
     cluster.read()
 
     broker = BrokerRow(*cluster.mirror.tables["brokers"]["1"])
@@ -176,7 +176,7 @@ def test_a_broker_that_the_cluster_does_not_have_any_more_is_forgotten() -> None
     cluster[2].partition("orders", 1, end=10)
     cluster.go_on()
     cluster.collector.set_brokers({2: "host-2:9092"})
-    cluster.collector.look(cluster.now_ms)
+    cluster.collector.look_at_once(cluster.now_ms)
     cluster.read()
 
     assert cluster.topic("orders").partitions == 1
@@ -436,7 +436,7 @@ def test_nothing_is_published_where_nothing_has_changed() -> None:
     cluster[1].commit("billing", "orders", 0, 10)
     cluster.go_on()
     number = cluster.collector.deltas.number
-    cluster.collector.look(cluster.now_ms + 2_000)
+    cluster.collector.look_at_once(cluster.now_ms + 2_000)
 
     assert cluster.collector.deltas.number == number
 
@@ -533,3 +533,23 @@ def test_the_time_to_catch_up_of_a_group_is_that_of_its_slowest_topic() -> None:
 
     group = cluster.group("billing")
     assert Eta(group.eta_low_s or 0.0, group.eta_high_s) == Eta(0.0, 0.0)
+
+
+def test_what_brokers_tell_while_a_look_pauses_is_published_by_the_next_one() -> None:
+    cluster = Cluster()
+    cluster[1].partition("orders", 0, end=100, size=1_000)
+    cluster.go_on()
+    cluster[1].partition("orders", 0, end=200, size=2_000)
+    cluster[1].partition("returns", 0, end=5, size=50)
+    look = cluster.collector.look(cluster.now_ms)
+    for broker, feed in cluster.feeds.items():
+        cluster.collector.take(broker, feed.tell(), now_ms=cluster.now_ms)
+        next(look, None)
+    cluster.read()
+
+    for _pause in look:
+        cluster.read()
+    cluster.go_on()
+
+    assert cluster.topic("orders").size_bytes == 2_000
+    assert cluster.names("topics") == {"orders", "returns"}

@@ -57,7 +57,7 @@ def story(seed: int) -> Iterator[Said]:
         feed.partition("orders", 0, end=end)
         collector.take(1, feed.tell(), now_ms=now_ms)
         if second % LOOK_S == 0:
-            collector.look(now_ms)
+            collector.look_at_once(now_ms)
         if second > goes_on_at and place == end:
             yield from (Said(low, high, second - at) for at, low, high in said)
             return

@@ -92,7 +92,7 @@ class Play:
                     self._feed.commit(topic, topic, 0, offset, at_ms=self.now_ms)
         self.collector.take(1, self._feed.tell(), now_ms=self.now_ms)
         if self.second % LOOK_S == 0:
-            self.collector.look(self.now_ms)
+            self.collector.look_at_once(self.now_ms)
         for asked in self.collector.lags.questions().values():
             times = [self._written_ms(place[0]) for _pair, place in asked]
             self.collector.lags.answer(asked, times)
