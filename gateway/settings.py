@@ -116,6 +116,15 @@ def rate(name: str, default: int) -> int:
 
 # Whose pages may call the interfaces for programs, beside the console's own.
 SAMSA_ALLOWED_ORIGINS: Final = origins(env.list("SAMSA_ALLOWED_ORIGINS", default=[]))
+# What configs of connectors may refer to, by ${file:…} and ${env:…}: nothing unless it is named.
+SAMSA_CONNECT_SECRET_DIRS: Final = tuple(
+    folder for folder in env.list("SAMSA_CONNECT_SECRET_DIRS", default=[]) if folder.startswith("/")
+)
+SAMSA_CONNECT_ENV_NAMES: Final = tuple(env.list("SAMSA_CONNECT_ENV_NAMES", default=[]))
+# The keys that seal passwords of connectors; below the home's secrets unless it is named.
+SAMSA_CONNECT_KEY_FILE: Final = Path(
+    env.str("SAMSA_CONNECT_KEY_FILE", default=str(SAMSA_SECRETS / "connect"))
+)
 # Calls, records and bytes of one caller in a second and worker, as published interfaces have them.
 SAMSA_REST_RATES: Final = (
     rate("SAMSA_REST_REQUESTS_PER_S", 10_000),

@@ -6,6 +6,7 @@ process or in several. What is dear to open may be kept in `context.kept` betwee
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from connectors.sdk.configs import Definition, Value
@@ -31,6 +32,9 @@ class Connector(ABC):
     # that brings them.
     extra: ClassVar[str] = ""
     modules: ClassVar[tuple[str, ...]] = ()
+    # Keys that its Java originals document and it does not serve, each with the reason: a config
+    # that has one is refused by its name.
+    refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
     @abstractmethod

@@ -159,7 +159,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.plugins": ("connectors.sdk", "network databases fcntl"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),
     "connectors": (
-        "connectors.runtime connectors.sdk connectors.plugins gateway.access",
+        # Patterns of topics, and the groups of sinks.
+        "connectors.runtime connectors.sdk connectors.plugins gateway.access gateway.kafka",
         "django celery",
     ),
     "console": (
@@ -242,6 +243,8 @@ DOORS: dict[str, frozenset[str]] = {
                 "brokers.protocol.records.crc32c",
                 "cli.commands",
                 "cli.extras",
+                # Which connectors there are: folders, by their own names.
+                "connectors.registry",
             }
         ),
     ),

@@ -34,6 +34,7 @@ AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "connectors.runtime.ports": "slices of connectors' tasks",
     "connectors.models": "services and selectors of connectors",
+    "connectors.validation": "selectors of connectors, for forms and REST",
     "connectors.sdk.exchanges": "plugins that speak to a web server",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }

@@ -1,0 +1,130 @@
+"""What keys of a config say together, beyond each by itself: rules of Kafka Connect, and ours."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from connectors import framework_keys as keys
+from connectors.components import NEGATE, PREDICATE, names_in
+from gateway.kafka.topic_pattern import BadPattern, TopicPattern
+
+# What a rule finds: a key, and what is wrong with it.
+Wrong = tuple[str, str]
+Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
+# How much of a pattern a message repeats.
+MAX_SHOWN_CHARS: Final = 200
+
+
+def found_wrong(kind: str, config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Yield what is wrong with keys that contradict each other, or ask for what there is not."""
+    for rule in (*RULES[kind], _predicates):
+        yield from rule(config, parsed)
+
+
+def _topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    # A key that is not there refers to a secret, and counts as given.
+    topics, pattern = parsed.get(keys.TOPICS, "?"), parsed.get(keys.TOPICS_REGEX, "?")
+    both = (keys.TOPICS, keys.TOPICS_REGEX)
+    if topics and pattern:
+        text = "topics and topics.regex are mutually exclusive options, but both are set."
+        yield from ((key, text) for key in both)
+    elif not topics and not pattern:
+        yield from ((key, "Must configure one of topics or topics.regex") for key in both)
+    if isinstance(topics, list):
+        if any(not topic for topic in topics):
+            yield keys.TOPICS, "Configuration 'topics' values must not be empty."
+        elif len(set(topics)) < len(topics):
+            yield keys.TOPICS, "Configuration 'topics' values must not be duplicated."
+
+
+def _pattern(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    pattern = parsed.get(keys.TOPICS_REGEX)
+    if not pattern:
+        return
+    try:
+        TopicPattern(pattern)
+    except BadPattern as error:
+        shown = pattern[:MAX_SHOWN_CHARS]
+        prefix = f"Invalid value {shown} for configuration {keys.TOPICS_REGEX}: Invalid regex"
+        yield keys.TOPICS_REGEX, f"{prefix}: {error}"
+
+
+def _dead_letters(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    name, topics = parsed.get(keys.DEAD_LETTERS), parsed.get(keys.TOPICS)
+    if not name:
+        return
+    if isinstance(topics, list) and name in topics:
+        yield (
+            keys.TOPICS,
+            (
+                f"The DLQ topic '{name}' may not be included in the list of topics "
+                f"('topics=[{', '.join(topics)}]') consumed by the connector"
+            ),
+        )
+    pattern = parsed.get(keys.TOPICS_REGEX)
+    if not pattern:
+        return
+    try:
+        is_matched = bool(TopicPattern(pattern).among([name]))
+    except BadPattern:
+        return  # said of the pattern itself
+    if is_matched:
+        yield (
+            keys.TOPICS_REGEX,
+            (
+                f"The DLQ topic '{name}' may not be matched by the regex for the topics "
+                f"('topics.regex={pattern}') consumed by the connector"
+            ),
+        )
+
+
+def _exactly_once(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    if str(parsed.get(keys.EXACTLY_ONCE, "")).upper() == "REQUIRED":
+        yield (
+            keys.EXACTLY_ONCE,
+            "This worker does not have exactly-once source support enabled.",
+        )
+        yield (
+            keys.EXACTLY_ONCE,
+            (
+                "The connector does not support exactly-once semantics with the provided"
+                " configuration."
+            ),
+        )
+    if str(parsed.get(keys.BOUNDARY, "")).upper() == "CONNECTOR":
+        yield (
+            keys.BOUNDARY,
+            (
+                "The connector does not support connector-defined transaction boundaries with the"
+                " given configuration. Please reconfigure it to use a different transaction"
+                " boundary definition."
+            ),
+        )
+
+
+def _predicates(config: Mapping[str, str], _parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    declared = names_in(config, keys.PREDICATES)
+    for name in names_in(config, keys.TRANSFORMS):
+        prefix = f"{keys.TRANSFORMS}.{name}."
+        wanted = config.get(f"{prefix}{PREDICATE}")
+        if wanted is None and f"{prefix}{NEGATE}" in config:
+            yield (
+                f"{prefix}type",
+                (
+                    f"Config '{prefix}{NEGATE}' was provided but there is no config "
+                    f"'{prefix}{PREDICATE}' defining a predicate to be negated."
+                ),
+            )
+        if wanted is not None and wanted.strip() not in declared:
+            yield (
+                f"{prefix}{PREDICATE}",
+                (
+                    f"Invalid value {wanted} for configuration {prefix}{PREDICATE}: no predicate"
+                    f" has this name; those of the config are [{', '.join(declared)}]"
+                ),
+            )
+
+
+RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "sink": (_topics, _pattern, _dead_letters),
+    "source": (_exactly_once,),
+}

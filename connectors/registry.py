@@ -1,0 +1,188 @@
+"""Which connectors there are: folders below `connectors.plugins`, and entry points of packages.
+
+No name from a config is ever imported: a config's class is looked up among those found here. What
+cannot be imported, or lacks a package, is listed with the reason.
+"""
+
+import importlib
+import logging
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata, util
+from types import MappingProxyType
+from typing import Final
+
+from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
+
+log: Final = logging.getLogger(__name__)
+FOLDER: Final = "connectors.plugins"
+ENTRY_POINTS: Final = "samsa.connectors"
+# Packages of others, each with a few connectors; a page lists them all.
+MAX_PLUGINS: Final = 500
+# The name of a package at the beginning of what a connector says it needs, as "psycopg>=3.2".
+PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+ENDING: Final = "Connector"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Why a connector cannot run, with what to do about it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A plugin that could not be read at all: where it comes from, and what it said."""
+
+    origin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    by_name: Mapping[str, type[Connector]]  # by name, alias, and the short forms of aliases
+    classes: tuple[type[Connector], ...]
+    foreign: frozenset[type[Connector]]
+    broken: tuple[Broken, ...]
+
+
+def plugins() -> Mapping[str, type[Connector]]:
+    """Return connectors by each name that a config may give them."""
+    return _found().by_name
+
+
+def classes() -> tuple[type[Connector], ...]:
+    """Return connectors, each once, by name."""
+    return _found().classes
+
+
+def broken() -> tuple[Broken, ...]:
+    return _found().broken
+
+
+def find(class_name: str) -> type[Connector] | None:
+    return plugins().get(class_name)
+
+
+def is_foreign(plugin: type[Connector]) -> bool:
+    """Tell whether a connector comes from another package, whose code only workers run."""
+    return plugin in _found().foreign
+
+
+def kind_of(plugin: type[Connector]) -> str:
+    return "sink" if issubclass(plugin, SinkConnector) else "source"
+
+
+def missing(plugin: type[Connector]) -> Missing | None:
+    """Return why a connector cannot run here; asked each time, since packages come and go."""
+    absent = [needed for needed in plugin.modules if not _is_here(needed)]
+    if not absent:
+        return None
+    line = (
+        f"./samsa extras install {plugin.extra}"
+        if plugin.extra
+        else f"pip install {' '.join(absent)}"
+    )
+    return Missing(
+        reason=f"{plugin.name} needs {', '.join(absent)}, which is not installed: run `{line}`,"
+        " and restart the workers"
+    )
+
+
+def forget() -> None:
+    """Look again at the next question; for tests, and after an installation."""
+    _found.cache_clear()
+
+
+@cache
+def _found() -> Found:
+    by_name: dict[str, type[Connector]] = {}
+    classes: dict[str, type[Connector]] = {}
+    foreign: set[type[Connector]] = set()
+    failed: list[Broken] = []
+    # Ours first: no package takes the name of a connector that is built in.
+    for origin, found in (*_of_folders(), *_of_entry_points()):
+        if isinstance(found, Broken):
+            failed.append(found)
+            log.error("plugin.not_read origin=%s reason=%s", origin, found.reason)
+            continue
+        if found.name in classes or len(classes) >= MAX_PLUGINS:
+            failed.append(Broken(origin=origin, reason=f"there is another {found.name}"))
+            continue
+        classes[found.name] = found
+        if not origin.startswith(FOLDER):
+            foreign.add(found)
+        for name in names_of(found):
+            by_name.setdefault(name, found)
+    return Found(
+        by_name=MappingProxyType(by_name),
+        classes=tuple(classes[name] for name in sorted(classes)),
+        foreign=frozenset(foreign),
+        broken=tuple(failed),
+    )
+
+
+def names_of(plugin: type[Connector]) -> list[str]:
+    """Return the names of a connector: its own, its aliases, and these without package and end.
+
+    Kafka Connect takes FileStreamSource for ….file.FileStreamSourceConnector.
+    """
+    names = [plugin.name, *plugin.aliases]
+    for alias in plugin.aliases:
+        simple = alias.rpartition(".")[2]
+        names += [simple, simple.removesuffix(ENDING)]
+    return list(dict.fromkeys(names))
+
+
+def _of_folders() -> Iterator[tuple[str, type[Connector] | Broken]]:
+    spec = util.find_spec(FOLDER)
+    paths = [] if spec is None else list(spec.submodule_search_locations or ())
+    for module in sorted(pkgutil.iter_modules(paths), key=lambda module: module.name):
+        origin = f"{FOLDER}.{module.name}"
+        if not module.ispkg:
+            continue
+        try:
+            package = importlib.import_module(f"connectors.plugins.{module.name}")
+            listed = tuple(package.CONNECTORS)
+        except Exception as error:  # noqa: BLE001 - one plugin that fails must not hide the others
+            yield origin, _broken(origin, error)
+            continue
+        for one in listed:
+            yield origin, _checked(origin, one)
+
+
+def _of_entry_points() -> Iterator[tuple[str, type[Connector] | Broken]]:
+    for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        origin = f"{point.dist.name if point.dist else '?'}:{point.name}"
+        try:
+            loaded = point.load()
+        except Exception as error:  # noqa: BLE001 - as above
+            yield origin, _broken(origin, error)
+            continue
+        yield origin, _checked(origin, loaded)
+
+
+def _checked(origin: str, found: object) -> type[Connector] | Broken:
+    is_one = isinstance(found, type) and issubclass(found, (SourceConnector, SinkConnector))
+    if not is_one or not getattr(found, "name", ""):
+        what = getattr(found, "__name__", type(found).__name__)
+        reason = f"{what} is no SourceConnector or SinkConnector with a name"
+        return Broken(origin=origin, reason=reason)
+    assert isinstance(found, type), "checked above"
+    return found
+
+
+def _broken(origin: str, error: Exception) -> Broken:
+    return Broken(origin=origin, reason=f"{type(error).__name__}: {error}"[:1000])
+
+
+def _is_here(needed: str) -> bool:
+    name = PACKAGE.match(needed)
+    try:
+        return bool(name and metadata.version(name[0]))
+    except metadata.PackageNotFoundError:
+        return False

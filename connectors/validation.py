@@ -1,0 +1,338 @@
+"""Checks a whole config: each key by its definition, and what keys say together.
+
+The answer is Kafka Connect's: every key with its definition, its value, and what is wrong with it.
+Values that refer to a secret stay as they are written; only a worker knows what they stand for, so
+they pass here as they are.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from connectors import framework_keys as keys
+from connectors import registry
+from connectors.combinations import found_wrong
+from connectors.components import Added, Components, added, chains, converters_for
+from connectors.references import Allowed, has_reference, refused_reference
+from connectors.sdk import checks
+from connectors.sdk.configs import MASK, REQUIRED, Importance, Key, Kind, Value
+from connectors.sdk.connector import Connector
+from connectors.sdk.errors import ConnectorError
+
+# More keys are no config: the longest that are published have some two hundred.
+MAX_KEYS: Final = 2000
+MAX_NAME_CHARS: Final = 1000
+OF_CONVERTERS: Final = tuple(f"{prefix}." for prefix in keys.CONVERTERS)
+NOTHING_ALLOWED: Final = Allowed()
+# Of a key that nobody defines, by its name: better masked without need than shown.
+LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key with what became of it."""
+
+    key: Key
+    value: Value
+    group: str | None
+    order: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is said about a config. `warnings` are ours: Kafka Connect has no place for them."""
+
+    plugin: type[Connector]
+    groups: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    warnings: tuple[str, ...] = ()
+    # The connector's own keys as its code gets them; those that refer to a secret are not there.
+    parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    secret_keys: frozenset[str] = frozenset()
+
+    @property
+    def errors(self) -> list[str]:
+        return [error for entry in self.entries for error in entry.value.errors]
+
+    @property
+    def is_valid(self) -> bool:
+        return not self.errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A key to look at, before its value is known."""
+
+    key: Key
+    # The key as the part names it to which it belongs; messages of its check have this name, and
+    # those of its parsing where the part is a converter.
+    inner: Key
+    group: str | None
+    order: int
+    is_own: bool = False
+
+
+def validate(
+    plugin: type[Connector],
+    config: Mapping[str, str],
+    *,
+    components: Components,
+    allowed: Allowed = NOTHING_ALLOWED,
+    is_deep: bool = False,
+) -> Validation:
+    """Return what is right and wrong about a config.
+
+    A deep look lets a built-in connector ask the other side too, which takes up to 5 s.
+    """
+    asked = list(_asked(plugin, config, components))
+    kept = {one.key.name: one for one in asked}
+    parsed: dict[str, Any] = {}
+    errors: dict[str, list[str]] = {name: [] for name in kept}
+    for one in asked:
+        _take(one, config, parsed, errors, allowed)
+    for name, wrong in _about_parts(plugin, config, components):
+        errors.setdefault(name, []).append(wrong)
+    for name, wrong in found_wrong(registry.kind_of(plugin), config, parsed):
+        errors.setdefault(name, []).append(wrong)
+    own = {
+        one.key.name: parsed[one.key.name] for one in asked if one.is_own and one.key.name in parsed
+    }
+    advice: dict[str, Value] = {}
+    if is_deep and _may_ask(plugin, config, errors):
+        advice = _deep(plugin, own, errors)
+    # What is wrong with a key that nobody defines has its line too.
+    asked += [_unknown(name) for name in errors if name not in kept]
+    entries = tuple(_entry(one, config, parsed, errors, advice, components, own) for one in asked)
+    return Validation(
+        plugin=plugin,
+        groups=tuple(dict.fromkeys(one.group for one in entries if one.group is not None)),
+        entries=entries,
+        warnings=tuple(_warnings(config, kept)),
+        parsed=own,
+        secret_keys=secret_keys(config, {name: one.key for name, one in kept.items()}),
+    )
+
+
+def definitions(plugin: type[Connector]) -> list[Entry]:
+    """Return the keys of a connector without a config: its own, and those that all have."""
+    nothing = Components(converters={}, header_converters={}, transforms={}, predicates={})
+    asked = sorted(_asked(plugin, {}, nothing), key=lambda one: not one.is_own)
+    return [
+        Entry(
+            key=one.key,
+            value=Value(name=one.key.name, value=None),
+            group=one.group,
+            order=one.order,
+        )
+        for one in asked
+    ]
+
+
+def secret_keys(config: Mapping[str, str], known: Mapping[str, Key]) -> frozenset[str]:
+    """Return the keys whose values nobody may see again."""
+    return frozenset(
+        name
+        for name in config
+        if (
+            known[name].kind is Kind.PASSWORD
+            if name in known
+            else any(word in name.lower() for word in LOOKS_SECRET)
+        )
+    )
+
+
+def _asked(
+    plugin: type[Connector], config: Mapping[str, str], components: Components
+) -> Iterator[Asked]:
+    kind = registry.kind_of(plugin)
+    taken = set()
+    for placed in keys.BY_KIND[kind]:
+        taken.add(placed.key.name)
+        yield Asked(key=placed.key, inner=placed.key, group=placed.key.group, order=placed.order)
+    for part in _parts(kind, config, components):
+        if part.key.name not in taken:
+            taken.add(part.key.name)
+            yield Asked(key=part.key, inner=part.inner, group=part.group, order=part.order)
+    orders: dict[str | None, int] = {}
+    for key in plugin.definition():
+        if key.name in taken or key.is_internal:
+            continue
+        orders[key.group] = orders.get(key.group, 0) + 1
+        order = -1 if key.group is None else orders[key.group]
+        yield Asked(key=key, inner=key, group=key.group, order=order, is_own=True)
+
+
+def _parts(kind: str, config: Mapping[str, str], components: Components) -> Iterator[Added]:
+    yield from added(config, components)
+    if kind != "source" or not any(name.startswith(keys.TOPIC_CREATION) for name in config):
+        return
+    groups = [keys.DEFAULT_GROUP, *str(config.get(keys.TOPIC_GROUPS, "")).split(",")]
+    named = list(dict.fromkeys(group.strip() for group in groups if group.strip()))
+    for group in named[: keys.MAX_ALIASES + 1]:
+        for order, key in enumerate(keys.topic_group(group), 1):
+            yield Added(key=key, inner=key, group=key.group, order=order)
+
+
+def _take(
+    one: Asked,
+    config: Mapping[str, str],
+    parsed: dict[str, Any],
+    errors: dict[str, list[str]],
+    allowed: Allowed,
+) -> None:
+    """Parse and check one key as Kafka does: what fails to parse is checked as nothing too."""
+    name = one.key.name
+    text = config.get(name)
+    if text is not None and has_reference(text):
+        wrong = refused_reference(text, allowed)
+        if wrong is not None:
+            errors[name].append(checks.problem(one.key, text, wrong))
+        return
+    value: Any = None
+    if name in config:
+        try:
+            is_converters = name.startswith(OF_CONVERTERS)
+            value = checks.parse(one.inner if is_converters else one.key, text)
+        except checks.InvalidValue as error:
+            errors[name].append(str(error))
+    elif one.key.default is REQUIRED:
+        errors[name].append(checks.missing(one.key))
+    else:
+        value = one.key.default
+    is_masked = one.key.kind is Kind.PASSWORD and text is not None and text.strip() == MASK
+    if is_masked:
+        advice = "This is the mask of a value that is stored, and none is: give the value itself"
+        errors[name].append(checks.problem(one.key, text, advice))
+    elif (wrong := checks.check(one.inner, value)) is not None:
+        errors[name].append(wrong)
+    parsed[name] = value
+
+
+def _about_parts(
+    plugin: type[Connector], config: Mapping[str, str], components: Components
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with classes, and with keys that are refused by their names."""
+    if (missing := registry.missing(plugin)) is not None:
+        yield keys.CLASS, missing.reason
+    for chained in chains(components):
+        for name in config:
+            head, _, last = name.rpartition(".")
+            if last == "type" and head.rpartition(".")[0] == chained.prefix:
+                yield from _no_class(name, config[name], chained.classes)
+    for prefix in keys.CONVERTERS:
+        if prefix in config:
+            yield from _no_class(prefix, config[prefix], converters_for(prefix, components))
+    for name in config:
+        if (wrong := keys.refused_override(name)) is not None:
+            yield name, wrong
+        elif (reason := plugin.refused.get(name)) is not None:
+            yield name, f"Configuration {name} is not served by {plugin.name}: {reason}"
+
+
+def _no_class(name: str, text: str, classes: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    if has_reference(text) or text.strip() in classes:
+        return
+    yield (
+        name,
+        (
+            f"Invalid value {checks.show(text)} for configuration {name}: "
+            f"Class {checks.show(text)} could not be found."
+        ),
+    )
+
+
+def _may_ask(
+    plugin: type[Connector], config: Mapping[str, str], errors: Mapping[str, list[str]]
+) -> bool:
+    """Tell whether the connector's own check can run: on a whole config, and by code of ours."""
+    is_whole = not any(has_reference(text) for text in config.values())
+    return is_whole and not registry.is_foreign(plugin) and not any(errors.values())
+
+
+def _deep(
+    plugin: type[Connector], own: Mapping[str, Any], errors: dict[str, list[str]]
+) -> dict[str, Value]:
+    try:
+        found = plugin().validate(own)
+    except ConnectorError as error:
+        errors[keys.CLASS].append(str(error))
+        return {}
+    except Exception as error:  # noqa: BLE001 - a connector that fails must not end a request
+        # Only the kind of a foreign library's error: its text may hold what it was given.
+        failed = f"{plugin.name} could not check its config: {type(error).__name__}"
+        errors[keys.CLASS].append(failed)
+        return {}
+    for value in found:
+        errors.setdefault(value.name, []).extend(value.errors)
+    return {value.name: value for value in found}
+
+
+def _entry(
+    one: Asked,
+    config: Mapping[str, str],
+    parsed: Mapping[str, Any],
+    errors: Mapping[str, list[str]],
+    advice: Mapping[str, Value],
+    components: Components,
+    own: Mapping[str, Any],
+) -> Entry:
+    name, key = one.key.name, one.key
+    said = advice.get(name)
+    recommended = said.recommended if said else ()
+    if not recommended:
+        recommended = _recommended(one, components, own if one.is_own else parsed)
+    is_visible = said.is_visible if said else key.visible is None or bool(key.visible(own))
+    shown: Any = parsed.get(name)
+    if name in config and has_reference(config[name]):
+        shown = config[name]
+    return Entry(
+        key=key if key.display_name else replace(key, display_name=name),
+        value=Value(
+            name=name,
+            value=checks.to_text(key, shown),
+            recommended=tuple(recommended),
+            errors=tuple(errors[name]),
+            is_visible=is_visible,
+        ),
+        group=one.group,
+        order=one.order,
+    )
+
+
+def _recommended(one: Asked, components: Components, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    name = one.key.name
+    if name in keys.CONVERTERS:
+        return tuple(full_names(converters_for(name, components)))
+    for chained in chains(components):
+        if one.inner.name == "type" and name.startswith(f"{chained.prefix}."):
+            return tuple(full_names(chained.classes))
+    if one.key.recommend is None:
+        return ()
+    return tuple(checks.show(value) for value in one.key.recommend(values))
+
+
+def full_names(classes: Mapping[str, object]) -> list[str]:
+    """Return one name of each class: the longest, which is Java's where there is one."""
+    best: dict[int, str] = {}
+    for name, found in classes.items():
+        if len(name) > len(best.get(id(found), "")):
+            best[id(found)] = name
+    return sorted(best.values())
+
+
+def _warnings(config: Mapping[str, str], kept: Mapping[str, Asked]) -> Iterator[str]:
+    for name in config:
+        is_free = any(name.startswith(prefix) for prefix in (*keys.OVERRIDES, keys.TOPIC_CREATION))
+        if name not in kept and not is_free:
+            yield f"{name} is no key of this connector: nothing will be done with it"
+
+
+def _unknown(name: str) -> Asked:
+    key = Key(
+        name=name,
+        kind=Kind.PASSWORD if any(word in name.lower() for word in LOOKS_SECRET) else Kind.STRING,
+        default=None,
+        importance=Importance.LOW,
+        doc="",
+    )
+    return Asked(key=key, inner=key, group=None, order=-1)
