@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from console.queries import changes as query
 from console.queries.frame import frame
+from gateway.access import changes as access_changes
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
@@ -17,6 +18,8 @@ from gateway.access.selectors import rights_of
 @requires(Operation.VIEW_AUDIT)
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
+    # What a crash left behind, or a database that was away, is told before it is looked for.
+    access_changes.deliver()
     asked = query.asked_of(request.GET.dict())
     reading = query.changes(request.GET.get("cluster"), asked, rights_of(request))
     context = {"page": "changes", "reading": reading, "data": reading.data}
@@ -43,6 +46,7 @@ def export(request: HttpRequest, form: str) -> HttpResponse:
     # A file of another cluster's audit would be taken for the one that was named.
     if shown is None or cluster_id not in {None, shown.cluster_id}:
         raise Http404
+    access_changes.deliver()
     asked = query.asked_of(request.GET.dict())
     file = query.exported(shown.cluster_id, asked, is_csv=form == "csv")
     answer = HttpResponse(file.content, content_type=file.content_type)

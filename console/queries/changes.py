@@ -12,7 +12,7 @@ from typing import Final
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
-from brokers.controlplane.services import GroupChangeKind, OrderKind
+from brokers.controlplane.services import AccessChangeKind, GroupChangeKind, OrderKind
 from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
@@ -37,9 +37,17 @@ KINDS: Final = (
     *("create topic", "delete topic", "add partitions", "alter configs"),
     *(kind.value for kind in GroupChangeKind),
     *(kind.value for kind in OrderKind),
+    *(kind.value for kind in AccessChangeKind),
 )
 # Objects with one side only: the other one is not a value that is missing.
-MADE_OR_GONE: Final = frozenset({"create topic", "delete topic"})
+MADE_OR_GONE: Final = frozenset(
+    {
+        *("create topic", "delete topic"),
+        *(AccessChangeKind.CREATE_USER, AccessChangeKind.DELETE_USER),
+        *(AccessChangeKind.GIVE_RIGHT, AccessChangeKind.TAKE_RIGHT),
+        *(AccessChangeKind.CREATE_TOKEN, AccessChangeKind.END_SESSIONS),
+    }
+)
 VIA: Final = {"wire": "Kafka protocol", "browser": "browser", "host": "command on the host"}
 OUTCOMES: Final = {"done": False, "refused": True}
 

@@ -1,7 +1,7 @@
-"""The one way in which changes of access rights are told: a line of a log, with keys.
+"""The line of a log, with keys, for what somebody did or was refused.
 
-A table of all changes comes with the control plane's audit; then this function writes there too. No
-password, key or token is ever an argument.
+`changes` has what also becomes an entry among all changes. No password, key or token is ever an
+argument.
 """
 
 import json

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gateway.access import audit, models
+from gateway.access.changes import tell
 from gateway.access.operations import Role
 
 NAME: Final = "admin"
@@ -36,7 +37,7 @@ def ensure() -> bool:
         user = User.objects.create_user(username=NAME, password=password)
         models.Account.objects.create(user=user, must_change_password=True)
         models.Grant.objects.create(user=user, role=Role.ADMIN.value)
-    audit.record("user.created", actor=ACTOR, subject=NAME, role=Role.ADMIN.value)
+        tell("user.created", actor=ACTOR, subject=NAME, grant=Role.ADMIN.value)
     return True
 
 

@@ -27,6 +27,8 @@ MAX_TOKEN_NAME_CHARS = 64
 USER_NAME_CHARS = 150
 # What a browser says of itself; what is longer is cut.
 AGENT_CHARS = 200
+# Words of ours, as "user.password_reset".
+EVENT_CHARS = 40
 
 
 class Account(models.Model):
@@ -122,6 +124,20 @@ class TokenGrant(GrantColumns):
                 name="access_token_grant_role_or_operation",
             ),
         ]
+
+
+class UntoldChange(models.Model):
+    """A change of access that is not among the changes of the cluster yet; see `changes`."""
+
+    event = models.CharField(max_length=EVENT_CHARS)
+    actor = models.CharField(max_length=USER_NAME_CHARS)
+    address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
+    subject = models.CharField(max_length=USER_NAME_CHARS)
+    details = models.JSONField()  # text → text
+    made_at_ms = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.subject}"
 
 
 class Session(AbstractBaseSession):

@@ -1,6 +1,6 @@
 """The write door to users, their rights and their sessions.
 
-Each call is one transaction and one line of the audit log. What a rule forbids raises Refused with
+Each call is one transaction and one change that is told. What a rule forbids raises Refused with
 a sentence for the page. Changed rights and passwords end the sessions of the user, so no session
 key outlives the rights it was given with.
 """
@@ -14,8 +14,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from gateway.access import audit, first_user, grants, models, selectors
+from gateway.access import first_user, grants, models, selectors
 from gateway.access.audit import Actor
+from gateway.access.changes import tell
 from gateway.access.grants import BadGrant, Grant
 from gateway.access.operations import Role
 
@@ -41,9 +42,9 @@ def create_user(*, actor: Actor, name: str, grant: Grant, password: str | None =
             user.save()
             models.Account.objects.create(user=user, must_change_password=True)
             _create_grant(user, grant)
+            tell("user.created", actor=actor, subject=name, grant=described(grant))
     except IntegrityError:
         raise Refused(f"there is a user “{name}” already: choose another name") from None
-    tell("user.created", actor=actor, subject=name, grant=described(grant))
     return given
 
 
@@ -161,11 +162,6 @@ def columns_of(grant: Grant) -> dict[str, str]:
         "kind": grant.kind.value if grant.kind else "",
         "pattern": grant.pattern,
     }
-
-
-def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
-    """Record a change once it holds; one that is taken back has not happened."""
-    transaction.on_commit(lambda: audit.record(event, actor=actor, subject=subject, **details))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The write door to API tokens. Each call is one transaction and one line of the audit log.
+"""The write door to API tokens. Each call is one transaction and one change that is told.
 
 What a rule forbids raises `services.Refused`. The text of a token leaves by the answer of
 `create_token` and is kept nowhere.
@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from gateway.access import models, token_text
 from gateway.access.audit import Actor
+from gateway.access.changes import tell
 from gateway.access.grants import Grant
 from gateway.access.models import ADDRESS_CHARS, MAX_TOKEN_NAME_CHARS
-from gateway.access.services import MAX_GRANTS, Refused, check_grant, columns_of, described, tell
+from gateway.access.services import MAX_GRANTS, Refused, check_grant, columns_of, described
 
 # A part of a principal of Kafka, of the keys of counters, and of lines of logs.
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
@@ -64,10 +65,10 @@ def create_token(
             models.TokenGrant.objects.bulk_create(
                 models.TokenGrant(token=token, **columns_of(grant)) for grant in grants
             )
+            rights = ", ".join(described(grant) for grant in grants)
+            tell("token.created", actor=actor, subject=name, rights=rights)
     except IntegrityError:
         raise Refused(f"there is, or was, a token “{name}”: choose another name") from None
-    rights = ", ".join(described(grant) for grant in grants)
-    tell("token.created", actor=actor, subject=name, rights=rights)
     return text
 
 

@@ -6,6 +6,7 @@ them. One whose call failed for want of an answer is not lent again: its connect
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from threading import Condition
 from typing import Final
@@ -28,7 +29,8 @@ DOUBTFUL: Final = frozenset({"BROKER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"})
 class Clients:
     """What one borrower may ask with. For one thread at a time."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, client_id: str = "") -> None:
+        self.client_id = client_id
         self._connection = connection
 
     @cached_property
@@ -62,14 +64,17 @@ class Pool:
         self._condition = Condition()
 
     @contextmanager
-    def borrowed(self) -> Iterator[Clients]:
-        """Lend clients for a block; waits while all are lent, until the deadline."""
-        clients = self._take()
+    def borrowed(self, client_id: str = "") -> Iterator[Clients]:
+        """Lend clients for a block; waits while all are lent, until the deadline.
+
+        `client_id` is how they call themselves to brokers; empty for the connection's own name.
+        """
+        clients = self._take(client_id)
         # Whatever else goes wrong, such as a right that is missing, is no fault of a connection.
         is_sound = True
         try:
             if clients is None:
-                clients = Clients(self._connection())
+                clients = self._made(client_id)
             yield clients
         except KafkaFailure as failed:
             is_sound = failed.name not in DOUBTFUL
@@ -89,9 +94,16 @@ class Pool:
         with self._condition:
             self._free.clear()
 
-    def _take(self) -> Clients | None:
+    def _made(self, client_id: str) -> Clients:
+        connection = self._connection()
+        named = replace(connection, client_id=client_id) if client_id else connection
+        return Clients(named, client_id=client_id)
+
+    def _take(self, client_id: str) -> Clients | None:
         """Wait for a place; None where the borrower is to make its own clients."""
         deadline = Deadline(self._wait_s)
+        # Let go of outside of the lock: their threads end.
+        dropped: Clients | None = None
         with self._condition:
             while self._lent >= self._max_clients:
                 if deadline.is_over():
@@ -102,4 +114,11 @@ class Pool:
                     )
                 self._condition.wait(deadline.left())
             self._lent += 1
-            return self._free.pop() if self._free else None
+            for place, clients in enumerate(reversed(self._free), 1):
+                if clients.client_id == client_id:
+                    return self._free.pop(-place)
+            if self._lent + len(self._free) > self._max_clients:
+                # The one that nobody has wanted for longest.
+                dropped = self._free.pop(0)
+        del dropped
+        return None

@@ -4,6 +4,11 @@ Every service takes keywords, is one transaction, and returns the row or the out
 writes a row of this app.
 """
 
+from brokers.controlplane.services.access_audit import (
+    AccessChange,
+    AccessChangeKind,
+    note_access_change,
+)
 from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
 from brokers.controlplane.services.cluster_secrets import RotationRefused, rotate_secret
 from brokers.controlplane.services.clusters import ensure_cluster, start_agent
@@ -29,6 +34,8 @@ from brokers.controlplane.services.transactions import KEPT_CHANGES
 
 __all__ = [
     "KEPT_CHANGES",
+    "AccessChange",
+    "AccessChangeKind",
     "BegunSince",
     "GroupChange",
     "GroupChangeKind",
@@ -40,6 +47,7 @@ __all__ = [
     "ensure_cluster",
     "fence_broker",
     "give_up_taken",
+    "note_access_change",
     "note_begun",
     "note_outcome",
     "note_refused",

@@ -61,3 +61,27 @@ def test_clients_are_lent_again_after_what_is_no_fault_of_theirs() -> None:
         raise PermissionError
     with lender.borrowed() as second:
         assert second is first
+
+
+def test_clients_are_lent_to_who_has_their_name() -> None:
+    lender = pool(max_clients=2)
+
+    with lender.borrowed() as plain:
+        pass
+    with lender.borrowed("for alice") as named:
+        assert named.admin._connection.client_id == "for alice"  # noqa: SLF001 - what brokers see
+    for name, wanted in (("", plain), ("for alice", named)):
+        with lender.borrowed(name) as found:
+            assert found is wanted
+
+
+def test_another_name_takes_the_place_of_the_one_that_nobody_wants() -> None:
+    lender = pool(max_clients=2)
+    kept = []
+    for name in ("a", "b", "c"):
+        with lender.borrowed(name) as clients:
+            kept.append(clients)
+
+    with lender.borrowed("b") as second, lender.borrowed("a") as first:
+        assert second is kept[1]
+        assert first is not kept[0]

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.kafka.admin import Admin
 from gateway.kafka.errors import failure
+from gateway.kafka.pool import Pool
 from gateway.rest.v3 import configs
 from tests.builders import tokens
 from tests.database import sqlite_databases
@@ -109,3 +110,25 @@ def test_what_fails_later_breaks_the_answer_off(
 
     with pytest.raises(IncompleteRead):
         door.ask("GET", ALL)
+
+
+def test_a_change_tells_brokers_for_whom_it_is_made(door: WholeDoor) -> None:
+    token = tokens.token("terraform", grants=tokens.EVERYTHING)
+    shown = {"authorization": f"Bearer {token}"}
+    seen: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pool, "_made", noted(Pool._made, seen))  # noqa: SLF001 - where clients begin
+
+        made = door.ask("POST", ALL.replace("/-/configs", ""), {"topic_name": "new"}, **shown)
+
+    assert made.status == 201
+    assert seen == ["samsa-gateway token:terraform"]
+
+
+def noted(made: Callable[[Pool, str], Any], seen: list[str]) -> Callable[[Pool, str], Any]:
+    def make(pool: Pool, client_id: str) -> Any:
+        clients = made(pool, client_id)
+        seen.append(clients.admin._connection.client_id)  # noqa: SLF001 - what brokers are told
+        return clients
+
+    return make

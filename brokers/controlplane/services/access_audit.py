@@ -1,0 +1,66 @@
+"""Changes of users and tokens in the audit: they are made in another database, and told here later.
+
+Whoever tells one may do so again, after a crash between the two databases; it is written once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from brokers.cluster.origins import Origin, Via
+from brokers.controlplane import models
+from brokers.controlplane.database import transactional
+from brokers.controlplane.services import audit
+from brokers.controlplane.services.audit import Draft
+
+
+class AccessChangeKind(StrEnum):
+    CREATE_USER = "create user"
+    DELETE_USER = "delete user"
+    ENABLE_USER = "enable user"
+    DISABLE_USER = "disable user"
+    GIVE_RIGHT = "give right"
+    TAKE_RIGHT = "take right"
+    RESET_PASSWORD = "reset password"  # noqa: S105 - a word
+    CHANGE_PASSWORD = "change password"  # noqa: S105 - a word
+    END_SESSIONS = "end sessions"
+    CREATE_TOKEN = "create token"  # noqa: S105 - a word
+    REVOKE_TOKEN = "revoke token"  # noqa: S105 - a word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessChange:
+    """What somebody did to a user or a token, at the time when it was done."""
+
+    kind: AccessChangeKind
+    subject: str
+    name: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    origin: Origin
+    via: Via
+    made_at_ms: int
+
+
+@transactional
+def note_access_change(*, cluster_id: str, change: AccessChange) -> bool:
+    """Write a change, unless it is there already; tell whether it was written."""
+    draft = Draft(
+        origin=change.origin,
+        via=change.via,
+        kind=change.kind,
+        subject=change.subject,
+        name=change.name,
+        before=change.before,
+        after=change.after,
+    )
+    # Locked, so that of two who tell the same change the second one sees the first.
+    cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
+    same = cluster.audit.filter(
+        name=audit.name_of(draft), kind=change.kind.value, made_at_ms=change.made_at_ms
+    )
+    told = (dict(change.before), dict(change.after))
+    if any((row.before, row.after) == told for row in same):
+        return False
+    audit.append(cluster, [draft], version=cluster.version, now_ms=change.made_at_ms)
+    return True
