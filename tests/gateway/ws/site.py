@@ -26,7 +26,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
 from gateway.rest.records.routes import Seats
 from gateway.rest.traffic import Counter
-from gateway.server import FRAME_BYTES
+from gateway.server import FRAME_BYTES, listening
 from gateway.ws.connection import House
 from gateway.ws.endpoint import Sockets
 from tests.fakes.broker_thread import BesideBroker
@@ -161,7 +161,7 @@ def write(
 def run(broker: BesideBroker, work: Work) -> None:
     async def serve() -> None:
         site = Site(broker.bootstrap)
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = listening(socket.create_server(("127.0.0.1", 0)).detach())
         site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
         config = uvicorn.Config(
             site.sockets,
