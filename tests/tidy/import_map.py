@@ -159,8 +159,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.plugins": ("connectors.sdk", "network databases fcntl"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", ""),
     "connectors": (
-        # Patterns of topics, and the groups of sinks.
-        "connectors.runtime connectors.sdk connectors.plugins gateway.access gateway.kafka",
+        # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
+        (
+            "connectors.runtime connectors.sdk connectors.plugins gateway.access gateway.kafka "
+            "brokers.key_files"
+        ),
         "django celery",
     ),
     "console": (

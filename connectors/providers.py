@@ -1,0 +1,144 @@
+"""Follows references in a config to what they stand for: in a worker, late, and for one slice.
+
+Files, variables and secrets are read at that moment, so a value that was changed is used from the
+next slice on. What may be read is judged once more here, by the settings of this host.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from connectors.references import (
+    ENV,
+    FILE,
+    REFERENCE,
+    SECRET,
+    Allowed,
+    Reference,
+    references,
+    refused_reference,
+)
+from connectors.sdk.configs import Secret
+from connectors.sdk.errors import ConfigError
+
+# A certificate chain with its key has some ten kilobytes.
+MAX_FILE_BYTES: Final = 262_144
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where this host keeps what references stand for."""
+
+    allowed: Allowed
+    # One file to a secret, named as the secret.
+    secrets: Path
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clear:
+    """A config as its task needs it, and those of its values that no log or trace may hold."""
+
+    config: dict[str, str]
+    secrets: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Clear(keys={sorted(self.config)})"
+
+
+def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
+    """Return a config with all references followed; ConfigError for one that leads nowhere."""
+    found: dict[str, str] = {}
+    hidden: set[str] = set()
+    for key, text in config.items():
+        clear = text.reveal() if isinstance(text, Secret) else text
+        values = list(_values(key, clear, sources))
+        if isinstance(text, Secret):
+            hidden.add(clear)
+        hidden.update(value for _, value in values)
+        # One pass over the text as it was written: a value that looks like a reference is none.
+        by_text = dict(values)
+        found[key] = REFERENCE.sub(lambda match: by_text.get(match[0], match[0]), clear)  # noqa: B023 - used at once
+        if isinstance(text, Secret):
+            hidden.add(found[key])
+    return Clear(config=found, secrets=tuple(sorted(hidden - {""}, key=len, reverse=True)))
+
+
+def _values(key: str, text: str, sources: Sources) -> Iterator[tuple[str, str]]:
+    """Yield each reference of a text with what it stands for."""
+    wrong = refused_reference(text, sources.allowed)
+    if wrong is not None:
+        raise ConfigError(f"{key}: {wrong}")
+    for reference in references(text):
+        yield reference.written, _READERS[reference.provider](key, reference, sources)
+
+
+def _read_variable(key: str, reference: Reference, sources: Sources) -> str:
+    value = sources.environment.get(reference.key)
+    if value is None:
+        raise ConfigError(f"{key}: {reference.written}: this worker has no variable of that name")
+    return value
+
+
+def _read_secret(key: str, reference: Reference, sources: Sources) -> str:
+    path = sources.secrets / reference.key
+    try:
+        return _text_of(path).rstrip("\r\n")
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: {reference.written}: {path} cannot be read: {error.strerror}; write the value"
+            " into this file, for its owner alone"
+        ) from None
+
+
+def _read_file(key: str, reference: Reference, sources: Sources) -> str:
+    path = Path(reference.path)
+    try:
+        real = path.resolve(strict=True)
+        folders = [Path(folder).resolve() for folder in sources.allowed.folders]
+        # A link inside of a folder must not lead out of it.
+        if not any(real.is_relative_to(folder) for folder in folders):
+            raise ConfigError(
+                f"{key}: {reference.written} leads out of the folders that may be read"
+            )
+        values = properties(_text_of(real))
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: {reference.written}: the file cannot be read: {error.strerror}"
+        ) from None
+    if reference.key not in values:
+        raise ConfigError(f"{key}: {reference.written}: the file has no key {reference.key}")
+    return values[reference.key]
+
+
+def _text_of(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        # A pipe or a device would have the worker wait, or read without end.
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(0, "it is no regular file")
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise OSError(0, f"it has more than {MAX_FILE_BYTES} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise OSError(0, "it is no text in UTF-8") from None
+
+
+def properties(text: str) -> dict[str, str]:
+    """Return the values of a file of properties: `key=value` or `key: value`, a line each."""
+    found = {}
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#!":
+            continue
+        at = min((i for i in map(stripped.find, "=:") if i >= 0), default=len(stripped))
+        found[stripped[:at].strip()] = stripped[at + 1 :].strip()
+    return found
+
+
+_READERS: Final = {ENV: _read_variable, SECRET: _read_secret, FILE: _read_file}

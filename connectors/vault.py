@@ -1,0 +1,171 @@
+"""Seals PASSWORD values, so that the database alone gives none of them away.
+
+The keys lie in a file outside of the database; the first one seals, all of them open, so that a
+rotation can seal anew what an older key has sealed. A sealed value is bound to its connector and
+the name of its key: moved elsewhere in the database it opens no more.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from brokers.key_files import KeyFile, read_keys, write_keys
+from connectors.references import REFERENCE, references
+from connectors.sdk.configs import MASK, Secret
+from connectors.sdk.errors import ConnectorError
+
+KEY_BYTES: Final = 32  # AES-256
+NONCE_BYTES: Final = 12  # as the standard has it for GCM
+# Enough to tell a handful of keys apart; says nothing about the key.
+KEY_ID_CHARS: Final = 8
+# The member that a sealed value has in a stored config, where a clear one is a text.
+SEALED: Final = "sealed"
+Stored = Mapping[str, Any]
+
+
+class CannotOpen(ConnectorError):
+    """A sealed value that no key of this host opens; the text says which key would."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Whose values are sealed."""
+
+    cluster: str
+    connector: str
+
+    def of(self, key: str) -> bytes:
+        return json.dumps([self.cluster, self.connector, key]).encode()
+
+
+class Vault:
+    """The keys of one file. From any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = KeyFile(path, monotonic=time.monotonic)
+
+    def seal(self, config: Mapping[str, str], hidden: Iterable[str], place: Place) -> Stored:
+        """Return a config to be stored, with the values of its hidden keys sealed.
+
+        A value that is nothing but a reference is no secret, and stays.
+        """
+        names = {key for key in hidden if not is_reference(config[key])}
+        return {
+            key: {SEALED: self._sealed(text, place.of(key))} if key in names else text
+            for key, text in config.items()
+        }
+
+    def open(self, stored: Stored, place: Place) -> dict[str, str]:
+        """Return a stored config in clear; what was sealed is a Secret. CannotOpen otherwise."""
+        return {
+            key: Secret(self._opened(value[SEALED], key, place)) if is_sealed(value) else value
+            for key, value in stored.items()
+        }
+
+    def rotate(self) -> None:
+        """Make a new key, with which all is sealed from now on; the former one still opens."""
+        former = self._keys()
+        write_keys(self.path, (new_key(), former[0]))
+
+    def forget_former(self) -> None:
+        """Drop the former key, once nothing is left that it has sealed."""
+        write_keys(self.path, read_keys(self.path)[:1])
+
+    @property
+    def key_id(self) -> str:
+        """Return the id of the key that seals."""
+        return id_of(self._keys()[0])
+
+    def _sealed(self, text: str, place: bytes) -> str:
+        key, nonce = self._keys()[0], secrets.token_bytes(NONCE_BYTES)
+        clear = Secret.reveal(text) if isinstance(text, Secret) else text
+        ciphered = AESGCM(bytes_of(key)).encrypt(nonce, clear.encode(), place)
+        return f"{id_of(key)}:{base64.b64encode(nonce + ciphered).decode()}"
+
+    def _opened(self, sealed: str, name: str, place: Place) -> str:
+        wanted, _, text = sealed.partition(":")
+        # Read from the file: another process may have made the key a moment ago.
+        keys = {id_of(key): key for key in (*self._file.keys(), *self._read())}
+        key = keys.get(wanted)
+        if key is None:
+            raise CannotOpen(
+                f"{name} of {place.connector} was sealed with key {wanted}, which is not in"
+                f" {self.path}: copy that file from the host where it was set, or set {name} again"
+            )
+        try:
+            ciphered = base64.b64decode(text, validate=True)
+            nonce = ciphered[:NONCE_BYTES]
+            clear = AESGCM(bytes_of(key)).decrypt(nonce, ciphered[NONCE_BYTES:], place.of(name))
+        except (ValueError, InvalidTag):
+            raise CannotOpen(
+                f"{name} of {place.connector} is damaged, or is that of another connector: set it"
+                " again"
+            ) from None
+        return clear.decode()
+
+    def _keys(self) -> tuple[str, ...]:
+        """Return the keys; the first process that needs one makes it."""
+        keys = self._file.keys() or self._read()
+        if keys:
+            return keys
+        _create(self.path)
+        return self._read()
+
+    def _read(self) -> tuple[str, ...]:
+        try:
+            return read_keys(self.path)
+        except FileNotFoundError:
+            return ()
+
+
+def is_sealed(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get(SEALED), str)
+
+
+def masked(stored: Stored) -> dict[str, str]:
+    """Return a stored config as it is shown: references as they are, and sealed values masked."""
+    return {key: MASK if is_sealed(value) else str(value) for key, value in stored.items()}
+
+
+def is_reference(text: str) -> bool:
+    """Tell whether a value is one reference and nothing else."""
+    return REFERENCE.fullmatch(text) is not None and next(references(text), None) is not None
+
+
+def new_key() -> str:
+    return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def id_of(key: str) -> str:
+    return hashlib.sha256(bytes_of(key)).hexdigest()[:KEY_ID_CHARS]
+
+
+def bytes_of(key: str) -> bytes:
+    found = base64.b64decode(key)
+    if len(found) != KEY_BYTES:
+        raise CannotOpen(f"a key has {len(found)} bytes, not {KEY_BYTES}: restore the file of keys")
+    return found
+
+
+def _create(path: Path) -> None:
+    """Make a file with a key, unless another process is quicker."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    write_keys(draft, (new_key(),))
+    try:
+        # A link fails where the name is taken; a rename would replace a key that is in use.
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
