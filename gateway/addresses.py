@@ -33,15 +33,36 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     there, and only as far as those who wrote it are trusted: what comes further left, the client
     may have made up.
     """
-    client = peer
+    return _way(peer, forwarded, trusted)[0]
+
+
+def said_by_trusted(
+    header: str, peer: str, forwarded: str, trusted: Sequence[Network]
+) -> str | None:
+    """Return what the outermost trusted proxy has said in a header to which each proxy adds.
+
+    None where no trusted proxy is there. One that does not add to it but writes it anew is the
+    only one that is heard.
+    """
+    if not is_within(peer, trusted):
+        return None
+    client, passed = _way(peer, forwarded, trusted)
+    proxies = passed + is_within(client, trusted)
+    said = header.rsplit(",", MAX_HOPS)[-MAX_HOPS:]
+    return said[-min(proxies, len(said))].strip()
+
+
+def _way(peer: str, forwarded: str, trusted: Sequence[Network]) -> tuple[str, int]:
+    """Return the client, and how many trusted proxies lie between it and here."""
+    client, passed = peer, 0
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded else []
     while hops and is_within(client, trusted):
         hop = _address(hops.pop())
         if hop is None:
             # The proxy that wrote it is the last one that is known to be there.
             break
-        client = str(hop)
-    return client
+        client, passed = str(hop), passed + 1
+    return client, passed
 
 
 def network_of(address: str) -> str:

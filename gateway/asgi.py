@@ -15,6 +15,7 @@ from django.urls import get_resolver
 
 from gateway import home
 from gateway.dispatch import Dispatch, is_below, is_own
+from gateway.forwarding import Forwarded
 from gateway.health import Application, Door, Scope
 from gateway.rest import mounts, process
 from gateway.rest.origins import Origins
@@ -101,7 +102,8 @@ class Program:
             below = any(is_below(scope["path"], prefix) for prefix in prefixes)
             return below and not is_own(scope)
 
-        return Origins(dispatch, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
+        programs = Origins(dispatch, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
+        return Forwarded(programs, settings.TRUSTED_PROXIES)
 
 
 def place() -> Place:

@@ -19,7 +19,9 @@ from django.core.asgi import get_asgi_application
 from django.db import connections
 
 from gateway import rest as modules
+from gateway.addresses import Network
 from gateway.dispatch import Dispatch
+from gateway.forwarding import Forwarded
 from gateway.kafka.connection import Connection
 from gateway.rest import mounts, process
 from gateway.rest.callers import Callers
@@ -89,6 +91,7 @@ def whole_door(
     cluster: str,
     limits: Limits | None = None,
     timeout_s: float = WAIT_S,
+    trusted: Sequence[Network] = (),
 ) -> Iterator[WholeDoor]:
     """Serve until the block ends; the databases are those that Django is pointed at.
 
@@ -112,7 +115,13 @@ def whole_door(
         prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]
         whole = Dispatch({}, calls=calls, quoted=prefixes, otherwise=get_asgi_application())
         config = uvicorn.Config(
-            whole, http=Http, interface="asgi3", port=0, lifespan="off", log_level="warning"
+            Forwarded(whole, trusted),
+            http=Http,
+            interface="asgi3",
+            port=0,
+            lifespan="off",
+            log_level="warning",
+            proxy_headers=False,
         )
         config.load()
         server = uvicorn.Server(config)

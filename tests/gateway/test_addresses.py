@@ -2,7 +2,14 @@
 
 import pytest
 
-from gateway.addresses import MAX_HOPS, NotAnAddress, client_address, network_of, networks
+from gateway.addresses import (
+    MAX_HOPS,
+    NotAnAddress,
+    client_address,
+    network_of,
+    networks,
+    said_by_trusted,
+)
 
 TRUSTED = networks(["10.0.0.0/8", "2001:db8:1::/48"])
 
@@ -45,6 +52,33 @@ def test_a_list_without_end_is_not_read_to_its_end() -> None:
     assert client_address("10.0.0.7", ",".join(forwarded.split(",")[:MAX_HOPS]), TRUSTED) == (
         "198.51.100.9"
     )
+
+
+@pytest.mark.parametrize(
+    ("peer", "way", "header", "said"),
+    [
+        # Nobody who is believed.
+        ("192.0.2.1", "", "https", None),
+        ("192.0.2.1", "10.0.0.8", "https", None),
+        ("", "", "https", None),
+        # One proxy; what the client itself sent stands on the left.
+        ("10.0.0.7", "198.51.100.9", "https", "https"),
+        ("10.0.0.7", "198.51.100.9", "https, http", "http"),
+        ("10.0.0.7", "", "https", "https"),
+        # Two, the outer one of which ends TLS.
+        ("10.0.0.7", "198.51.100.9, 10.0.0.8", "https, http", "https"),
+        ("10.0.0.7", "198.51.100.9, 10.0.0.8", "gopher, https, http", "https"),
+        # Two, of which the inner one writes the header anew, or passes it on.
+        ("10.0.0.7", "198.51.100.9, 10.0.0.8", "https", "https"),
+        # A name in the list of addresses that is none is the end of what is known.
+        ("10.0.0.7", "10.0.0.9, nonsense", "https, http", "http"),
+        ("10.0.0.7", "", "", ""),
+    ],
+)
+def test_of_a_header_only_what_trusted_proxies_have_written_counts(
+    peer: str, way: str, header: str, said: str | None
+) -> None:
+    assert said_by_trusted(header, peer, way, TRUSTED) == said
 
 
 def test_networks_are_read_as_an_operator_writes_them() -> None:
