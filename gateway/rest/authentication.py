@@ -1,5 +1,7 @@
 """Tells views of Django REST framework who calls: the same callers as those of the bare side."""
 
+from functools import cache
+from threading import Lock
 from typing import Final
 
 from django.http import HttpRequest
@@ -8,7 +10,10 @@ from rest_framework.request import Request
 
 from gateway.access.callers import Caller
 from gateway.rest import identity, limits
+from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import Asked
+from gateway.rest.identity import Identity
+from gateway.rest.strangers import Strangers
 
 CHALLENGE: Final = 'Basic realm="Samsa", charset="UTF-8"'
 
@@ -27,11 +32,51 @@ class CallerUser:
         return self.caller.key
 
 
+class Gate:
+    """Finds out who calls a view, within what an address may try. From any thread.
+
+    Views have a count of their own beside that of bare calls.
+    """
+
+    def __init__(self, known: Identity, strangers: Strangers) -> None:
+        self._known = known
+        self._strangers = strangers
+        self._lock = Lock()
+
+    def admitted(self, asked: Asked) -> Caller:
+        """Return who makes a call; ApiError where nobody is known, or its address has to wait."""
+        key = self._known.key_of(asked)
+        if (caller := self._known.remembered(key)) is not None:
+            return caller
+        # Who was known some minutes ago never waits for those who make credentials up.
+        is_new = not self._known.was_known(key)
+        with self._lock:
+            if is_new:
+                self._strangers.check(key)
+                self._strangers.enter(asked.address)
+        try:
+            caller = self._known.identify(asked)
+        except ApiError as error:
+            if error.code is Code.NOT_AUTHENTICATED:
+                with self._lock:
+                    self._strangers.refuse(key, error)
+            raise
+        if is_new:
+            with self._lock:
+                self._strangers.found(asked.address)
+        return caller
+
+
+@cache
+def gate() -> Gate:
+    return Gate(identity.of_process(), Strangers())
+
+
 class CallerAuthentication(BaseAuthentication):
     """Answers with a caller, or raises ApiError, which the exception handler of REST tells."""
 
     def authenticate(self, request: Request) -> tuple[CallerUser, Caller]:
-        caller = identity.of_process().identify(asked_of(request._request))  # noqa: SLF001 - theirs
+        caller = gate().admitted(asked_of(request._request))  # noqa: SLF001 - theirs
         limits.of_process().take_request(caller)
         return CallerUser(caller), caller
 
