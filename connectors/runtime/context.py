@@ -1,0 +1,53 @@
+"""What a task is offered while its slice runs: the contexts of the sdk over the ports."""
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from connectors.runtime.ports import Level, Ports, TaskSpec
+from connectors.runtime.traces import masked
+from connectors.sdk.records import Place, TopicPartition
+
+
+class TaskContext:
+    def __init__(self, spec: TaskSpec, ports: Ports, is_over: Callable[[], bool]) -> None:
+        self._spec = spec
+        self._ports = ports
+        self._is_over = is_over
+
+    @property
+    def connector(self) -> str:
+        return self._spec.connector
+
+    @property
+    def task(self) -> int:
+        return self._spec.number
+
+    @property
+    def epoch(self) -> int:
+        return self._spec.epoch
+
+    @property
+    def kept(self) -> MutableMapping[str, Any]:
+        return self._ports.kept
+
+    @property
+    def should_yield(self) -> bool:
+        return self._is_over()
+
+    def log(self, text: str) -> None:
+        self._ports.log.write(Level.INFO, masked(text, self._spec.secrets))
+
+
+class SourceTaskContext(TaskContext):
+    def offset(self, partition: Place) -> Place | None:
+        return self._ports.offsets.read(partition)
+
+
+class SinkTaskContext(TaskContext):
+    def __init__(self, spec: TaskSpec, ports: Ports, is_over: Callable[[], bool]) -> None:
+        super().__init__(spec, ports, is_over)
+        # Where the task wants to go on, until the next batch is taken.
+        self.sought: dict[TopicPartition, int] = {}
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.sought[partition] = offset

@@ -1,0 +1,54 @@
+"""What the topic of dead letters gets: a record, and why it is there, in Connect's headers.
+
+Pure.
+"""
+
+import traceback
+from collections.abc import Iterable
+from typing import Final
+
+from connectors.runtime.steps import StepFailed
+from connectors.runtime.traces import java_name, masked, words
+from gateway.kafka.values import NewRecord, Record
+
+PREFIX: Final = "__connect.errors."
+# A record with its stack has to pass the limit that the origin's topic has for the record alone.
+MAX_STACK_CHARS: Final = 8_000
+MAX_MESSAGE_CHARS: Final = 2_000
+
+
+def letter(
+    raw: Record,
+    failed: StepFailed,
+    *,
+    connector: str,
+    task: int,
+    has_context: bool,
+    secrets: Iterable[str],
+) -> NewRecord:
+    """Return the record for the dead letters; what was a header stays one."""
+    headers = raw.headers
+    if has_context:
+        told = context(raw, failed, connector=connector, task=task)
+        kept = tuple(secrets)
+        headers = (
+            *(header for header in raw.headers if not header[0].startswith(PREFIX)),
+            *((PREFIX + name, masked(text, kept).encode()) for name, text in told.items()),
+        )
+    return NewRecord(value=raw.value, key=raw.key, headers=headers, timestamp_ms=raw.timestamp_ms)
+
+
+def context(raw: Record, failed: StepFailed, *, connector: str, task: int) -> dict[str, str]:
+    cause = failed.cause
+    return {
+        "topic": raw.topic,
+        "partition": str(raw.partition),
+        "offset": str(raw.offset),
+        "connector.name": connector,
+        "task.id": str(task),
+        "stage": failed.stage.value,
+        "class.name": failed.class_name,
+        "exception.class.name": java_name(cause),
+        "exception.message": words(cause)[:MAX_MESSAGE_CHARS],
+        "exception.stacktrace": "".join(traceback.format_exception(cause))[-MAX_STACK_CHARS:],
+    }

@@ -1,0 +1,133 @@
+"""From a record in a topic to the record that a sink gets, and from a source's to a topic's.
+
+A step that fails says its stage and its class, in Connect's words, which the dead letters repeat.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from connectors.sdk.records import Header, SinkRecord, SourceRecord
+from connectors.sdk.records import Record as AnyRecord
+from connectors.sdk.schemas import Schema
+from gateway.kafka.values import Header as RawHeader
+from gateway.kafka.values import NewRecord, Record
+
+
+class Stage(Enum):
+    """Where in a record's way something failed; the names are Connect's."""
+
+    TASK_POLL = "TASK_POLL"
+    TASK_PUT = "TASK_PUT"
+    TRANSFORMATION = "TRANSFORMATION"
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    KAFKA_PRODUCE = "KAFKA_PRODUCE"
+    KAFKA_CONSUME = "KAFKA_CONSUME"
+
+
+class StepFailed(Exception):
+    """One step has failed on one record; the cause says how."""
+
+    def __init__(self, stage: Stage, class_name: str, cause: Exception) -> None:
+        super().__init__(f"{stage.value}: {cause}")
+        self.stage = stage
+        self.class_name = class_name
+        self.cause = cause
+
+
+class Converter(Protocol):
+    def to_value(
+        self, topic: str, payload: bytes | None, headers: Sequence[RawHeader] = ()
+    ) -> tuple[Schema | None, Any]: ...
+
+    def from_value(self, topic: str, schema: Schema | None, value: Any) -> bytes | None: ...
+
+
+class Chain(Protocol):
+    def apply(self, record: AnyRecord) -> AnyRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """All steps of a connector. A record that a transform leaves out becomes None."""
+
+    key: Converter
+    value: Converter
+    header: Converter
+    chain: Chain
+
+    def incoming(self, raw: Record) -> SinkRecord | None:
+        """Return what a sink gets of a record; StepFailed."""
+        stage, step = Stage.KEY_CONVERTER, self.key
+        try:
+            key_schema, key = self.key.to_value(raw.topic, raw.key, raw.headers)
+            stage, step = Stage.VALUE_CONVERTER, self.value
+            value_schema, value = self.value.to_value(raw.topic, raw.value, raw.headers)
+            stage, step = Stage.HEADER_CONVERTER, self.header
+            headers = tuple(self._header(raw.topic, header) for header in raw.headers)
+        # A step is foreign code, and its failure is the record's.
+        except Exception as error:
+            raise StepFailed(stage, _class_of(step), error) from error
+        record = SinkRecord(
+            topic=raw.topic,
+            partition=raw.partition,
+            key=key,
+            key_schema=key_schema,
+            value=value,
+            value_schema=value_schema,
+            timestamp_ms=raw.timestamp_ms,
+            headers=headers,
+            origin_topic=raw.topic,
+            origin_partition=raw.partition,
+            origin_offset=raw.offset,
+        )
+        changed = self._transformed(record)
+        assert changed is None or isinstance(changed, SinkRecord), "a transform keeps the class"
+        return changed
+
+    def outgoing(self, record: SourceRecord) -> tuple[str, NewRecord] | None:
+        """Return the topic and bytes of a record of a source; StepFailed."""
+        changed = self._transformed(record)
+        if changed is None:
+            return None
+        topic = changed.topic
+        stage, step = Stage.KEY_CONVERTER, self.key
+        try:
+            key = self.key.from_value(topic, changed.key_schema, changed.key)
+            stage, step = Stage.VALUE_CONVERTER, self.value
+            value = self.value.from_value(topic, changed.value_schema, changed.value)
+            stage, step = Stage.HEADER_CONVERTER, self.header
+            headers = tuple(
+                (header.name, self.header.from_value(topic, header.schema, header.value))
+                for header in changed.headers
+            )
+        # As above.
+        except Exception as error:
+            raise StepFailed(stage, _class_of(step), error) from error
+        return topic, NewRecord(
+            value=value,
+            key=key,
+            headers=headers,
+            partition=changed.partition,
+            timestamp_ms=changed.timestamp_ms,
+        )
+
+    def _header(self, topic: str, header: RawHeader) -> Header:
+        schema, value = self.header.to_value(topic, header[1])
+        return Header(name=header[0], value=value, schema=schema)
+
+    def _transformed(self, record: AnyRecord) -> AnyRecord | None:
+        try:
+            return self.chain.apply(record)
+        # As above.
+        except Exception as error:
+            raise StepFailed(Stage.TRANSFORMATION, _class_of(self.chain), error) from error
+
+
+def _class_of(step: object) -> str:
+    """Return the name under which a step is configured, as far as it says so."""
+    name = getattr(step, "name", None)
+    return name if isinstance(name, str) else f"{type(step).__module__}.{type(step).__qualname__}"

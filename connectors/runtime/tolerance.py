@@ -1,0 +1,137 @@
+"""What becomes of a record on which a step has failed: tried again, left out, or the task's end."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from connectors.runtime import figures, waits
+from connectors.runtime.dead_letters import letter
+from connectors.runtime.figures import Figures
+from connectors.runtime.ports import Level, Outlet, Ports, TaskSpec
+from connectors.runtime.steps import StepFailed
+from connectors.runtime.task_settings import Errors
+from connectors.runtime.traces import words
+from connectors.sdk.errors import ConnectorError, RetriableError
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record
+
+T = TypeVar("T")
+
+# A step that waits longer before it is tried again would take the slice from others.
+MAX_STEP_WAIT_S: Final = 5.0
+# Of a record, in a line of the log.
+MAX_SHOWN_BYTES: Final = 200
+
+
+class ToleranceExceeded(ConnectorError):
+    """A record failed, and the connector tolerates no errors."""
+
+
+class Tolerance:
+    """Belongs to one slice."""
+
+    def __init__(self, spec: TaskSpec, ports: Ports, errors: Errors, counted: Figures) -> None:
+        self._spec = spec
+        self._ports = ports
+        self._errors = errors
+        self._figures = counted
+        self._letters: Outlet | None = None
+        self._refused: KafkaFailure | None = None
+
+    def attempt(self, step: Callable[[], T]) -> T:
+        """Take a step, again where it says that it may succeed later, as long as configured."""
+        began = self._ports.clock.monotonic()
+        attempts = 0
+        while True:
+            try:
+                return step()
+            except StepFailed as failed:
+                if not isinstance(failed.cause, RetriableError):
+                    raise
+                limit = self._errors.retry_s
+                wait = min(waits.retry(attempts, most_s=self._errors.max_delay_s), MAX_STEP_WAIT_S)
+                passed = self._ports.clock.monotonic() - began + wait
+                if limit is not None and passed > limit:
+                    raise
+                if passed > MAX_STEP_WAIT_S:
+                    # Longer than a slice should stand still: the task is tried again later.
+                    raise failed.cause from None
+                self._ports.clock.wait(wait)
+                attempts += 1
+                self._figures.add(figures.RETRIED)
+
+    def failed(self, failure: StepFailed, raw: Record | None) -> None:
+        """Leave a record out, or end the task with ToleranceExceeded."""
+        self._figures.add(figures.FAILED)
+        if self._errors.is_logged:
+            self._ports.log.write(Level.ERROR, self._line(failure, raw))
+        if not self._errors.is_tolerant:
+            raise ToleranceExceeded(
+                f"Tolerance exceeded in error handler: {failure.stage.value} failed for"
+                f" {_where(raw)}: {words(failure.cause)}"
+            ) from failure.cause
+        self._figures.add(figures.SKIPPED)
+        if raw is not None and self._errors.dead_letters:
+            self._bury(failure, raw)
+
+    def settle(self) -> None:
+        """Return when all dead letters are in their topic; KafkaFailure where one is not.
+
+        Offsets behind them may be committed after that only.
+        """
+        if self._letters is not None:
+            self._letters.flush()
+        refused, self._refused = self._refused, None
+        if refused is not None:
+            raise refused
+
+    def _bury(self, failure: StepFailed, raw: Record) -> None:
+        topic = self._errors.dead_letters
+        if self._letters is None:
+            self._require(topic)
+            self._letters = self._ports.wire.outlet({})
+        record = letter(
+            raw,
+            failure,
+            connector=self._spec.connector,
+            task=self._spec.number,
+            has_context=self._errors.has_context,
+            secrets=self._spec.secrets,
+        )
+        self._letters.send(topic, record, self._buried)
+
+    def _buried(self, told: Delivered | KafkaFailure) -> None:
+        if isinstance(told, KafkaFailure):
+            self._refused = self._refused or told
+        else:
+            self._figures.add(figures.DEAD)
+
+    def _require(self, topic: str) -> None:
+        # What Connect has for a default is more brokers than small clusters have.
+        replication = self._errors.dead_replication
+        made = NewTopic(
+            name=topic,
+            partitions=1,
+            replication_factor=replication if replication > 0 else CLUSTER_DEFAULT,
+        )
+        if self._ports.wire.create(made):
+            self._ports.log.write(Level.INFO, f"created topic {topic} for dead letters")
+
+    def _line(self, failure: StepFailed, raw: Record | None) -> str:
+        line = (
+            f"Error encountered in task {self._spec.connector}-{self._spec.number}. Executing"
+            f" stage '{failure.stage.value}' with class '{failure.class_name}',"
+            f" where {_where(raw)}: {words(failure.cause)}"
+        )
+        if raw is not None and self._errors.has_records_logged:
+            line += f" key={_shown(raw.key)} value={_shown(raw.value)}"
+        return line
+
+
+def _where(raw: Record | None) -> str:
+    if raw is None:
+        return "a record of the source"
+    return f"topic {raw.topic}, partition {raw.partition}, offset {raw.offset}"
+
+
+def _shown(content: bytes | None) -> str:
+    return "null" if content is None else repr(content[:MAX_SHOWN_BYTES])

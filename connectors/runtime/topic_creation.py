@@ -1,0 +1,80 @@
+"""Creates the topics that a source writes to, as its `topic.creation.*` keys say.
+
+Where none is set, brokers create a topic that is missing, or do not, as they are configured.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from connectors.runtime.ports import Level, Ports
+from connectors.runtime.sink_places import compiled
+from connectors.runtime.task_settings import below, value
+from connectors.sdk.errors import ConfigError
+from gateway.kafka.values import CLUSTER_DEFAULT, NewTopic
+
+PREFIX: Final = "topic.creation."
+DEFAULT_GROUP: Final = "default"
+# What of a group's keys is no config of the topic.
+OWN_KEYS: Final = frozenset({"include", "exclude", "replication.factor", "partitions"})
+
+
+class TopicCreation:
+    """Belongs to one slice, and asks for each topic once."""
+
+    def __init__(self, config: Mapping[str, str], ports: Ports) -> None:
+        self._config = config
+        self._ports = ports
+        self._is_enabled = bool(below(config, f"{PREFIX}{DEFAULT_GROUP}."))
+        self._known: set[str] = set()
+
+    def require(self, topic: str) -> None:
+        """See to it that a topic is there."""
+        if not self._is_enabled or topic in self._known:
+            return
+        if not self._known:
+            self._known |= set(self._ports.wire.topics())
+        if topic not in self._known:
+            made = self.described(topic)
+            if self._ports.wire.create(made):
+                self._ports.log.write(Level.INFO, f"created topic {topic}")
+            self._known.add(topic)
+
+    def described(self, topic: str) -> NewTopic:
+        """Return the topic as the first group that includes it describes it."""
+        group = next((name for name in self._groups() if self._includes(name, topic)), None)
+        own = below(self._config, f"{PREFIX}{group or DEFAULT_GROUP}.")
+        fallback = below(self._config, f"{PREFIX}{DEFAULT_GROUP}.")
+        return NewTopic(
+            name=topic,
+            partitions=_number(own, fallback, "partitions"),
+            replication_factor=_number(own, fallback, "replication.factor"),
+            configs={key: text for key, text in own.items() if key not in OWN_KEYS},
+        )
+
+    def _groups(self) -> list[str]:
+        groups: list[str] = value(self._config, "topic.creation.groups")
+        return [name for name in groups if name != DEFAULT_GROUP]
+
+    def _includes(self, group: str, topic: str) -> bool:
+        keys = below(self._config, f"{PREFIX}{group}.")
+        return _matches(keys.get("include", ""), topic) and not _matches(
+            keys.get("exclude", ""), topic
+        )
+
+
+def _matches(patterns: str, topic: str) -> bool:
+    return any(
+        compiled(pattern.strip()).fullmatch(topic) is not None
+        for pattern in patterns.split(",")
+        if pattern.strip()
+    )
+
+
+def _number(own: Mapping[str, str], fallback: Mapping[str, str], key: str) -> int:
+    text = own.get(key, fallback.get(key, str(CLUSTER_DEFAULT)))
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"Invalid value {text} for {key} of topic.creation: give a number"
+        ) from None

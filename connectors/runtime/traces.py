@@ -1,0 +1,61 @@
+"""What is shown of an error: its words first, then where it came from, without any secret."""
+
+import traceback
+from collections.abc import Iterable
+from typing import Final
+
+from connectors.sdk.configs import MASK
+from connectors.sdk.errors import (
+    ConfigError,
+    ConnectorError,
+    DataError,
+    RecordError,
+    RetriableError,
+)
+from gateway.kafka.errors import KafkaFailure
+
+# A page shows it whole, and a row of the database holds it.
+MAX_TRACE_CHARS: Final = 16_000
+# Shorter secrets are words that stand in every trace; a mask would only tell where.
+MIN_SECRET_CHARS: Final = 3
+# What programs that read Connect's headers and traces know our errors as.
+JAVA_NAMES: Final[dict[type[Exception], str]] = {
+    RetriableError: "org.apache.kafka.connect.errors.RetriableException",
+    DataError: "org.apache.kafka.connect.errors.DataException",
+    ConfigError: "org.apache.kafka.common.config.ConfigException",
+    RecordError: "org.apache.kafka.connect.errors.ConnectException",
+    ConnectorError: "org.apache.kafka.connect.errors.ConnectException",
+}
+
+
+def java_name(error: BaseException) -> str:
+    """Return the class of an error as Connect would name it, or its own name."""
+    kind = type(error)
+    known = next((JAVA_NAMES[parent] for parent in kind.__mro__ if parent in JAVA_NAMES), None)
+    return known or f"{kind.__module__}.{kind.__qualname__}"
+
+
+def words(error: BaseException) -> str:
+    """Return what an error says, and what to do next where it knows."""
+    if isinstance(error, KafkaFailure):
+        about = f" about {error.value}" if error.value else ""
+        return f"{error}{about}{f': {error.next_step}' if error.next_step else ''}"
+    return str(error) or type(error).__name__
+
+
+def trace(error: BaseException, secrets: Iterable[str]) -> str:
+    """Return the words of an error in the first line, and its stack below."""
+    head = f"{type(error).__name__}: {words(error)}"
+    stack = "".join(traceback.format_exception(error))
+    return masked(f"{head}\n{stack}", secrets)[:MAX_TRACE_CHARS]
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with a mask in the place of each secret."""
+    # The longest first: one secret may be a part of another.
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= MIN_SECRET_CHARS:
+            text = text.replace(secret, MASK)
+            # As it stands in the repr of a text.
+            text = text.replace(repr(secret)[1:-1], MASK)
+    return text

@@ -1,0 +1,137 @@
+"""One slice as such: its time, what may end it, and how an error ends it.
+
+What sources and sinks have in common, and nothing of what they do.
+"""
+
+from typing import Final
+
+from connectors.runtime import figures, waits
+from connectors.runtime.figures import Figures
+from connectors.runtime.ports import (
+    SHARE_S,
+    SLICE_S,
+    Ending,
+    LeaseLost,
+    Level,
+    Ports,
+    SliceEnd,
+    TaskSpec,
+    Verdict,
+)
+from connectors.runtime.traces import masked, trace, words
+from connectors.sdk.errors import RetriableError
+from gateway.kafka.errors import KafkaFailure, Kind
+
+# What a cluster says while it is away, or moves something; the same call may succeed later.
+PASSING: Final = frozenset(
+    {
+        "BROKER_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "NETWORK_EXCEPTION",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_OR_FOLLOWER",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "NOT_CONTROLLER",
+        "KAFKA_STORAGE_ERROR",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "REPLICA_NOT_AVAILABLE",
+        "UNKNOWN_LEADER_EPOCH",
+        "FENCED_LEADER_EPOCH",
+    }
+)
+
+
+def is_passing(failed: KafkaFailure) -> bool:
+    return failed.kind is Kind.TIMEOUT or failed.name in PASSING
+
+
+class Turn:
+    """The time of one slice, and what it has counted."""
+
+    def __init__(self, spec: TaskSpec, ports: Ports) -> None:
+        self.spec = spec
+        self.ports = ports
+        self.figures = Figures()
+        self.topics: set[str] = set()
+        # Retriable failures in a row.
+        self.retries = spec.retries
+        self._began = ports.clock.monotonic()
+        self._verdict = Verdict.KEEP
+        self._has_worked = False
+
+    def verdict(self) -> Verdict:
+        """Ask what to do next. What once said to end goes on to say so."""
+        if self._verdict not in {Verdict.STOP, Verdict.LOST}:
+            self._verdict = self.ports.lease.renew()
+        return self._verdict
+
+    def require_lease(self) -> None:
+        """Raise LeaseLost where nothing may be stored any more."""
+        if self.verdict() is Verdict.LOST:
+            raise LeaseLost("the task has another owner")
+
+    def worked(self) -> None:
+        """Note that something was made durable."""
+        self._has_worked = True
+        self.retries = 0
+        self.ports.lease.progress()
+
+    def left_s(self) -> float:
+        return max(0.0, self._began + SLICE_S - self.ports.clock.monotonic())
+
+    def is_over(self, *, is_idle: bool = False) -> bool:
+        """Tell whether to end: at once where there is nothing to do and others wait."""
+        verdict = self.verdict()
+        if verdict is Verdict.KEEP:
+            return not self.left_s()
+        has_had_share = self.left_s() <= SLICE_S - SHARE_S
+        return verdict is not Verdict.YIELD or is_idle or has_had_share
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def end(self, *, is_idle: bool) -> SliceEnd:
+        """Return the end of a slice in which nothing failed."""
+        if self._verdict is Verdict.STOP:
+            return self._end(Ending.STOPPED)
+        if not is_idle or self._has_worked:
+            # What has just worked may have more in a moment.
+            wait = waits.idle(0) if is_idle and self._verdict is Verdict.YIELD else 0.0
+            return self._end(Ending.IDLE if is_idle else Ending.BUSY, wait_s=wait)
+        # Where nobody else waits, there is no reason to wait either.
+        wait = waits.idle(self.spec.idle_slices) if self._verdict is Verdict.YIELD else 0.0
+        return self._end(Ending.IDLE, wait_s=wait, idle_slices=self.spec.idle_slices + 1)
+
+    def failed(self, error: Exception, *, max_delay_s: float) -> SliceEnd:
+        """Return the end of a slice that an error has ended."""
+        if isinstance(error, LeaseLost):
+            return self._end(Ending.LOST)
+        if isinstance(error, RetriableError) or (
+            isinstance(error, KafkaFailure) and is_passing(error)
+        ):
+            asked = error.wait_s if isinstance(error, RetriableError) else None
+            wait = waits.retry(self.retries, most_s=max_delay_s) if asked is None else asked
+            self.retries += 1
+            self.figures.add(figures.RETRIED)
+            said = masked(words(error), self.spec.secrets)
+            self.ports.log.write(Level.WARN, f"{said}; trying again in {wait:.1f} s")
+            return self._end(Ending.RETRY, wait_s=wait)
+        told = trace(error, self.spec.secrets)
+        self.ports.log.write(Level.ERROR, f"task failed: {told.partition(chr(10))[0]}")
+        return self._end(Ending.FAILED, trace=told)
+
+    def _end(
+        self, ending: Ending, *, wait_s: float = 0.0, idle_slices: int = 0, trace: str = ""
+    ) -> SliceEnd:
+        return SliceEnd(
+            ending=ending,
+            wait_s=wait_s,
+            retries=self.retries if ending is Ending.RETRY else 0,
+            idle_slices=idle_slices,
+            trace=trace,
+            topics=frozenset(self.topics),
+            figures=self.figures.counts(),
+        )

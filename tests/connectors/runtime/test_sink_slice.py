@@ -1,0 +1,297 @@
+"""A slice of a sink over a cluster in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from connectors.runtime import sink_slice
+from connectors.runtime.ports import SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
+from connectors.sdk.errors import RecordError, RetriableError
+from connectors.sdk.records import SinkRecord, TopicPartition
+from gateway.kafka.errors import failure
+from tests.fakes.slice_plugins import ListSink, list_sink, plain_steps
+from tests.fakes.slice_ports import FakePorts
+
+CONFIG = {"topics": "in"}
+TOLERANT = {
+    **CONFIG,
+    "errors.tolerance": "all",
+    "errors.deadletterqueue.topic.name": "dead",
+    "errors.deadletterqueue.context.headers.enable": "true",
+}
+IN = TopicPartition(topic="in", partition=0)
+
+
+def run(
+    plugin: type[ListSink],
+    fakes: FakePorts,
+    config: Mapping[str, str] = CONFIG,
+    **spec: Any,
+) -> SliceEnd:
+    told = TaskSpec(connector="c", plugin=plugin, config=config, **spec)
+    return sink_slice.run(told, fakes.ports, plain_steps)
+
+
+def some(fakes: FakePorts, *verdicts: Verdict) -> None:
+    fakes.lease.verdicts = list(verdicts)
+
+
+def test_a_slice_puts_what_is_there_and_commits_behind_it() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b", b"hidden", b"c")
+    plugin = list_sink()
+
+    end = run(plugin, fakes)
+
+    assert end.ending is Ending.IDLE
+    assert plugin.values == ["a", "b", "c"]
+    assert fakes.wire.groups["connect-c"] == {IN: 4}
+    assert end.figures["records_filtered"] == 1
+    assert end.topics == {"in"}
+    assert plugin.stops == fakes.wire.closed == 1
+
+
+def test_a_slice_takes_no_longer_than_its_time() -> None:
+    fakes = FakePorts(**{"in": 1})
+    began = fakes.clock.now
+
+    run(list_sink(), fakes)
+
+    assert SLICE_S <= fakes.clock.now - began < SLICE_S + 1
+
+
+def test_the_next_slice_goes_on_where_the_last_one_ended() -> None:
+    fakes = FakePorts(**{"in": 1})
+    plugin = list_sink()
+    fakes.wire.add("in", b"a")
+    run(plugin, fakes)
+    fakes.wire.add("in", b"b")
+
+    run(plugin, fakes)
+
+    assert plugin.values == ["a", "b"]
+
+
+def test_offsets_that_the_target_keeps_win() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b", b"c")
+    plugin = list_sink(begin={IN: 2})
+
+    run(plugin, fakes)
+
+    assert plugin.values == ["c"]
+
+
+def test_partitions_are_shared_by_tasks_without_gaps() -> None:
+    fakes = FakePorts(**{"in": 5, "more": 2})
+    opened = []
+
+    for number in range(3):
+        plugin = list_sink()
+        run(plugin, fakes, {"topics": "in,more"}, number=number, count=3)
+        opened.append(plugin.opened)
+
+    assert [len(places) for places in opened] == [3, 2, 2]
+    assert len({place for places in opened for place in places}) == 7
+
+
+def test_a_pattern_names_topics_and_no_internal_ones() -> None:
+    fakes = FakePorts(**{"in-1": 1, "in-2": 1, "out": 1, "__in": 1})
+    plugin = list_sink()
+
+    run(plugin, fakes, {"topics.regex": ".*in.*"})
+
+    assert [place.topic for place in plugin.opened] == ["in-1", "in-2"]
+
+
+def test_a_record_that_cannot_be_converted_fails_the_task() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"bad")
+    plugin = list_sink()
+
+    end = run(plugin, fakes)
+
+    assert end.ending is Ending.FAILED
+    assert "VALUE_CONVERTER failed for topic in, partition 0, offset 1" in end.trace
+    assert "this is bad" in end.trace
+    # It was committed as the place to begin at, and nothing behind it.
+    assert fakes.wire.groups["connect-c"] == {IN: 0}
+
+
+def test_a_tolerant_connector_buries_bad_records_with_their_cause() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"bad", b"c", key=b"k")
+    plugin = list_sink()
+
+    end = run(plugin, fakes, TOLERANT)
+
+    assert plugin.values == ["a", "c"]
+    [[letter]] = fakes.wire.logs["dead"]
+    assert (letter.key, letter.value) == (b"k", b"bad")
+    headers = {name: (value or b"").decode() for name, value in letter.headers}
+    assert headers["__connect.errors.stage"] == "VALUE_CONVERTER"
+    assert headers["__connect.errors.offset"] == "1"
+    assert headers["__connect.errors.exception.class.name"].endswith("DataException")
+    assert fakes.wire.created[0].replication_factor == -1
+    assert fakes.wire.groups["connect-c"] == {IN: 3}
+    assert end.figures["dead_letters"] == 1
+
+
+def test_nothing_is_committed_behind_a_dead_letter_that_did_not_arrive() -> None:
+    fakes = FakePorts(**{"in": 1, "dead": 1})
+    fakes.wire.add("in", b"bad")
+    fakes.wire.refuse = lambda topic, _: failure("NOT_ENOUGH_REPLICAS", topic)
+
+    end = run(list_sink(), fakes, TOLERANT)
+
+    assert end.ending is Ending.RETRY
+    assert fakes.wire.groups["connect-c"] == {IN: 0}
+
+
+def test_a_record_that_the_task_refuses_is_buried_and_the_others_are_put() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"refuse", b"c")
+
+    def put(records: list[SinkRecord]) -> None:
+        for index, record in enumerate(records):
+            if record.value == "refuse":
+                raise RecordError("not this one", index=index)
+
+    plugin = list_sink(put=put)
+
+    run(plugin, fakes, TOLERANT)
+
+    assert plugin.values == ["a", "c"]
+    assert fakes.wire.values("dead") == [b"refuse"]
+
+
+def test_a_target_that_is_away_is_given_the_same_batch_again() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    attempts = []
+
+    def put(records: list[SinkRecord]) -> None:
+        attempts.append(len(records))
+        if len(attempts) < 4:
+            raise RetriableError("the target is away")
+
+    plugin = list_sink(put=put)
+
+    run(plugin, fakes)
+
+    assert plugin.values == ["a"]
+    assert attempts[:4] == [1, 1, 1, 1]
+    assert fakes.clock.waits[:3] == [0.3, 0.6, 1.2]
+
+
+def test_a_longer_wait_is_left_to_the_next_slice() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+
+    def put(records: list[SinkRecord]) -> None:
+        raise RetriableError("come back later", wait_s=25.0)
+
+    end = run(list_sink(put=put), fakes, retries=3)
+
+    assert (end.ending, end.wait_s, end.retries) == (Ending.RETRY, 25.0, 4)
+
+
+def test_any_other_error_fails_the_task_without_its_secrets() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+
+    def put(records: list[SinkRecord]) -> None:
+        raise OSError("cannot log in with hunter2")
+
+    end = run(list_sink(put=put), fakes, secrets=("hunter2",))
+
+    assert end.ending is Ending.FAILED
+    assert end.trace.startswith("OSError: cannot log in with [hidden]\n")
+    assert "hunter2" not in f"{end.trace}{fakes.log.lines}"
+
+
+def test_a_slice_that_lost_its_lease_commits_nothing() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    fakes.wire.groups["connect-c"] = {IN: 0}
+    some(fakes, Verdict.KEEP, Verdict.KEEP, Verdict.LOST)
+
+    end = run(list_sink(), fakes)
+
+    assert end.ending is not Ending.FAILED
+    assert fakes.wire.groups["connect-c"] == {IN: 0}
+
+
+def test_a_task_that_is_told_to_stop_commits_what_it_has_put() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    plugin = list_sink()
+    some(fakes, Verdict.KEEP, Verdict.KEEP, Verdict.STOP)
+
+    end = run(plugin, fakes)
+
+    assert end.ending is Ending.STOPPED
+    assert fakes.wire.groups["connect-c"] == {IN: len(plugin.values)}
+
+
+def test_only_what_the_task_made_durable_is_committed() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b", b"c")
+
+    run(list_sink(flush=lambda: {IN: 2}), fakes)
+
+    assert fakes.wire.groups["connect-c"] == {IN: 2}
+
+
+def test_where_others_wait_an_idle_task_opens_nothing() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    plugin = list_sink()
+    run(plugin, fakes)
+    some(fakes, Verdict.YIELD)
+
+    end = run(plugin, fakes, idle_slices=3)
+
+    assert fakes.wire.opened == 1
+    assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 1.6, 4)
+
+
+def test_where_others_wait_a_busy_task_has_its_share_only() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", *[b"x"] * 1000)
+    plugin = list_sink()
+    some(fakes, Verdict.YIELD)
+
+    end = run(plugin, fakes, {**CONFIG, "consumer.override.max.poll.records": "1"})
+
+    assert end.ending is Ending.BUSY
+    assert 0 < len(plugin.values) < 200
+
+
+def test_a_task_can_go_back_in_its_topic() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b")
+    seen = []
+
+    def put(records: list[SinkRecord]) -> None:
+        seen.append([record.value for record in records])
+        if len(seen) == 1:
+            plugin.contexts[0].seek(IN, 1)
+
+    plugin = list_sink(put=put)
+
+    run(plugin, fakes)
+
+    assert seen == [["a", "b"], ["b"]]
+
+
+def test_a_new_group_begins_at_the_end_where_the_config_says_so() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"old")
+    plugin = list_sink()
+    config = {**CONFIG, "consumer.override.auto.offset.reset": "latest"}
+    run(plugin, fakes, config)
+    fakes.wire.add("in", b"new")
+
+    run(plugin, fakes, config)
+
+    assert plugin.values == ["new"]
