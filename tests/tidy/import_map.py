@@ -157,7 +157,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # What a plugin connects to is its own business.
     # And the lock on a file that a sink writes.
     "connectors.plugins": ("connectors.sdk", "network databases fcntl"),
-    "connectors.runtime": ("connectors.sdk gateway.kafka", "expressions"),
+    "connectors.runtime": ("connectors.sdk gateway.kafka", "re2"),
     "connectors": (
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
         (

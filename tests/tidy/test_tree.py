@@ -32,6 +32,7 @@ FROM_TABLES |= {"connectors.sdk.testing"}
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
+    "connectors.runtime.cluster_wire": "workers",
     "connectors.runtime.sink_slice": "the one door of slices, once converters are there",
     "connectors.runtime.source_slice": "the same",
     "connectors.models": "services and selectors of connectors",

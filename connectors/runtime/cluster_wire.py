@@ -1,0 +1,122 @@
+"""The cluster as slices ask it, over the house's Kafka client.
+
+One for each process: questions and producers are kept between slices, since a client costs some
+60 ms and three threads; consumers are not, since each belongs to one task.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from connectors.runtime import overrides as allowed
+from connectors.runtime.ports import Inlet
+from connectors.sdk.records import TopicPartition
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.groups import Groups
+from gateway.kafka.hand_assigned import HandAssigned
+from gateway.kafka.sender import Sender
+from gateway.kafka.values import NewTopic, Place, Record
+
+# Producers of different settings that a process keeps; most connectors have none of their own.
+MAX_SENDERS: Final = 8
+DEFAULT_RESET: Final = "earliest"
+# Java's words for where to begin, in librdkafka's.
+RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
+EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+
+
+class ClusterWire:
+    """For one thread."""
+
+    def __init__(self, connection: Callable[[], Connection]) -> None:
+        self._connect = connection
+        self._senders: OrderedDict[tuple[tuple[str, str], ...], Sender] = OrderedDict()
+
+    @cached_property
+    def _connection(self) -> Connection:
+        return self._connect()
+
+    @cached_property
+    def _admin(self) -> Admin:
+        return Admin(self._connection)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return Groups(self._connection)
+
+    def topics(self) -> Mapping[str, int]:
+        return {topic.name: topic.partitions for topic in self._admin.topics()}
+
+    def create(self, topic: NewTopic) -> bool:
+        try:
+            self._admin.create([topic])
+        except KafkaFailure as failed:
+            if failed.name != EXISTS:
+                raise
+            return False
+        return True
+
+    def outlet(self, overrides: Mapping[str, str]) -> Sender:
+        properties = allowed.producer(overrides)
+        key = tuple(sorted(properties.items()))
+        sender = self._senders.pop(key, None)
+        if sender is None or sender.is_broken:
+            sender = Sender(replace(self._connection, properties=properties))
+        self._senders[key] = sender
+        while len(self._senders) > MAX_SENDERS:
+            self._senders.popitem(last=False)
+        return sender
+
+    def inlet(self, group: str, overrides: Mapping[str, str]) -> Inlet:
+        reset = RESETS.get(overrides.get("auto.offset.reset", DEFAULT_RESET).lower(), DEFAULT_RESET)
+        properties = allowed.consumer(overrides)
+        made = replace(self._connection, properties=properties)
+        return _Inlet(HandAssigned(made, group, reset=reset))
+
+    def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        found = self._groups.offsets([group]).get(group, {})
+        return {_partition(place): offset for place, offset in found.items()}
+
+    def bounds(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, tuple[int, int]]:
+        if not places:
+            return {}
+        found = self._admin.bounds(map(_place, places))
+        return {_partition(place): ends for place, ends in found.items()}
+
+
+class _Inlet:
+    """The same with the words of the sdk."""
+
+    def __init__(self, client: HandAssigned) -> None:
+        self._client = client
+
+    def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._client.begin(_places(offsets))
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        self._client.seek(_place(place), offset)
+
+    def take(self, *, most: int, wait_s: float) -> list[Record]:
+        return self._client.take(most=most, wait_s=wait_s)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._client.commit(_places(offsets))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _place(partition: TopicPartition) -> Place:
+    return Place(topic=partition.topic, partition=partition.partition)
+
+
+def _places(offsets: Mapping[TopicPartition, int]) -> dict[Place, int]:
+    return {_place(partition): offset for partition, offset in offsets.items()}
+
+
+def _partition(place: Place) -> TopicPartition:
+    return TopicPartition(topic=place.topic, partition=place.partition)

@@ -1,0 +1,91 @@
+"""Records of partitions that are named, and commits without membership."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.groups import Groups
+from gateway.kafka.hand_assigned import HandAssigned
+from gateway.kafka.sender import Sender
+from gateway.kafka.values import NewRecord, Place, Record
+from tests.fakes.broker_thread import broker_beside
+
+pytestmark = pytest.mark.slow
+
+# A look takes a tenth of a second.
+LOOKS = 100
+A0 = Place(topic="a", partition=0)
+B1 = Place(topic="b", partition=1)
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    with broker_beside(tmp_path_factory.mktemp("broker"), topics={"a": 1, "b": 2}) as broker:
+        connection = Connection(bootstrap=broker.bootstrap)
+        sender = Sender(connection)
+        for number in range(5):
+            for place in (A0, B1):
+                record = NewRecord(value=b"%d" % number, partition=place.partition)
+                sender.send(place.topic, record, lambda _: None)
+        sender.flush()
+        yield connection
+
+
+def taken(client: HandAssigned, count: int) -> list[Record]:
+    found: list[Record] = []
+    for _ in range(LOOKS):
+        found += client.take(most=100, wait_s=0.1)
+        if len(found) >= count:
+            break
+    return found
+
+
+def test_partitions_are_read_from_their_offsets_on(connection: Connection) -> None:
+    client = HandAssigned(connection, "g1", reset="earliest")
+    client.begin({A0: 3, B1: 4})
+
+    found = taken(client, 3)
+    client.close()
+
+    assert sorted((r.topic, r.partition, r.offset) for r in found) == [
+        ("a", 0, 3),
+        ("a", 0, 4),
+        ("b", 1, 4),
+    ]
+
+
+def test_what_is_committed_is_the_groups(connection: Connection) -> None:
+    client = HandAssigned(connection, "g2", reset="earliest")
+    client.begin({A0: 0})
+
+    client.commit({A0: 2})
+    client.close()
+
+    assert Groups(connection).offsets(["g2"])["g2"] == {A0: 2}
+
+
+def test_a_partition_can_be_read_again(connection: Connection) -> None:
+    client = HandAssigned(connection, "g3", reset="earliest")
+    client.begin({A0: 0})
+    first = taken(client, 5)
+
+    client.seek(A0, 3)
+    again = taken(client, 2)
+    client.close()
+
+    assert [record.offset for record in first] == [0, 1, 2, 3, 4]
+    assert [record.offset for record in again] == [3, 4]
+
+
+def test_an_offset_that_is_gone_is_told_where_nobody_says_where_to_begin(
+    connection: Connection,
+) -> None:
+    client = HandAssigned(connection, "g4", reset="error")
+    client.begin({A0: 1000})
+
+    with pytest.raises(KafkaFailure):
+        taken(client, 1)
+
+    client.close()
