@@ -157,6 +157,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # What a plugin connects to is its own business.
     # And the lock on a file that a sink writes.
     "connectors.plugins": ("connectors.sdk", "network databases fcntl"),
+    # One batch as a table; files of columns.
+    "connectors.sdk.columns": ("connectors.sdk", "pyarrow"),
+    "connectors.plugins.s3": ("connectors.sdk", "pyarrow"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", "re2"),
     "connectors": (
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
@@ -229,9 +232,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
 DOORS: dict[str, frozenset[str]] = {
     "crc32c": frozenset({"brokers.protocol.records.crc32c"}),
     **dict.fromkeys(
-        ("lz4", "zstandard", "cramjam", "isal", "zlib", "gzip"),
+        ("lz4", "zstandard", "cramjam", "isal", "zlib"),
         frozenset({"brokers.protocol.records.compression"}),
     ),
+    # Whole files of a bucket, too.
+    "gzip": frozenset({"brokers.protocol.records.compression", "connectors.plugins.s3.formats"}),
     "msgspec": frozenset(
         {"brokers.cluster.link", "gateway.rest.produce", "gateway.rest.records", "gateway.ws"}
     ),

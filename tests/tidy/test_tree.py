@@ -39,7 +39,6 @@ AWAITING_CALLER = {
     "connectors.validation": "selectors of connectors, for forms and REST",
     "connectors.providers": "workers, which start a slice with a clear config",
     "connectors.vault": "services of connectors, which store configs",
-    "connectors.sdk.exchanges": "plugins that speak to a web server",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 

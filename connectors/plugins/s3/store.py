@@ -1,0 +1,206 @@
+"""The requests of S3 that a sink needs, over connections that the guard has made.
+
+An object that is there is never replaced: who writes it second is told so. What went wrong comes as
+the errors of the sdk, by who must act.
+"""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from connectors.plugins.s3.signing import Credentials, Query, path_of, query_of, signed
+from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.exchanges import Answer, Connection, Origin
+
+# A part of 25 MiB at ten megabits a second; a slice must not take longer.
+UPLOAD_S: Final = 25.0
+ASK_S: Final = 5.0
+# What S3 takes as the name of an object, in bytes.
+MAX_KEY_BYTES: Final = 1024
+# One page of what was begun and not ended; further ones come to their turn at the next start.
+MAX_LISTED: Final = 1000
+# Asking again later may help: the service is busy, or somebody else is writing at this moment.
+RETRIABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+METADATA: Final = "x-amz-meta-"
+# Repeated in errors; the rest of an answer may hold what was signed.
+MAX_SAID_CHARS: Final = 300
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """Where objects go, and how they are asked for."""
+
+    origin: Origin
+    name: str
+    region: str
+    is_path_style: bool
+    credentials: Credentials
+    # Headers of what is written: encryption, access.
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Store:
+    """One bucket. Methods raise RetriableError where the same call may succeed later."""
+
+    def __init__(self, bucket: Bucket, *, clock: Callable[[], datetime] = _now) -> None:
+        self._bucket = bucket
+        self._clock = clock
+        origin = bucket.origin
+        if not bucket.is_path_style:
+            origin = Origin(
+                scheme=origin.scheme, host=f"{bucket.name}.{origin.host}", port=origin.port
+            )
+        self._connection = Connection(origin)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def put(self, key: str, body: bytes, metadata: Mapping[str, str]) -> bool:
+        """Write an object; False where there is one of this name."""
+        headers = {"if-none-match": "*", **_as_headers(metadata), **self._bucket.headers}
+        return self._is_made(self._ask("PUT", key, headers=headers, body=body), key)
+
+    def find(self, key: str) -> Mapping[str, str] | None:
+        """Return the metadata of an object; None where there is none."""
+        answer = self._ask("HEAD", key)
+        if answer.status == 404:
+            return None
+        self._check(answer, key)
+        return {
+            name.removeprefix(METADATA): value
+            for name, value in answer.headers.items()
+            if name.startswith(METADATA)
+        }
+
+    def begin(self, key: str, metadata: Mapping[str, str]) -> str:
+        """Begin an upload in parts; return its id."""
+        headers = {**_as_headers(metadata), **self._bucket.headers}
+        answer = self._ask("POST", key, [("uploads", "")], headers=headers)
+        self._check(answer, key)
+        found = _texts(answer, "UploadId")
+        if not found:
+            raise RetriableError(f"S3 began no upload of {key}: it gave no id")
+        return found[0]
+
+    def put_part(self, key: str, upload: str, number: int, part: bytes) -> str:
+        """Upload a part, numbered from 1; return what the end of the upload has to name it by."""
+        query = [("partNumber", str(number)), ("uploadId", upload)]
+        answer = self._ask("PUT", key, query, body=part)
+        self._check(answer, key)
+        return answer.headers.get("etag", "")
+
+    def complete(self, key: str, upload: str, tags: Sequence[str]) -> bool:
+        """Make an object of the parts; False where there is one of this name."""
+        parts = "".join(
+            f"<Part><PartNumber>{number}</PartNumber><ETag>{html.escape(tag)}</ETag></Part>"
+            for number, tag in enumerate(tags, start=1)
+        )
+        body = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
+        headers = {"if-none-match": "*"}
+        answer = self._ask("POST", key, [("uploadId", upload)], headers=headers, body=body)
+        return self._is_made(answer, key)
+
+    def abort(self, key: str, upload: str) -> None:
+        answer = self._ask("DELETE", key, [("uploadId", upload)])
+        if answer.status != 404:
+            self._check(answer, key)
+
+    def begun(self, prefix: str) -> list[tuple[str, str]]:
+        """Return key and id of uploads that were begun and not ended."""
+        query = [("max-uploads", str(MAX_LISTED)), ("prefix", prefix), ("uploads", "")]
+        answer = self._ask("GET", "", query)
+        self._check(answer, prefix)
+        found = _texts(answer, "Upload", is_leaf=False)
+        pairs = [(_texts_in(one, "Key"), _texts_in(one, "UploadId")) for one in found]
+        return [(keys[0], ids[0]) for keys, ids in pairs if keys and ids]
+
+    def _ask(
+        self,
+        method: str,
+        key: str,
+        query: Query = (),
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> Answer:
+        bucket = self._bucket
+        path = path_of(bucket.name, key) if bucket.is_path_style else path_of(key)
+        told = signed(
+            method,
+            path,
+            query,
+            {"host": self._connection.origin.name, **(headers or {})},
+            body,
+            region=bucket.region,
+            credentials=bucket.credentials,
+            now=self._clock(),
+        )
+        # Not signed: it proves the body to stores that do not look at its SHA-256.
+        if body:
+            digest = hashlib.md5(body, usedforsecurity=False).digest()
+            told["content-md5"] = base64.b64encode(digest).decode("ascii")
+        target = f"{path}?{query_of(query)}" if query else path
+        within_s = UPLOAD_S if body else ASK_S
+        del told["host"]
+        return self._connection.exchange(method, target, headers=told, body=body, within_s=within_s)
+
+    def _is_made(self, answer: Answer, key: str) -> bool:
+        if answer.status == 412:
+            return False
+        self._check(answer, key)
+        # The end of an upload may fail after its 200 was sent.
+        if b"<Error>" in answer.body:
+            raise RetriableError(self._said(answer, key))
+        return True
+
+    def _check(self, answer: Answer, key: str) -> None:
+        if 200 <= answer.status < 300:
+            return
+        if answer.status in RETRIABLE or "RequestTimeout" in _texts(answer, "Code"):
+            raise RetriableError(self._said(answer, key))
+        if "NoSuchUpload" in _texts(answer, "Code"):
+            # It was ended by somebody else, or by a request whose answer was lost.
+            raise RetriableError(f"the upload of {key} is gone: it is begun anew")
+        raise ConnectorError(self._said(answer, key) + _advice(answer, self._bucket))
+
+    def _said(self, answer: Answer, key: str) -> str:
+        code = "".join(_texts(answer, "Code")[:1])
+        message = "".join(_texts(answer, "Message")[:1])
+        said = f"{code} {message}".strip() or "no reason given"
+        place = f"s3://{self._bucket.name}/{key}"
+        return f"{place}: S3 answered {answer.status}: {said[:MAX_SAID_CHARS]}"
+
+
+def _advice(answer: Answer, bucket: Bucket) -> str:
+    match answer.status:
+        case 301 | 302 | 307:
+            return f"; the bucket lies elsewhere than {bucket.region}: see s3.region and store.url"
+        case 403:
+            return "; check aws.access.key.id, aws.secret.access.key, and the rights of the key"
+        case 404:
+            return "; check s3.bucket.name and store.url"
+    return ""
+
+
+def _as_headers(metadata: Mapping[str, str]) -> dict[str, str]:
+    return {f"{METADATA}{name}": value for name, value in metadata.items()}
+
+
+def _texts(answer: Answer, tag: str, *, is_leaf: bool = True) -> list[str]:
+    return _texts_in(answer.body.decode("utf-8", "replace"), tag, is_leaf=is_leaf)
+
+
+def _texts_in(text: str, tag: str, *, is_leaf: bool = True) -> list[str]:
+    """Return what stands between the tags of a name; answers of S3 need no more of XML."""
+    inner = "[^<]*" if is_leaf else ".*?"
+    found = re.findall(f"<{tag}>({inner})</{tag}>", text, re.DOTALL)
+    return [html.unescape(one) if is_leaf else one for one in found]

@@ -1,0 +1,299 @@
+"""Collects records into chunks, and writes a chunk into the bucket when it is full.
+
+What is collected is kept between slices by this process; where that is lost, the topic is read
+again from the last chunk that is in the bucket. A file that is there already was written by an
+earlier attempt, whose answer or whose commit was lost: its metadata tells where that attempt had
+ended the chunk, and this one ends it there too. So the result does not depend on who was
+interrupted where, nor on the clock by which files end.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from connectors.plugins.s3 import keys
+from connectors.plugins.s3.chunks import MAX_HELD_BYTES, Chunk, Entry, File, Rules
+from connectors.plugins.s3.formats import Format
+from connectors.plugins.s3.partitioners import Partitioner
+from connectors.plugins.s3.store import MAX_KEY_BYTES, Store
+from connectors.sdk.connector import Parsed, SinkContext, SinkTask
+from connectors.sdk.errors import ConnectorError, DataError, RecordError, RetriableError
+from connectors.sdk.records import SinkRecord, TopicPartition
+
+KEPT: Final = "s3"
+# Names of an object's metadata.
+END: Final = "samsa-end"
+RECORDS: Final = "samsa-records"
+
+
+@dataclass(slots=True)
+class Shelf:
+    """One partition: its open chunk, and the offset of the record that comes next."""
+
+    chunk: Chunk
+    # None before the first record.
+    position: int | None = None
+    # Whether the chunk is to go to the bucket before anything else happens.
+    is_closed: bool = False
+    # What comes behind a chunk that is closed; empty but while the bucket cannot be reached.
+    waiting: deque[Entry] = field(default_factory=deque)
+    # Whether no record has come since the slice began.
+    is_fresh: bool = True
+
+    @property
+    def durable(self) -> int | None:
+        """Return the offset up to which everything is in the bucket."""
+        held = self.chunk.entries or self.waiting
+        return held[0].offset if held else self.position
+
+
+@dataclass(slots=True)
+class Kept:
+    """What outlives a slice; of no use to another owner of the task."""
+
+    store: Store
+    epoch: int
+    shelves: dict[TopicPartition, Shelf] = field(default_factory=dict)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class S3Task(SinkTask):
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._context: SinkContext
+        self._kept: Kept
+        self._format: Format
+        self._partitioner: Partitioner
+        self._rules: Rules
+        self._parsed: Parsed = {}
+
+    def start(self, context: SinkContext, parsed: Parsed) -> None:
+        self._context = context
+        self._parsed = parsed
+        self._format = keys.make_format(parsed)
+        self._partitioner = keys.make_partitioner(parsed)
+        zone = ZoneInfo(parsed[keys.TIMEZONE] or "UTC")
+        shift = datetime.fromtimestamp(self._clock(), zone).utcoffset()
+        shift_ms = int(shift.total_seconds() * 1000) if shift else 0
+        self._rules = keys.make_rules(parsed, zone_shift_ms=shift_ms)
+        kept = context.kept.get(KEPT)
+        if kept is None or kept.epoch != context.epoch:
+            if kept is not None:
+                kept.close()
+            kept = Kept(store=Store(keys.make_bucket(parsed)), epoch=context.epoch)
+            context.kept[KEPT] = kept
+        self._kept = kept
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        shelves = self._kept.shelves
+        new = [place for place in partitions if place not in shelves]
+        for place in set(shelves) - set(partitions):
+            del shelves[place]
+        if new:
+            self._abort_leftovers(new)
+        for place in new:
+            shelves[place] = Shelf(self._empty_chunk())
+        for shelf in shelves.values():
+            shelf.is_fresh = True
+        return {
+            place: shelf.position for place, shelf in shelves.items() if shelf.position is not None
+        }
+
+    def put(self, records: list[SinkRecord]) -> None:
+        self._settle()
+        for index, record in enumerate(records):
+            place = TopicPartition(topic=record.origin_topic, partition=record.origin_partition)
+            shelf = self._shelf(place, record.origin_offset)
+            if shelf.position is not None and record.origin_offset < shelf.position:
+                # A batch is given again where one of its records, or the bucket, has failed.
+                continue
+            try:
+                entry = self._entry(record)
+            except DataError as error:
+                raise RecordError(str(error), index=index) from error
+            shelf.position = record.origin_offset + 1
+            if entry is not None:
+                shelf.waiting.append(entry)
+                self._drain(place, shelf)
+        self._relieve()
+
+    def flush(self) -> Mapping[TopicPartition, int]:
+        """Write what is due by the clock; return how far each partition is in the bucket."""
+        now_ms = int(self._clock() * 1000)
+        for shelf in self._kept.shelves.values():
+            shelf.is_closed = shelf.is_closed or shelf.chunk.is_due(self._rules, now_ms)
+        self._settle()
+        shelves = self._kept.shelves.items()
+        return {place: shelf.durable for place, shelf in shelves if shelf.durable is not None}
+
+    def _entry(self, record: SinkRecord) -> Entry | None:
+        if record.value is None:
+            if self._parsed["behavior.on.null.values"].lower() == "ignore":
+                return None
+            raise DataError("the record has no value; behavior.on.null.values=ignore leaves it out")
+        payload, size = self._format.take(record)
+        entry = Entry(
+            offset=record.origin_offset,
+            timestamp_ms=record.timestamp_ms,
+            time_ms=self._partitioner.time_ms(record),
+            folder=self._partitioner.folder(record),
+            payload=payload,
+            size=size,
+            schema=record.value_schema,
+        )
+        place = TopicPartition(topic=record.origin_topic, partition=record.origin_partition)
+        if len(self._name(place, entry.folder, entry.offset).encode()) > MAX_KEY_BYTES:
+            raise DataError(f"the name of its file would have more than {MAX_KEY_BYTES} bytes")
+        return entry
+
+    def _shelf(self, place: TopicPartition, offset: int) -> Shelf:
+        shelf = self._kept.shelves.get(place)
+        # A slice begins at the position, so what comes from before it is of a topic that was made
+        # anew, or of offsets that somebody has altered: nothing that is held belongs to it.
+        is_other = (
+            shelf is not None
+            and shelf.is_fresh
+            and shelf.position is not None
+            and offset < shelf.position
+        )
+        if shelf is None or is_other:
+            shelf = self._kept.shelves[place] = Shelf(self._empty_chunk())
+        shelf.is_fresh = False
+        return shelf
+
+    def _drain(self, place: TopicPartition, shelf: Shelf) -> None:
+        """Put what waits into chunks, and write those that are full."""
+        while True:
+            if shelf.is_closed:
+                self._write(place, shelf)
+                continue
+            if not shelf.waiting:
+                return
+            if shelf.chunk.ends_before(shelf.waiting[0], self._rules):
+                shelf.is_closed = True
+                continue
+            shelf.chunk.add(shelf.waiting.popleft())
+            shelf.is_closed = shelf.chunk.is_full(self._rules)
+
+    def _relieve(self) -> None:
+        """Write the largest chunks early where all of them together hold too much memory."""
+        shelves = self._kept.shelves
+        held = sum(shelf.chunk.size for shelf in shelves.values())
+        for place in sorted(shelves, key=lambda place: -shelves[place].chunk.size):
+            if held < MAX_HELD_BYTES:
+                return
+            shelf = shelves[place]
+            if shelf.chunk.wanted_end is None:
+                held -= shelf.chunk.size
+                shelf.is_closed = True
+                self._drain(place, shelf)
+
+    def _settle(self) -> None:
+        """Write what is closed, and could not be written before."""
+        for place, shelf in self._kept.shelves.items():
+            self._drain(place, shelf)
+
+    def _write(self, place: TopicPartition, shelf: Shelf) -> None:
+        """Write a closed chunk, or have it end where an earlier attempt has ended it."""
+        chunk = shelf.chunk
+        end = self._write_files(place, chunk)
+        if end is None:
+            shelf.chunk = self._empty_chunk()
+            shelf.is_closed = False
+            return
+        chunk.wanted_end = end
+        shelf.waiting.extendleft(reversed(chunk.cut(end)))
+        # Where the earlier attempt had read further, this one goes on until there.
+        shelf.is_closed = chunk.is_full(self._rules) or bool(shelf.waiting)
+
+    def _write_files(self, place: TopicPartition, chunk: Chunk) -> int | None:
+        """Write the objects of a chunk; return where an earlier attempt has ended it otherwise."""
+        for file in chunk.files():
+            key = self._name(place, file.folder, file.start)
+            metadata = {END: str(chunk.end), RECORDS: file.digest()}
+            if self._put(key, file, metadata):
+                continue
+            there = self._kept.store.find(key)
+            if there is None:
+                raise RetriableError(f"{key} was there, and is gone")
+            end = self._end_of(key, there)
+            if end != chunk.end and chunk.wanted_end is None and end > file.start:
+                return end
+            if end != chunk.end or there.get(RECORDS) != metadata[RECORDS]:
+                raise ConnectorError(
+                    f"{key} holds other records of these offsets; if the topic was made anew, "
+                    "move the old files, or give another topics.dir"
+                )
+        return None
+
+    def _end_of(self, key: str, metadata: Mapping[str, str]) -> int:
+        text = metadata.get(END, "")
+        if not text.isascii() or not text.isdigit() or len(text) > 19:
+            raise ConnectorError(
+                f"{key} is there and was not written by this sink: move it, or give another "
+                "topics.dir"
+            )
+        return int(text)
+
+    def _put(self, key: str, file: File, metadata: Mapping[str, str]) -> bool:
+        store = self._kept.store
+        body = self._format.write([entry.payload for entry in file.entries])
+        part_bytes = self._parsed["s3.part.size"]
+        if len(body) <= part_bytes:
+            return store.put(key, body, metadata)
+        upload = store.begin(key, metadata)
+        try:
+            tags = [
+                store.put_part(key, upload, number, body[start : start + part_bytes])
+                for number, start in enumerate(range(0, len(body), part_bytes), start=1)
+            ]
+            is_made = store.complete(key, upload, tags)
+        except ConnectorError:
+            self._abort(key, upload)
+            raise
+        if not is_made:
+            self._abort(key, upload)
+        return is_made
+
+    def _abort(self, key: str, upload: str) -> None:
+        # What cannot be ended now is a leftover of the next start.
+        with suppress(ConnectorError):
+            self._kept.store.abort(key, upload)
+
+    def _abort_leftovers(self, places: Sequence[TopicPartition]) -> None:
+        """End uploads of these partitions that a killed owner has begun."""
+        for topic in sorted({place.topic for place in places}):
+            numbers = {place.partition for place in places if place.topic == topic}
+            try:
+                begun = self._kept.store.begun(f"{self._parsed['topics.dir']}/{topic}/")
+            except RetriableError:
+                raise
+            except ConnectorError as error:
+                # The right to list them is a further one, which a sink can do without.
+                self._context.log(f"uploads that were never ended stay in the bucket: {error}")
+                return
+            for key, upload in begun:
+                if self._partition_of(topic, key) in numbers:
+                    self._abort(key, upload)
+
+    def _partition_of(self, topic: str, key: str) -> int | None:
+        delimiter = self._parsed["file.delim"]
+        start, _, rest = key.rpartition("/")[2].partition(f"{topic}{delimiter}")
+        number = rest.partition(delimiter)[0]
+        return int(number) if not start and number.isascii() and number.isdigit() else None
+
+    def _name(self, place: TopicPartition, folder: str, offset: int) -> str:
+        parsed = self._parsed
+        number = str(offset).zfill(parsed["filename.offset.zero.pad.width"])
+        name = parsed["file.delim"].join((place.topic, str(place.partition), number))
+        return f"{parsed['topics.dir']}/{place.topic}/{folder}/{name}{self._format.extension}"
+
+    def _empty_chunk(self) -> Chunk:
+        return Chunk(opened_ms=int(self._clock() * 1000))

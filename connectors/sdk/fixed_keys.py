@@ -1,0 +1,33 @@
+"""Keys that a config written for another implementation may carry, at one value only.
+
+A sink that ignored them would do something else than was asked; so each is refused by its name,
+with the reason, unless it says what is done anyway.
+"""
+
+from typing import Any
+
+from connectors.sdk.configs import Check, Importance, Key, Kind
+
+
+def fixed_key(name: str, kind: Kind, value: Any, why: str, *, also: tuple[Any, ...] = ()) -> Key:
+    """Return a key that takes `value`, which is its default, and those in `also`."""
+    return Key(
+        name=name,
+        kind=kind,
+        default=value,
+        importance=Importance.LOW,
+        doc=f"Not supported beyond its default: {why}",
+        check=_only((value, *also), why),
+        group="Compatibility",
+        visible=lambda _values: False,
+    )
+
+
+def _only(allowed: tuple[Any, ...], why: str) -> Check:
+    def check_fixed(value: Any) -> str | None:
+        if value in allowed or value in (None, ""):
+            return None
+        shown = " or ".join("none" if one is None else str(one) for one in allowed)
+        return f"It is not supported ({why}): take it out, or give {shown}"
+
+    return check_fixed
