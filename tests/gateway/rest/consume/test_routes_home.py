@@ -1,4 +1,4 @@
-"""Consumers at the three workers of a home: as its guide says, and where a worker is killed."""
+"""Consumers at three workers behind a balancer: each call goes to the next one."""
 
 import http.client
 import json
@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord, NewTopic
 from tests.cluster import ROOT, Cluster, running_cluster
+from tests.fakes.balancer import Address, Balancer, balancing
+from tests.fakes.worker_process import WorkerProcess, worker_beside
 from tests.scale import count
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -39,11 +42,33 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("consumers") / "home"
     folder.mkdir(mode=0o700)
     (folder / "broker.properties").write_text(PROPERTIES)
-    with running_cluster(folder, gateway_workers=3) as cluster:
+    with running_cluster(folder, gateway_workers=1) as cluster:
         topics = [NewTopic(name=name, partitions=2) for name in ("jsontest", "orders")]
         Admin(Connection(bootstrap=cluster.bootstrap)).create(topics)
         produce(cluster, range(10))
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def beside(
+    home: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sequence[WorkerProcess]]:
+    logs = tmp_path_factory.mktemp("workers")
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(worker_beside(home, name, log=logs / f"{name}.log"))
+            for name in ("gateway-2", "gateway-3")
+        ]
+
+
+@pytest.fixture(scope="module")
+def balancer(home: Cluster, beside: Sequence[WorkerProcess]) -> Iterator[Balancer]:
+    first = urlsplit(home.gateway)
+    assert first.hostname is not None
+    assert first.port is not None
+    servers = [(first.hostname, first.port), *(worker.address for worker in beside)]
+    with balancing(servers) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +89,10 @@ def token(home: Cluster) -> str:
 
 
 class Client:
-    """A program that opens a connection for each call, which any of the workers takes."""
+    """A program that opens a connection for each call, which the next worker takes."""
 
-    def __init__(self, home: Cluster, token: str) -> None:
-        self._address = urlsplit(home.gateway).netloc
+    def __init__(self, address: Address, token: str) -> None:
+        self._address = "{}:{}".format(*address)
         self._headers = {
             "Authorization": f"Bearer {token}",
             "Content-Type": "application/vnd.kafka.v2+json",
@@ -103,8 +128,8 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def client(home: Cluster, token: str) -> Client:
-    return Client(home, token)
+def client(balancer: Balancer, token: str) -> Client:
+    return Client(balancer.address, token)
 
 
 def produce(home: Cluster, numbers: range) -> None:
@@ -114,14 +139,15 @@ def produce(home: Cluster, numbers: range) -> None:
     producer.flush()
 
 
-def test_every_line_of_the_guide_works(home: Cluster, token: str) -> None:
+def test_every_line_of_the_guide_works(balancer: Balancer, token: str) -> None:
+    gateway = "http://{}:{}".format(*balancer.address)
     first, *blocks = BLOCK.findall(HOWTO.read_text())
     assert len(blocks) == 4
     told = ""
     for block in blocks:
         found = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", first + block],
-            env={"PATH": os.environ["PATH"], "GATEWAY": home.gateway, "TOKEN": token},
+            env={"PATH": os.environ["PATH"], "GATEWAY": gateway, "TOKEN": token},
             capture_output=True,
             text=True,
             check=False,
@@ -135,8 +161,9 @@ def test_every_line_of_the_guide_works(home: Cluster, token: str) -> None:
 
 
 def test_consumers_are_used_by_whichever_worker_takes_the_call(
-    home: Cluster, client: Client
+    client: Client, balancer: Balancer, report: Callable[[str], None]
 ) -> None:
+    before = sum(balancer.served.values())
     for number in range(ROUNDS):
         for draft in ({}, {"name": "chosen"}):
             path = client.subscribed(f"round-{number}-{len(draft)}", **draft)
@@ -146,19 +173,27 @@ def test_consumers_are_used_by_whichever_worker_takes_the_call(
             assert client.ask("POST", f"{path}/offsets") == (200, None)
             assert client.ask("DELETE", path)[0] == 204
 
+    calls = sum(balancer.served.values()) - before
+    report(f"{2 * ROUNDS} transcripts, {calls} calls, by worker {[*balancer.served.values()]}")
+    assert max(balancer.served.values()) - min(balancer.served.values()) <= 1
 
-def test_a_killed_worker_is_told_of_and_its_group_goes_on(home: Cluster, client: Client) -> None:
-    path = client.subscribed("killed")
-    client.fetched(path, range(10))
-    # A name that the gateway has made says whose it is.
-    owner = path.rpartition("/")[2].split(".")[1]
-    killed = home.kill(owner)
 
-    status, told = client.ask("GET", f"{path}/records")
-    home.wait_for_restart(owner, killed)
-    again = client.subscribed("killed")
+@pytest.mark.parametrize("name", ["", "chosen"])
+def test_a_killed_worker_is_told_of_and_its_group_goes_on(
+    home: Cluster, client: Client, token: str, tmp_path: Path, name: str
+) -> None:
+    group = f"killed-{name}"
+    names = {"name": name} if name else {}
+    with worker_beside(home, "gateway-9", log=tmp_path / "log") as owner:
+        path = Client(owner.address, token).subscribed(group, **names)
+        # Passed on by the others until its owner ends in the middle.
+        client.fetched(path, range(10))
+        owner.kill()
+
+    told = [client.ask("GET", f"{path}/records") for _ in range(3)]
+    again = client.subscribed(group, **names)
     produce(home, range(100, 110))
 
-    assert (status, told["error_code"]) == (404, 40403)
+    assert [(status, each["error_code"]) for status, each in told] == [(404, 40403)] * 3
     # The member has seen the ends before these were written.
     assert set(range(100, 110)) <= set(client.fetched(again, range(100, 110), is_late=True))
