@@ -3,6 +3,7 @@
 Which of the two is said by `settings.DOOR`, before anything is loaded.
 """
 
+import asyncio
 import logging
 import os
 import warnings
@@ -57,6 +58,11 @@ class Program:
         self._worker: Worker | None = None
         self.application: Final = Door(load=self._load, missing=home.missing)
 
+    def begin(self) -> None:
+        """Begin what needs no call; what is loaded later begins by itself."""
+        if self._worker is not None:
+            self._worker.begin()
+
     def drain(self) -> None:
         """End all streams; there are none before Django is ready."""
         if self._worker is None:
@@ -97,6 +103,9 @@ class Program:
             otherwise=django,
         )
 
+        if _is_on_loop():
+            self.begin()
+
         def is_of_programs(scope: Scope) -> bool:
             # Another worker that passes a call on has looked.
             below = any(is_below(scope["path"], prefix) for prefix in prefixes)
@@ -122,6 +131,15 @@ def place() -> Place:
         bootstrap=settings.SAMSA_GATEWAY_BOOTSTRAP,
         shared_url=settings.REDIS_URL,
     )
+
+
+def _is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        # Loaded before the server runs, which begins it then.
+        return False
+    return True
 
 
 def _console() -> dict[str, Application]:

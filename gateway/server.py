@@ -77,7 +77,9 @@ class Serving:
 
 
 class Program(Protocol):
-    """What is served, as far as its end goes. All are called on the loop, in this order."""
+    """What is served, from outside of calls. All are called on the loop, in this order."""
+
+    def begin(self) -> None: ...
 
     def drain(self) -> None: ...
 
@@ -211,6 +213,7 @@ class Server(uvicorn.Server):
                 self._protocol, sock=private(self._own_socket), backlog=OWN_BACKLOG
             )
             self.servers.append(own)
+        self._program.begin()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._program.drain()

@@ -125,7 +125,7 @@ SAMSA_CONNECT_ENV_NAMES: Final = tuple(env.list("SAMSA_CONNECT_ENV_NAMES", defau
 SAMSA_CONNECT_KEY_FILE: Final = Path(
     env.str("SAMSA_CONNECT_KEY_FILE", default=str(SAMSA_SECRETS / "connect"))
 )
-# Calls, records and bytes of one caller in a second and worker, as published interfaces have them.
+# Calls, records and bytes of one caller in a second, as published interfaces have them.
 SAMSA_REST_RATES: Final = (
     rate("SAMSA_REST_REQUESTS_PER_S", 10_000),
     rate("SAMSA_REST_RECORDS_PER_S", 10_000),

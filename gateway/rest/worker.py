@@ -27,6 +27,7 @@ from gateway.shared.store import Shared
 
 if TYPE_CHECKING:
     from gateway.rest.callers import Callers
+    from gateway.rest.sharing import Sharing
 
 log: Final = logging.getLogger(__name__)
 CLIENT_ID: Final = "samsa-gateway"
@@ -173,7 +174,24 @@ class Worker:
         """Clients for questions and changes, for threads."""
         return self.held(Pool(lambda: self.connection))
 
+    @cached_property
+    def sharing(self) -> "Sharing":
+        """What keeps the limits of callers together with the other workers."""
+        from gateway.rest import limits, sharing  # noqa: PLC0415 - as `callers`
+
+        return self.held(sharing.Sharing(self.name, limits.of_process(), self.shared))
+
     # --- life --------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin what goes on beside all calls; called on the loop, once it runs."""
+        if not self.place.shared_url or self.is_draining:
+            return
+        try:
+            self.sharing.begin()
+        except ApiError as error:
+            # Without the cluster's id; limits are this worker's own then.
+            log.warning("worker.shares_no_limits error=%s", error)
 
     def held(self, part: P) -> P:
         """Keep something that ends with the worker."""

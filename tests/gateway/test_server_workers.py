@@ -1,5 +1,6 @@
 """A home with two gateway workers: they share a port, and what dies comes back."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from brokers.supervisor.components import valkey_socket
+from gateway.shared.link import Address, opened
 from tests.builders.certificates import certificate
 from tests.cluster import ROOT, Cluster, running_cluster
 from tests.extras import requires
@@ -74,6 +77,19 @@ def test_a_worker_that_is_killed_comes_back_and_the_port_answers_meanwhile(home:
 
     assert during == 200
     assert b'{"status": "ok"}' in answer_of(home.folder / "run" / "gateway-1.sock", "/health")
+
+
+def test_every_process_hears_what_the_others_were_asked_for(home: Cluster) -> None:
+    channel = f"samsa:{(home.folder / 'cluster-id').read_text().strip()}:news:rates"
+
+    async def listeners() -> int:
+        link = await opened(Address(path=str(valkey_socket(home.home))))
+        [[_, count]] = await link.ask([("PUBSUB", "NUMSUB", channel)])
+        link.close()
+        return int(count)
+
+    # Two workers and the web server; those that have restarted listen again within moments.
+    home.wait(lambda: asyncio.run(listeners()) == 3, "three listeners", seconds=60)
 
 
 def test_without_what_they_share_workers_go_on(home: Cluster) -> None:
