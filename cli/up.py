@@ -104,6 +104,12 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     help=f"Of the gateway; 0: any. Else {DEFAULT_REST_PORT}, or the next free one.",
 )
 @click.option(
+    "--web-bind",
+    default="",
+    metavar="ADDR",
+    help="Where console and gateway listen, if not at --bind; beyond loopback with TLS or a proxy.",
+)
+@click.option(
     "--web-cert",
     type=click.Path(path_type=Path),
     metavar="FILE",

@@ -125,6 +125,7 @@ def running_cluster(
     has_web: bool = False,
     gateway_workers: int = 0,
     certificate: tuple[Path, Path] | None = None,
+    web_bind: str = "",
     port: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
@@ -139,6 +140,7 @@ def running_cluster(
         gateway_workers=gateway_workers or 1,
         web_cert=made,
         web_key=key,
+        web_bind=web_bind,
     )
     cluster = start(options, environment or {})
     try:

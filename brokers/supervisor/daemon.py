@@ -143,9 +143,9 @@ class Supervisor:
                 continue
             option = f"--{name}-port"
             listener = (
-                ports.listen_near(given.bind, port, purpose, option, but=given.ports())
+                ports.listen_near(given.door_host, port, purpose, option, but=given.ports())
                 if can_move and port
-                else ports.listen(given.bind, port, purpose, option)
+                else ports.listen(given.door_host, port, purpose, option)
             )
             listening.enter_context(listener)
             bound: int = listener.getsockname()[1]

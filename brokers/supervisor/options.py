@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brokers.config import environment
 from brokers.supervisor.broker_settings import parse_setting
 from brokers.supervisor.errors import StartRefused
 
@@ -23,6 +24,7 @@ DEFAULT_BIND: Final = "127.0.0.1"
 MAX_BROKERS: Final = 100
 # A worker is one core and 75 MB; so many fill a host without leaving anything to brokers.
 MAX_GATEWAY_WORKERS: Final = 32
+PROXIES: Final = "SAMSA_TRUSTED_PROXIES"
 MAX_PORT: Final = 65_535
 
 
@@ -40,6 +42,7 @@ class Options:
     can_rest_port_move: bool = False
     gateway_workers: int = 1
     bind: str = DEFAULT_BIND
+    web_bind: str = ""  # of console and gateway; empty: the bind address
     advertise: str = ""  # what clients are told; empty: the bind address
     is_insecure: bool = False
     is_detached: bool = False
@@ -55,6 +58,16 @@ class Options:
     @property
     def advertised_host(self) -> str:
         return self.advertise or self.bind
+
+    @property
+    def door_host(self) -> str:
+        """Where console and gateway listen."""
+        return self.web_bind or self.bind
+
+    @property
+    def advertised_door(self) -> str:
+        """By which name or address browsers and programs come."""
+        return self.advertise or (self.bind if is_wildcard(self.door_host) else self.door_host)
 
     def ports(self) -> list[int]:
         """The port of each broker, 0 where it may choose."""
@@ -73,7 +86,7 @@ class Options:
             *("--port", str(self.port), "--web-port", port_text(self.web_port)),
             *("--rest-port", port_text(self.rest_port)),
             *("--gateway-workers", str(self.gateway_workers)),
-            *("--bind", self.bind, "--advertise", self.advertise),
+            *("--bind", self.bind, "--web-bind", self.web_bind, "--advertise", self.advertise),
             *flags,
             *(f"--web-cert={self.web_cert}" for _ in range(self.web_cert is not None)),
             *(f"--web-key={self.web_key}" for _ in range(self.web_key is not None)),
@@ -102,6 +115,7 @@ def parse(arguments: Sequence[str]) -> Options:
         parser.add_argument(f"--web-{file}", type=Path)
     parser.add_argument("--gateway-workers", type=int, default=1)
     parser.add_argument("--bind", default=DEFAULT_BIND)
+    parser.add_argument("--web-bind", default="")
     parser.add_argument("--advertise", default="")
     parser.add_argument("--insecure", action="store_true")
     parser.add_argument(
@@ -121,6 +135,7 @@ def parse(arguments: Sequence[str]) -> Options:
         can_rest_port_move=given.rest_port_may_move,
         gateway_workers=given.gateway_workers,
         bind=given.bind,
+        web_bind=given.web_bind,
         advertise=given.advertise,
         is_insecure=given.insecure,
         is_detached=given.detached,
@@ -168,10 +183,23 @@ def check(options: Options) -> None:
             f"clients cannot connect to {options.advertised_host}:"
             f" say with --advertise HOST under which name or address they reach this machine"
         )
+    if options.web_bind and not is_loopback(options.web_bind):
+        check_web_bind(options)
     if not is_loopback(options.bind) and not options.is_insecure:
         raise StartRefused(
             f"--bind {options.bind} would open brokers to the network that ask nobody for a"
-            f" password: leave it out, or add --insecure if that network is trusted"
+            f" password: leave it out, open console and gateway alone by --web-bind, or add"
+            f" --insecure if that network is trusted"
+        )
+
+
+def check_web_bind(options: Options) -> None:
+    """Refuse to open console and gateway in clear text, as they would themselves."""
+    if not (options.has_tls or options.is_insecure or has_proxy()):
+        raise StartRefused(
+            f"--web-bind {options.web_bind} would send passwords and tokens over the network in"
+            f" clear text: add --web-cert and --web-key, name the proxy that encrypts in"
+            f" {PROXIES}, or add --insecure if that network is trusted"
         )
 
 
@@ -186,6 +214,11 @@ def check_door(option: str, port: int | None, options: Options, *, can_move: boo
             f"{option} {port} is also the port of broker-{options.ports().index(port) + 1};"
             f" give another {option} or --port"
         )
+
+
+def has_proxy() -> bool:
+    """Tell whether a proxy stands before console and gateway, as they will hear it, too."""
+    return bool(environment().get(PROXIES, "").strip())
 
 
 def is_wildcard(host: str) -> bool:

@@ -42,7 +42,7 @@ class Reach:
         if port is None:
             return None
         scheme = "https" if self.options.has_tls else "http"
-        return f"{scheme}://{endpoint(self.options.advertised_host, port)}"
+        return f"{scheme}://{endpoint(self.options.advertised_door, port)}"
 
     def settings(self) -> dict[str, Any]:
         """What lies in run/settings.json while the home runs."""

@@ -107,9 +107,14 @@ def test_a_home_with_a_certificate_serves_console_and_gateway_by_tls(tmp_path: P
     trust = ssl.create_default_context(cafile=str(made))
 
     with running_cluster(
-        tmp_path / "home", has_web=True, gateway_workers=1, certificate=(made, key)
+        tmp_path / "home",
+        has_web=True,
+        gateway_workers=1,
+        certificate=(made, key),
+        # With TLS they may be open to a network, which brokers may not without a word.
+        web_bind="0.0.0.0",  # noqa: S104 - as an operator does it
     ) as cluster:
-        answers = []
+        bootstrap, answers = cluster.bootstrap, []
         for address in (cluster.gateway, cluster.console):
             parts = urlsplit(address)
             with closing(
@@ -119,6 +124,7 @@ def test_a_home_with_a_certificate_serves_console_and_gateway_by_tls(tmp_path: P
                 answers.append((parts.scheme, connection.getresponse().status))
 
     assert answers == [("https", 200), ("https", 200)]
+    assert bootstrap.startswith("127.0.0.1:")
 
 
 def test_a_worker_beyond_this_machine_without_tls_refuses_to_start(home: Cluster) -> None:

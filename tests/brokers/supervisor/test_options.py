@@ -7,6 +7,7 @@ import pytest
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.options import Options, check, endpoint, parse
 
+CERT = Path("/c.pem")
 HOME = Path("/srv/samsa")
 EVERYWHERE = "0.0.0.0"  # noqa: S104
 
@@ -19,6 +20,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
         Options(home=HOME, rest_port=8082, can_web_port_move=True, gateway_workers=3),
         Options(home=HOME, rest_port=0, can_rest_port_move=True),
         Options(home=HOME, web_cert=Path("/a b/c.pem"), web_key=Path("/a b/k.pem")),
+        Options(home=HOME, web_bind="10.0.0.2"),
         Options(home=HOME, bind="10.0.0.1", advertise="broker.example", is_insecure=True),
         Options(home=HOME, settings=("broker.rack=--a=b", "auto.create.topics.enable=false")),
     ],
@@ -44,6 +46,8 @@ def test_options_come_through_as_arguments(options: Options) -> None:
         (Options(home=HOME, gateway_workers=33), "between 1 and 32"),
         (Options(home=HOME, bind="10.0.0.1"), "add --insecure"),
         (Options(home=HOME, bind="example.org"), "add --insecure"),
+        (Options(home=HOME, bind="10.0.0.1", web_cert=CERT, web_key=CERT), "add --insecure"),
+        (Options(home=HOME, web_bind="10.0.0.1"), "add --web-cert and --web-key"),
         (Options(home=HOME, bind=EVERYWHERE, is_insecure=True), "--advertise HOST"),
         (Options(home=HOME, bind="::", is_insecure=True), "--advertise HOST"),
     ],
@@ -61,6 +65,9 @@ def test_what_cannot_work_is_refused_in_words(options: Options, words: str) -> N
         Options(home=HOME, bind="127.1.2.3"),
         Options(home=HOME, bind="::1"),
         Options(home=HOME, bind="10.0.0.1", is_insecure=True),
+        Options(home=HOME, web_bind="127.0.0.2"),
+        Options(home=HOME, web_bind=EVERYWHERE, web_cert=CERT, web_key=CERT),
+        Options(home=HOME, web_bind="10.0.0.1", is_insecure=True),
         Options(home=HOME, bind=EVERYWHERE, advertise="here.example", is_insecure=True),
         Options(home=HOME, port=0, web_port=0),
         Options(home=HOME, port=7999, web_port=None),
@@ -80,3 +87,25 @@ def test_brokers_take_consecutive_ports_or_any() -> None:
 def test_an_ipv6_address_gets_its_brackets() -> None:
     assert endpoint("::1", 9092) == "[::1]:9092"
     assert endpoint("host", 9092) == "host:9092"
+
+
+def test_a_trusted_proxy_opens_console_and_gateway_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAMSA_TRUSTED_PROXIES", "10.0.0.7")
+
+    check(Options(home=HOME, web_bind="10.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    ("options", "listens", "told"),
+    [
+        (Options(home=HOME), "127.0.0.1", "127.0.0.1"),
+        (Options(home=HOME, web_bind="10.0.0.2"), "10.0.0.2", "10.0.0.2"),
+        (Options(home=HOME, web_bind=EVERYWHERE), EVERYWHERE, "127.0.0.1"),
+        (Options(home=HOME, web_bind=EVERYWHERE, advertise="a.example"), EVERYWHERE, "a.example"),
+        (Options(home=HOME, bind="10.0.0.1"), "10.0.0.1", "10.0.0.1"),
+    ],
+)
+def test_console_and_gateway_may_listen_elsewhere_than_brokers(
+    options: Options, listens: str, told: str
+) -> None:
+    assert (options.door_host, options.advertised_door) == (listens, told)
