@@ -155,6 +155,7 @@ def test_a_value_that_is_no_json_is_named_by_its_place_and_nothing_is_written(fi
     assert lines(files) == []
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_every_line_once_and_none_torn(files: Path) -> None:
     done = 0
     for _ in range(8):

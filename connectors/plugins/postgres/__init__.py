@@ -1,0 +1,5 @@
+"""Tables of PostgreSQL, read and written. Its client is imported by tasks, not by this package."""
+
+from connectors.plugins.postgres.sink import PostgresSink
+
+CONNECTORS = (PostgresSink,)

@@ -1,0 +1,233 @@
+"""The connection of a task to its database: keys, how it is opened and kept, what its errors mean.
+
+It lives between slices in `context.kept`, since opening one costs a round of TLS and a password.
+"""
+
+import os
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.plugins.postgres import addresses
+from connectors.sdk import outgoing
+from connectors.sdk.checks import in_range, non_empty, one_of
+from connectors.sdk.configs import REQUIRED, Importance, Key, Kind, Secret
+from connectors.sdk.connector import Context, Parsed
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+if TYPE_CHECKING:
+    import psycopg
+
+URL: Final = "connection.url"
+USER: Final = "connection.user"
+PASSWORD: Final = "connection.password"  # noqa: S105 - the name of a key
+ATTEMPTS: Final = "connection.attempts"
+BACKOFF: Final = "connection.backoff.ms"
+DIALECT: Final = "dialect.name"
+TIMEZONE: Final = "db.timezone"
+STATEMENT_TIMEOUT: Final = "statement.timeout.ms"
+GROUP: Final = "Connection"
+
+# A server that is there answers within milliseconds; several addresses may be tried in turn.
+CONNECT_S: Final = 5
+# How long a server may be silent on an open connection before it counts as gone.
+SILENCE_MS: Final = 10_000
+# A task that was killed holds no row for longer than this.
+IDLE_IN_TRANSACTION_MS: Final = 60_000
+# Who waits longer for a row waits for somebody that hangs.
+LOCK_MS: Final = 10_000
+# Where a task keeps its connection, and what it counts.
+CONNECTION: Final = "postgres.connection"
+FAILURES: Final = "postgres.failures"
+
+# SQLSTATE classes that the same call may get over: connection, resources, operator's hand, system,
+# and conflicts of transactions.
+PASSING_CLASSES: Final = ("08", "40", "53", "57", "58")
+PASSING_STATES: Final = ("55P03", "55006", "25006", "25P03")
+# What libpq says of refusals that no further attempt gets over; it has no number for them.
+FINAL_WORDS: Final = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+
+
+def keys() -> tuple[Key, ...]:
+    """Return the keys of both connectors that say where the database is."""
+    return (
+        _key(
+            URL,
+            Kind.STRING,
+            "Where the database is: jdbc:postgresql://host:5432/database, or postgresql://….",
+            default=REQUIRED,
+            importance=Importance.HIGH,
+            check=addresses.problem,
+        ),
+        _key(
+            USER, Kind.STRING, "The role to log in as.", importance=Importance.HIGH, check=non_empty
+        ),
+        _key(PASSWORD, Kind.PASSWORD, "Its password.", importance=Importance.HIGH),
+        _key(
+            ATTEMPTS,
+            Kind.INT,
+            "After how many failures in a row to reach the database the task fails; -1 for never, "
+            "so that it goes on when the database is there again.",
+            default=-1,
+            check=in_range(-1),
+        ),
+        _key(
+            BACKOFF,
+            Kind.LONG,
+            "How long to wait between two attempts, in milliseconds.",
+            default=10_000,
+            check=in_range(0, 600_000),
+        ),
+        _key(
+            DIALECT,
+            Kind.STRING,
+            "Only PostgreSqlDatabaseDialect, or nothing.",
+            default="",
+            check=one_of("", "PostgreSqlDatabaseDialect"),
+            is_internal=True,
+        ),
+        _key(
+            TIMEZONE,
+            Kind.STRING,
+            "The time zone of columns without one: UTC.",
+            default="UTC",
+            check=one_of("UTC"),
+            is_internal=True,
+        ),
+        _key(
+            STATEMENT_TIMEOUT,
+            Kind.INT,
+            "How long one statement may take, in milliseconds, before it is tried again.",
+            default=20_000,
+            # A slice ends after 30 s, and is ended by force after twice that.
+            check=in_range(100, 30_000),
+        ),
+    )
+
+
+def connected(context: Context, parsed: Parsed) -> "psycopg.Connection[Any]":
+    """Return the connection that this task has kept, or a new one."""
+    kept = context.kept.get(CONNECTION)
+    if kept is not None and not kept.closed and not kept.broken:
+        return kept  # type: ignore[no-any-return]
+    forget(context)
+    context.kept[CONNECTION] = opened = connect(parsed, context.kept)
+    return opened
+
+
+def forget(context: Context) -> None:
+    """Close what was kept, as after a failure that may have broken it."""
+    kept = context.kept.pop(CONNECTION, None)
+    if kept is not None:
+        kept.close()
+
+
+def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connection[Any]":
+    """Open a connection in autocommit, with limits on what a statement may take."""
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    address = addresses.parse_address(parsed[URL])
+    reached = outgoing.addresses(address.host, address.port)
+    password: Secret | None = parsed[PASSWORD]
+    try:
+        opened = psycopg.connect(
+            host=",".join([address.host] * len(reached)),
+            hostaddr=",".join(reached),
+            port=address.port,
+            dbname=address.database,
+            user=parsed[USER] or address.user or None,
+            password=password.reveal() if password else None,
+            sslmode=address.ssl_mode,
+            # Certificates of the host's user are none of the config's business.
+            sslrootcert="system" if address.ssl_mode == "verify-full" else None,
+            passfile=os.devnull,
+            gssencmode="disable",
+            connect_timeout=CONNECT_S,
+            application_name=address.application,
+            keepalives_idle=SILENCE_MS // 1000,
+            keepalives_interval=2,
+            keepalives_count=3,
+            tcp_user_timeout=SILENCE_MS,
+            autocommit=True,
+        )
+    except psycopg.Error as error:
+        raise _connect_failure(error, address, parsed, kept) from None
+    with translated():
+        _prepare(opened, address.schema, parsed[STATEMENT_TIMEOUT])
+    kept.pop(FAILURES, None)
+    return opened
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the database says into an error that says who must act."""
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    try:
+        yield
+    except psycopg.Error as error:
+        raise failure_of(error) from error
+
+
+def failure_of(error: "psycopg.Error") -> ConnectorError:
+    state, text = error.sqlstate or "", first_line(error)
+    # Without a state the connection itself has failed.
+    is_passing = not state or state.startswith(PASSING_CLASSES) or state in PASSING_STATES
+    if is_passing and _is_of_the_server(error):
+        return RetriableError(f"PostgreSQL: {text}")
+    return ConnectorError(f"PostgreSQL: {text}" + (f" ({state})" if state else ""))
+
+
+def is_about_data(error: "psycopg.Error") -> bool:
+    """Tell whether single rows are to blame: they break a constraint, or fit in no column."""
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    return isinstance(error, (psycopg.DataError, psycopg.IntegrityError))
+
+
+def first_line(error: Exception) -> str:
+    """Return what happened without the rows that a server shows beside it."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _is_of_the_server(error: "psycopg.Error") -> bool:
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    return isinstance(error, (psycopg.OperationalError, psycopg.InternalError))
+
+
+def _prepare(opened: "psycopg.Connection[Any]", schema: str, timeout_ms: int) -> None:
+    settings = {
+        "TimeZone": "UTC",
+        "DateStyle": "ISO",
+        "statement_timeout": str(timeout_ms),
+        "lock_timeout": str(LOCK_MS),
+        "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
+    }
+    if schema:
+        settings["search_path"] = schema
+    pairs = [text for pair in settings.items() for text in pair]
+    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    opened.execute(f"SELECT {calls}", pairs)
+
+
+def _connect_failure(
+    error: "psycopg.Error",
+    address: addresses.Address,
+    parsed: Parsed,
+    kept: MutableMapping[str, Any],
+) -> ConnectorError:
+    text = f"{address.host}:{address.port}/{address.database}: {first_line(error)}"
+    failures = kept[FAILURES] = kept.get(FAILURES, 0) + 1
+    if any(word in str(error) for word in FINAL_WORDS):
+        return ConnectorError(text)
+    if 0 <= parsed[ATTEMPTS] <= failures:
+        return ConnectorError(f"{text}; gave up after {failures} attempts ({ATTEMPTS})")
+    return RetriableError(text, wait_s=parsed[BACKOFF] / 1000)
+
+
+def _key(name: str, kind: Kind, doc: str, *, default: Any = None, **more: Any) -> Key:
+    importance = more.pop("importance", Importance.LOW)
+    return Key(
+        name=name, kind=kind, default=default, importance=importance, doc=doc, group=GROUP, **more
+    )

@@ -1,0 +1,114 @@
+"""Records as rows: which table, which key, which columns, written or deleted. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from connectors.plugins.postgres.columns import Column, column_of
+from connectors.plugins.postgres.sink_settings import KAFKA_FIELDS, TOPIC, PkMode, SinkSettings
+from connectors.sdk.errors import DataError
+from connectors.sdk.records import SinkRecord
+from connectors.sdk.schemas import INT32, INT64, STRING, Schema, Struct, Type
+
+# Parts of a table's name: schema and table, or the table alone.
+Name: TypeAlias = tuple[str, ...]
+# Values with the schema of each, by field.
+Fields: TypeAlias = dict[str, tuple[Schema | None, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What becomes of one record. `index` is its place in the batch."""
+
+    index: int
+    table: Name
+    key: Fields
+    rest: Fields
+    is_delete: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.key, *self.rest)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Return the values of the key, to tell which row of the table is meant."""
+        return tuple(repr(value) for _, value in self.key.values())
+
+    def columns(self) -> Iterable[tuple[Column, bool]]:
+        """Yield what the table needs, and whether it is of the key."""
+        for is_key, fields in ((True, self.key), (False, self.rest)):
+            for name, (schema, value) in fields.items():
+                yield column_of(name, schema, value), is_key
+
+    def value(self, name: str) -> Any:
+        found = self.key.get(name) or self.rest[name]
+        return found[1]
+
+
+def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
+    """Return the row of a record; DataError where it has no place in a table."""
+    table = table_of(record.topic, settings.table_format)
+    if record.value is None:
+        if not settings.has_deletes:
+            raise DataError("the record has no value, and delete.enabled is false")
+        return Row(
+            index=index, table=table, key=_key(record, {}, settings), rest={}, is_delete=True
+        )
+    fields = _fields(record.value, "value")
+    key = _key(record, fields, settings)
+    rest = {
+        name: field
+        for name, field in fields.items()
+        if name not in key and (not settings.whitelist or name in settings.whitelist)
+    }
+    if not key and not rest:
+        raise DataError("no field of the record becomes a column")
+    return Row(index=index, table=table, key=key, rest=rest)
+
+
+def table_of(topic: str, table_format: str) -> Name:
+    name = table_format.replace(TOPIC, topic)
+    parts = tuple(name.split("."))
+    if len(parts) > 2 or not all(parts):
+        raise DataError(
+            f"{name} is no name of a table: table.name.format gives table or schema.table"
+        )
+    return parts
+
+
+def _key(record: SinkRecord, fields: Fields, settings: SinkSettings) -> Fields:
+    names = settings.pk_fields
+    if settings.pk_mode is PkMode.NONE:
+        return {}
+    if settings.pk_mode is PkMode.KAFKA:
+        place = (record.origin_topic, record.origin_partition, record.origin_offset)
+        typed = zip((STRING, INT32, INT64), place, strict=True)
+        return dict(zip(names or KAFKA_FIELDS, typed, strict=True))
+    if settings.pk_mode is PkMode.RECORD_VALUE:
+        return _chosen(fields, names, "value")
+    if record.key is None:
+        raise DataError("the record has no key, which pk.mode=record_key needs")
+    if isinstance(record.key, (Struct, Mapping)):
+        return _chosen(_fields(record.key, "key"), names, "key")
+    if len(names) != 1:
+        raise DataError(f"the key is a single value: pk.fields names one column, not {len(names)}")
+    return {names[0]: (record.key_schema, record.key)}
+
+
+def _chosen(fields: Fields, names: tuple[str, ...], what: str) -> Fields:
+    if missing := [name for name in names if name not in fields]:
+        raise DataError(f"the {what} has no field {missing[0]}, which pk.fields names")
+    chosen = {name: fields[name] for name in names or fields}
+    if empty := [name for name, (_, value) in chosen.items() if value is None]:
+        raise DataError(f"the field {empty[0]} of the {what} is null, but a part of the key")
+    return chosen
+
+
+def _fields(value: Any, what: str) -> Fields:
+    if isinstance(value, Struct):
+        return {field.name: (field.schema, value[field.name]) for field in value.schema.fields}
+    if isinstance(value, Mapping):
+        return {str(name): (None, one) for name, one in value.items()}
+    kind = Type.STRUCT.value
+    raise DataError(f"the {what} is a {type(value).__name__}, a {kind} with fields is needed")

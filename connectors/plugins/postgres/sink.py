@@ -1,0 +1,166 @@
+"""A sink into tables of PostgreSQL, exactly once: rows and offsets change in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from connectors.plugins.postgres import sink_settings
+from connectors.plugins.postgres.connection import (
+    connected,
+    failure_of,
+    first_line,
+    forget,
+    is_about_data,
+    translated,
+)
+from connectors.plugins.postgres.offsets import SinkOffsets
+from connectors.plugins.postgres.rows import Name, Row, row_of
+from connectors.plugins.postgres.sink_settings import SinkSettings
+from connectors.plugins.postgres.tables import Table
+from connectors.plugins.postgres.writes import Writer
+from connectors.sdk.configs import Definition, Value
+from connectors.sdk.connector import Parsed, SinkConnector, SinkContext, SinkTask
+from connectors.sdk.errors import ConnectorError, DataError, RecordError, RetriableError
+from connectors.sdk.records import SinkRecord, TopicPartition
+
+if TYPE_CHECKING:
+    import psycopg
+
+RETRIES: Final = "postgres.retries"
+
+
+class PostgresSink(SinkConnector):
+    name = "samsa.postgres.sink"
+    aliases = ("io.confluent.connect.jdbc.JdbcSinkConnector",)
+    title = "Rows into PostgreSQL"
+    summary = "Each record becomes a row, once; tables are made and given columns on demand."
+    refused: ClassVar[Mapping[str, str]] = sink_settings.REFUSED
+    is_exactly_once: ClassVar[bool] = True
+    modules: ClassVar[tuple[str, ...]] = ("psycopg",)
+
+    @classmethod
+    def definition(cls) -> Definition:
+        return sink_settings.definition()
+
+    def validate(self, parsed: Parsed) -> Sequence[Value]:
+        return sink_settings.problems(parsed)
+
+    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
+        del parsed
+        return [{} for _ in range(max_tasks)]
+
+    def task(self) -> SinkTask:
+        return PostgresSinkTask()
+
+
+class PostgresSinkTask(SinkTask):
+    def start(self, context: SinkContext, parsed: Parsed) -> None:
+        self._context = context
+        self._parsed = parsed
+        self._settings = SinkSettings.of(parsed, connector=context.connector)
+        self._tables: dict[Name, Table] = {}
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        try:
+            with translated():
+                offsets = self._offsets(connected(self._context, self._parsed))
+                offsets.make()
+                return offsets.claim(sorted(partitions))
+        except RetriableError as error:
+            raise self._counted(error) from error
+
+    def put(self, records: list[SinkRecord]) -> None:
+        try:
+            self._put(records)
+        except RetriableError as error:
+            raise self._counted(error) from error
+        self._context.kept.pop(RETRIES, None)
+
+    def _put(self, records: list[SinkRecord]) -> None:
+        import psycopg  # noqa: PLC0415 - only tasks need it
+
+        with translated():
+            connection = connected(self._context, self._parsed)
+            try:
+                with connection.transaction():
+                    self._write(connection, records)
+            except psycopg.Error as error:
+                # Tables may not be what was known of them, or what the transaction made is gone.
+                self._tables.clear()
+                if is_about_data(error):
+                    raise self._blamed(connection, records, error) from error
+                raise
+            except ConnectorError:
+                self._tables.clear()
+                raise
+
+    def _write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
+        """Write what is not there yet, and the offsets behind it."""
+        offsets = self._offsets(connection)
+        last = {record.origin: record.origin_offset + 1 for record in records}
+        kept = offsets.lock(sorted(last))
+        fresh = [
+            _row(record, index, self._settings)
+            for index, record in enumerate(records)
+            # An attempt whose end was not heard of may have succeeded.
+            if record.origin_offset >= (kept.get(record.origin) or 0)
+        ]
+        Writer(connection, self._settings, self._tables).write(fresh)
+        offsets.store({place: max(end, kept.get(place) or 0) for place, end in last.items()})
+
+    def _blamed(
+        self,
+        connection: "psycopg.Connection[Any]",
+        records: list[SinkRecord],
+        error: "psycopg.Error",
+    ) -> ConnectorError:
+        """Return the error of the first record without which those before it can be written."""
+        low, high = 0, len(records)
+        while low < high:
+            middle = (low + high) // 2
+            if self._can_write(connection, records[: middle + 1]):
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(records):
+            # A rule that is checked at the end of the transaction blames nobody.
+            return failure_of(error)
+        return RecordError(f"PostgreSQL: {first_line(error)} ({error.sqlstate})", index=low)
+
+    def _can_write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> bool:
+        import psycopg  # noqa: PLC0415 - only tasks need it
+
+        self._tables.clear()
+        try:
+            with connection.transaction(force_rollback=True):
+                self._write(connection, records)
+        except psycopg.Error as error:
+            if is_about_data(error):
+                return False
+            raise
+        finally:
+            self._tables.clear()
+        return True
+
+    def _offsets(self, connection: "psycopg.Connection[Any]") -> SinkOffsets:
+        return SinkOffsets(
+            connection,
+            table=self._settings.offsets_table,
+            connector=self._settings.offsets_name,
+            epoch=self._context.epoch,
+        )
+
+    def _counted(self, error: RetriableError) -> ConnectorError:
+        """Return what to raise for a failure that may pass: the last one of a row is final."""
+        forget(self._context)
+        count = self._context.kept[RETRIES] = self._context.kept.get(RETRIES, 0) + 1
+        if 0 <= self._settings.max_retries < count:
+            return ConnectorError(f"{error}; gave up after {count - 1} retries (max.retries)")
+        wait_s = self._settings.retry_wait_s if error.wait_s is None else error.wait_s
+        return RetriableError(str(error), wait_s=wait_s)
+
+
+def _row(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
+    try:
+        return row_of(record, index, settings)
+    except DataError as error:
+        raise RecordError(str(error), index=index) from error

@@ -1,0 +1,260 @@
+"""What a sink into tables is told: keys in JDBC's words, and the same as one value."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from connectors.plugins.postgres import connection
+from connectors.sdk.checks import in_range, non_empty, one_of
+from connectors.sdk.configs import Definition, Importance, Key, Kind, Value
+from connectors.sdk.connector import Parsed
+
+INSERT_MODE: Final = "insert.mode"
+BATCH_SIZE: Final = "batch.size"
+DELETE_ENABLED: Final = "delete.enabled"
+TABLE_FORMAT: Final = "table.name.format"
+PK_MODE: Final = "pk.mode"
+PK_FIELDS: Final = "pk.fields"
+WHITELIST: Final = "fields.whitelist"
+AUTO_CREATE: Final = "auto.create"
+AUTO_EVOLVE: Final = "auto.evolve"
+MAX_RETRIES: Final = "max.retries"
+RETRY_BACKOFF: Final = "retry.backoff.ms"
+OFFSETS_TABLE: Final = "offsets.table"
+OFFSETS_NAME: Final = "offsets.name"
+QUOTE: Final = "quote.sql.identifiers"
+DATA: Final = "Records into rows"
+TABLES: Final = "Tables"
+RETRIES: Final = "Retries"
+
+TOPIC: Final = "${topic}"
+# As JDBC names the columns of a record's place.
+KAFKA_FIELDS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
+
+REFUSED: Final = {
+    "pk.mode.record_header": "keys from headers are not served",
+    "table.types": "rows go into tables only",
+    "date.timezone": "dates have no time zone here",
+    "timestamp.precision.mode": "columns of times are timestamptz",
+    "timestamp.fields.list": "schemas say which fields are times",
+    "mssql.use.merge.holdlock": "this is PostgreSQL",
+    "replace.null.with.default": "it is a key of the converter",
+    "trim.sensitive.log": "no value of a record is logged",
+}
+
+
+class InsertMode(Enum):
+    INSERT = "insert"
+    UPSERT = "upsert"
+    UPDATE = "update"
+
+
+class PkMode(Enum):
+    NONE = "none"
+    KAFKA = "kafka"
+    RECORD_KEY = "record_key"
+    RECORD_VALUE = "record_value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSettings:
+    insert_mode: InsertMode
+    pk_mode: PkMode
+    pk_fields: tuple[str, ...]
+    whitelist: frozenset[str]
+    table_format: str
+    has_deletes: bool
+    can_create: bool
+    can_evolve: bool
+    batch_size: int
+    max_retries: int
+    retry_wait_s: float
+    offsets_table: str
+    offsets_name: str
+
+    @classmethod
+    def of(cls, parsed: Parsed, *, connector: str) -> "SinkSettings":
+        return cls(
+            insert_mode=InsertMode(parsed[INSERT_MODE]),
+            pk_mode=PkMode(parsed[PK_MODE]),
+            pk_fields=tuple(parsed[PK_FIELDS]),
+            whitelist=frozenset(parsed[WHITELIST]),
+            table_format=parsed[TABLE_FORMAT],
+            has_deletes=parsed[DELETE_ENABLED],
+            can_create=parsed[AUTO_CREATE],
+            can_evolve=parsed[AUTO_EVOLVE],
+            batch_size=parsed[BATCH_SIZE],
+            max_retries=parsed[MAX_RETRIES],
+            retry_wait_s=parsed[RETRY_BACKOFF] / 1000,
+            offsets_table=parsed[OFFSETS_TABLE],
+            offsets_name=parsed[OFFSETS_NAME] or connector,
+        )
+
+
+def definition() -> Definition:
+    return Definition((*connection.keys(), *_data_keys(), *_table_keys(), *_retry_keys()))
+
+
+def problems(parsed: Parsed) -> list[Value]:
+    """Return what is wrong with keys beside each other."""
+    mode, pk_mode = parsed.get(INSERT_MODE), parsed.get(PK_MODE)
+    fields = parsed.get(PK_FIELDS) or []
+    found: list[Value] = []
+    if mode in ("upsert", "update") and pk_mode == "none":
+        found.append(_wrong(PK_MODE, pk_mode, f"{INSERT_MODE}={mode} needs a primary key"))
+    if parsed.get(DELETE_ENABLED) and pk_mode != "record_key":
+        found.append(_wrong(PK_MODE, pk_mode, f"{DELETE_ENABLED}=true needs record_key"))
+    if pk_mode == "kafka" and len(fields) not in (0, len(KAFKA_FIELDS)):
+        wanted = "name three columns, for topic, partition and offset, or none"
+        found.append(_wrong(PK_FIELDS, fields, wanted))
+    return found
+
+
+def _wrong(name: str, value: Any, text: str) -> Value:
+    return Value(name=name, value=value, errors=(text,))
+
+
+def _key(name: str, kind: Kind, default: Any, doc: str, **more: Any) -> Key:
+    importance = more.pop("importance", Importance.MEDIUM)
+    return Key(name=name, kind=kind, default=default, importance=importance, doc=doc, **more)
+
+
+def _choice(name: str, default: Enum, doc: str) -> Key:
+    words = [member.value for member in type(default)]
+    return _key(
+        name,
+        Kind.STRING,
+        default.value,
+        doc,
+        importance=Importance.HIGH,
+        check=one_of(*words),
+        group=DATA,
+        recommend=lambda _values: list(words),
+    )
+
+
+def _data_keys() -> tuple[Key, ...]:
+    return (
+        _choice(
+            INSERT_MODE,
+            InsertMode.INSERT,
+            "What becomes of a record: insert adds a row; upsert adds it or replaces the one with "
+            "the same key; update changes rows that are there.",
+        ),
+        _choice(
+            PK_MODE,
+            PkMode.NONE,
+            "Where a row's key comes from: none; kafka, the record's topic, partition and offset; "
+            "record_key; record_value.",
+        ),
+        _key(
+            PK_FIELDS,
+            Kind.LIST,
+            "",
+            "Names of the key's columns: for kafka three or none; for record_key one where the key "
+            "is a single value, else fields of it, all where none is named; likewise for "
+            "record_value.",
+            group=DATA,
+        ),
+        _key(
+            DELETE_ENABLED,
+            Kind.BOOLEAN,
+            default=False,
+            doc="Whether a record without a value deletes the row with its key.",
+            group=DATA,
+        ),
+        _key(
+            WHITELIST,
+            Kind.LIST,
+            "",
+            "The fields of the value that become columns; all where none is named.",
+            group=DATA,
+        ),
+        _key(
+            BATCH_SIZE,
+            Kind.INT,
+            3000,
+            "The most rows of one statement.",
+            check=in_range(1, 100_000),
+            group=DATA,
+        ),
+    )
+
+
+def _table_keys() -> tuple[Key, ...]:
+    return (
+        _key(
+            TABLE_FORMAT,
+            Kind.STRING,
+            TOPIC,
+            "The table, with ${topic} for the record's topic; schema.table names both.",
+            check=non_empty,
+            group=TABLES,
+        ),
+        _key(
+            AUTO_CREATE,
+            Kind.BOOLEAN,
+            default=False,
+            doc="Whether a table that is missing is made, from the schema of the first record.",
+            group=TABLES,
+        ),
+        _key(
+            AUTO_EVOLVE,
+            Kind.BOOLEAN,
+            default=False,
+            doc="Whether columns that are missing are added.",
+            group=TABLES,
+        ),
+        _key(
+            QUOTE,
+            Kind.STRING,
+            "always",
+            "Names are quoted always, so their upper and lower case counts.",
+            importance=Importance.LOW,
+            check=one_of("always"),
+            group=TABLES,
+            is_internal=True,
+        ),
+        _key(
+            OFFSETS_TABLE,
+            Kind.STRING,
+            "samsa_connect_offsets",
+            "The table in which the connector keeps how far it has written, in the same "
+            "transactions as the rows; made where it is missing.",
+            importance=Importance.LOW,
+            check=non_empty,
+            group=TABLES,
+        ),
+        _key(
+            OFFSETS_NAME,
+            Kind.STRING,
+            None,
+            "The name of this connector in that table; its own unless given. Connectors of the "
+            "same name in two clusters that write to one database need two names.",
+            importance=Importance.LOW,
+            check=non_empty,
+            group=TABLES,
+        ),
+    )
+
+
+def _retry_keys() -> tuple[Key, ...]:
+    return (
+        _key(
+            MAX_RETRIES,
+            Kind.INT,
+            -1,
+            "How often in a row a batch is tried again before the task fails; -1 for as long as "
+            "it takes.",
+            check=in_range(-1),
+            group=RETRIES,
+        ),
+        _key(
+            RETRY_BACKOFF,
+            Kind.INT,
+            3000,
+            "How long to wait before that, in milliseconds.",
+            check=in_range(0, 600_000),
+            group=RETRIES,
+        ),
+    )

@@ -1,0 +1,111 @@
+"""Tables as the database has them: looked up, made, and given columns that records need."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.plugins.postgres.columns import Column
+from connectors.plugins.postgres.rows import Name, Row
+from connectors.plugins.postgres.sink_settings import SinkSettings
+from connectors.sdk.errors import ConnectorError
+
+if TYPE_CHECKING:
+    import psycopg
+
+# As PostgreSQL allows a table at most.
+MAX_COLUMNS: Final = 1600
+COLUMNS: Final = """
+    SELECT a.attname, t.typcategory = 'A', a.attnotnull
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table's columns, and which of them are arrays."""
+
+    columns: frozenset[str]
+    arrays: frozenset[str]
+
+
+def find(connection: "psycopg.Connection[Any]", name: Name) -> Table | None:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    quoted = sql.Identifier(*name).as_string(connection)
+    rows = connection.execute(COLUMNS, (quoted,)).fetchall()
+    if not rows:
+        return None
+    arrays = frozenset(name for name, is_array, _ in rows if is_array)
+    return Table(columns=frozenset(row[0] for row in rows), arrays=arrays)
+
+
+def fit(
+    connection: "psycopg.Connection[Any]", found: Table | None, row: Row, settings: SinkSettings
+) -> Table:
+    """Return a table with all columns of a row: made, or changed, where the settings allow it."""
+    shown = ".".join(row.table)
+    if found is None:
+        if not settings.can_create:
+            raise ConnectorError(f"there is no table {shown}: make it, or set auto.create=true")
+        _create(connection, row)
+    elif missing := [name for name in row.names if name not in found.columns]:
+        if not settings.can_evolve:
+            raise ConnectorError(
+                f"the table {shown} has no column {missing[0]}: add it, or set auto.evolve=true"
+            )
+        _evolve(connection, row, missing)
+    else:
+        return found
+    table = find(connection, row.table)
+    assert table is not None, "a table that was made is there"
+    return table
+
+
+def _create(connection: "psycopg.Connection[Any]", row: Row) -> None:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    columns = [
+        _column(column, is_required=is_key or not column.is_optional)
+        for column, is_key in row.columns()
+    ]
+    if row.key:
+        names = sql.SQL(", ").join(map(sql.Identifier, row.key))
+        columns.append(sql.SQL("PRIMARY KEY ({})").format(names))
+    connection.execute(
+        sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(
+            sql.Identifier(*row.table), sql.SQL(", ").join(columns)
+        )
+    )
+
+
+def _evolve(connection: "psycopg.Connection[Any]", row: Row, missing: Iterable[str]) -> None:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    needed = {column.name: (column, is_key) for column, is_key in row.columns()}
+    for name in missing:
+        column, is_key = needed[name]
+        if is_key:
+            raise ConnectorError(f"the key's column {name} is missing, and cannot be added to rows")
+        is_required = not column.is_optional
+        if is_required and column.default is None:
+            raise ConnectorError(
+                f"the column {name} is missing, and rows that are there have no value for it: the "
+                "field is not optional and has no default"
+            )
+        connection.execute(
+            sql.SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS {}").format(
+                sql.Identifier(*row.table), _column(column, is_required=is_required)
+            )
+        )
+
+
+def _column(column: Column, *, is_required: bool) -> Any:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    parts = [sql.Identifier(column.name), sql.SQL(column.type)]
+    if is_required:
+        parts.append(sql.SQL("NOT NULL"))
+    if column.default is not None:
+        parts.append(sql.SQL("DEFAULT {}").format(sql.Literal(column.default)))
+    return sql.SQL(" ").join(parts)

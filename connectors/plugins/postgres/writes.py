@@ -1,0 +1,160 @@
+"""Rows into tables: COPY into a table of the transaction, and one statement from there.
+
+A COPY takes values as texts for the target's own types, which is fast and as tolerant as PostgreSQL
+is. Rows go in the order of their records; where rows have keys that replace each other, only the
+last of each is written.
+"""
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.plugins.postgres import tables
+from connectors.plugins.postgres.columns import cell_of
+from connectors.plugins.postgres.rows import Name, Row
+from connectors.plugins.postgres.sink_settings import InsertMode, SinkSettings
+from connectors.plugins.postgres.tables import Table
+from connectors.sdk.errors import DataError, RecordError
+
+if TYPE_CHECKING:
+    import psycopg
+
+STAGE: Final = "samsa_stage"
+
+
+class Writer:
+    """Writes within the transaction of its caller. `known` has the tables as they were found."""
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Any]",
+        settings: SinkSettings,
+        known: MutableMapping[Name, Table],
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._known = known
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for run in runs(rows, self._settings.insert_mode):
+            for chunk in chunks(run, self._settings.batch_size):
+                self._write_chunk(chunk)
+
+    def _write_chunk(self, rows: Sequence[Row]) -> None:
+        first = rows[0]
+        known = self._known.get(first.table) or tables.find(self._connection, first.table)
+        if first.is_delete and known is None and self._settings.can_create:
+            # A table that the next row will make has nothing to delete.
+            return
+        table = tables.fit(self._connection, known, first, self._settings)
+        self._known[first.table] = table
+        if not first.is_delete and self._settings.insert_mode is InsertMode.INSERT:
+            self._copy(first.table, rows, table)
+            return
+        self._stage(first)
+        self._copy((STAGE,), rows, table)
+        self._connection.execute(_statement(first, self._settings.insert_mode))
+        self._connection.execute(f"DROP TABLE {STAGE}")
+
+    def _stage(self, row: Row) -> None:
+        """Make a table of the columns of a row, with the target's types and none of its rules."""
+        from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+        self._connection.execute(
+            sql.SQL(
+                "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA"
+            ).format(sql.Identifier(STAGE), _names(row.names), sql.Identifier(*row.table))
+        )
+
+    def _copy(self, into: Name, rows: Sequence[Row], table: Table) -> None:
+        from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+        names = rows[0].names
+        arrays = [name in table.arrays for name in names]
+        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(*into), _names(names))
+        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(_cells(row, names, arrays))
+
+
+def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
+    try:
+        return [
+            cell_of(row.value(name), has_array=has_array)
+            for name, has_array in zip(names, arrays, strict=True)
+        ]
+    except DataError as error:
+        raise RecordError(str(error), index=row.index) from error
+
+
+def runs(rows: Sequence[Row], mode: InsertMode) -> Iterator[list[Row]]:
+    """Yield rows that one statement can write: of one table, with the same columns, in order."""
+    for _, alike in groupby(rows, key=lambda row: (row.table, tuple(row.key))):
+        if mode is InsertMode.INSERT:
+            for _, run in groupby(alike, key=lambda row: (row.is_delete, row.names)):
+                yield list(run)
+            continue
+        for _, run in groupby(alike, key=_shape()):
+            last = {row.identity: row for row in run}
+            for is_delete in (True, False):
+                if some := [row for row in last.values() if row.is_delete is is_delete]:
+                    yield some
+
+
+def chunks(rows: Sequence[Row], size: int) -> Iterator[list[Row]]:
+    left = iter(rows)
+    while chunk := list(islice(left, size)):
+        yield chunk
+
+
+def _shape() -> Any:
+    """Return what tells rows with other columns apart; deletes fit to all."""
+    names: tuple[str, ...] = ()
+
+    def shape(row: Row) -> tuple[str, ...]:
+        nonlocal names
+        if not row.is_delete:
+            names = row.names
+        return names
+
+    return shape
+
+
+def _statement(row: Row, mode: InsertMode) -> Any:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    same = sql.SQL(" AND ").join(
+        sql.SQL("t.{0} = s.{0}").format(sql.Identifier(name)) for name in row.key
+    )
+    parts = {
+        "table": sql.Identifier(*row.table),
+        "stage": sql.Identifier(STAGE),
+        "names": _names(row.names),
+        "key": _names(tuple(row.key)),
+        "same": same,
+        "set": _assignments(row, "EXCLUDED" if mode is InsertMode.UPSERT else "s"),
+    }
+    if row.is_delete:
+        return sql.SQL("DELETE FROM {table} t USING {stage} s WHERE {same}").format(**parts)
+    if mode is InsertMode.UPDATE:
+        return sql.SQL("UPDATE {table} t SET {set} FROM {stage} s WHERE {same}").format(**parts)
+    action = sql.SQL("DO UPDATE SET {set}" if row.rest else "DO NOTHING").format(**parts)
+    return sql.SQL(
+        "INSERT INTO {table} ({names}) SELECT {names} FROM {stage} ON CONFLICT ({key}) {action}"
+    ).format(action=action, **parts)
+
+
+def _assignments(row: Row, source: str) -> Any:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    # An update of a row that is nothing but its key changes nothing, and says so.
+    names = tuple(row.rest) or tuple(row.key)
+    return sql.SQL(", ").join(
+        sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), sql.SQL(source)) for name in names
+    )
+
+
+def _names(names: Sequence[str]) -> Any:
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    return sql.SQL(", ").join(map(sql.Identifier, names))

@@ -1,0 +1,372 @@
+"""Records become rows, each once, in tables that are there or are made."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+
+from connectors.plugins.postgres.sink import PostgresSink
+from connectors.sdk.connector import SinkTask
+from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
+from connectors.sdk.records import SinkRecord, TopicPartition
+from connectors.sdk.schemas import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DECIMAL,
+    FLOAT64,
+    INT32,
+    INT64,
+    OPTIONAL_STRING,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Field,
+    Schema,
+    Struct,
+    Type,
+)
+from connectors.sdk.testing import MemorySinkContext, parse_config, run_sink, sink_record
+from tests.connectors.plugins.postgres.conftest import url_of
+from tests.extras import requires
+
+pytestmark = [requires("postgresql"), pytest.mark.slow]
+
+ORDERS = TopicPartition(topic="orders", partition=0)
+Database = psycopg.Connection[Any]
+Run = Callable[..., None]
+
+
+def struct_of(name: str, /, **fields: Schema) -> Schema:
+    return Schema(
+        type=Type.STRUCT,
+        name=name,
+        fields=tuple(Field(name=field, schema=schema) for field, schema in fields.items()),
+    )
+
+
+PERSON = struct_of("person", id=INT64, name=OPTIONAL_STRING)
+
+
+def person(number: int, name: str | None, *, offset: int | None = None, **more: Any) -> SinkRecord:
+    value = Struct(PERSON, {"id": number, "name": name})
+    at = number if offset is None else offset
+    return sink_record(value, offset=at, value_schema=PERSON, **more)
+
+
+def keys(database: Database, **config: str) -> dict[str, Any]:
+    told = {name.replace("_", "."): value for name, value in config.items()}
+    return parse_config(PostgresSink.definition(), {"connection.url": url_of(database), **told})
+
+
+@pytest.fixture
+def context() -> Iterator[MemorySinkContext]:
+    made = MemorySinkContext(connector="sink")
+    yield made
+    made.close()
+
+
+def rows(database: Database, query: str = "SELECT * FROM orders ORDER BY 1") -> list[Any]:
+    return database.execute(query).fetchall()
+
+
+def test_rows_are_inserted_into_a_table_that_is_made(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true", pk_mode="record_value", pk_fields="id")
+
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a"), person(2, None)]])
+
+    assert rows(database) == [(1, "a"), (2, None)]
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        database.execute("INSERT INTO orders VALUES (1)")
+
+
+def test_every_type_of_a_schema_has_a_column(
+    database: Database, context: MemorySinkContext
+) -> None:
+    schema = struct_of(
+        "all",
+        i=INT32,
+        f=FLOAT64,
+        b=BOOLEAN,
+        s=STRING,
+        raw=BYTES,
+        price=Schema(type=Type.BYTES, name=DECIMAL, parameters={"scale": "2"}),
+        day=Schema(type=Type.INT32, name=DATE),
+        clock=Schema(type=Type.INT32, name=TIME),
+        at=Schema(type=Type.INT64, name=TIMESTAMP),
+        list=Schema(type=Type.ARRAY, value_schema=INT32),
+        inner=PERSON,
+    )
+    at = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
+    values = (5, 0.5, True, "ü\t\\N", b"\0\xff", Decimal("1.50"), date(2026, 1, 2), time(3, 4), at)
+    more: tuple[Any, ...] = ([1, 2], Struct(PERSON, {"id": 1, "name": "x"}))
+    names = [field.name for field in schema.fields]
+    value = Struct(schema, dict(zip(names, values + more, strict=True)))
+
+    run_sink(
+        PostgresSink(),
+        keys(database, auto_create="true"),
+        context,
+        [[sink_record(value, value_schema=schema)]],
+    )
+
+    assert rows(database) == [(*values, [1, 2], {"id": 1, "name": "x"})]
+
+
+def test_columns_with_types_of_their_own_take_what_fits(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (id numeric, tags text[], data jsonb, at timestamp, more text)"
+    )
+    value = {
+        "id": "12.5",
+        "tags": ["a", 'b"c', None],
+        "data": {"x": [1]},
+        "at": "2026-01-02T03:04:05Z",
+        "more": 7,
+    }
+
+    run_sink(PostgresSink(), keys(database), context, [[sink_record(value)]])
+
+    assert rows(database) == [
+        (
+            Decimal("12.5"),
+            ["a", 'b"c', None],
+            {"x": [1]},
+            datetime(2026, 1, 2, 3, 4, 5),  # noqa: DTZ001 - as the column has it
+            "7",
+        )
+    ]
+
+
+def test_an_upsert_keeps_the_last_of_each_key_and_deletes_with_no_value(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(
+        database,
+        auto_create="true",
+        insert_mode="upsert",
+        pk_mode="record_key",
+        pk_fields="id",
+        delete_enabled="true",
+    )
+    steps = [(1, "a"), (2, "b"), (1, "c"), (2, None), (3, "d"), (4, None), (3, None), (3, "e")]
+    batch = [
+        person(number, name, offset=offset, key=number, key_schema=INT64)
+        if name
+        else sink_record(None, offset=offset, key=number, key_schema=INT64)
+        for offset, (number, name) in enumerate(steps)
+    ]
+
+    for cut in (3, 8):
+        run_sink(PostgresSink(), parsed, context, [batch[:cut]])
+
+    assert rows(database) == [(1, "c"), (3, "e")]
+
+
+def test_a_first_record_that_deletes_makes_no_table_without_columns(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(
+        database, auto_create="true", pk_mode="record_key", pk_fields="id", delete_enabled="true"
+    )
+    batch = [sink_record(None, key=9), person(1, "a", key=1, key_schema=INT64)]
+
+    run_sink(PostgresSink(), parsed, context, [batch])
+
+    assert rows(database) == [(1, "a")]
+
+
+def test_an_update_changes_rows_that_are_there(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute("CREATE TABLE orders (id bigint PRIMARY KEY, name text, kept text)")
+    database.execute("INSERT INTO orders VALUES (1, 'a', 'k')")
+    parsed = keys(database, insert_mode="update", pk_mode="record_value", pk_fields="id")
+
+    run_sink(PostgresSink(), parsed, context, [[person(1, "b"), person(2, "c")]])
+
+    assert rows(database) == [(1, "b", "k")]
+
+
+def test_columns_are_added_where_that_is_allowed(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute("CREATE TABLE orders (id bigint)")
+
+    with pytest.raises(ConnectorError, match=r"no column name: add it, or set auto.evolve=true"):
+        run_sink(PostgresSink(), keys(database), context, [[person(1, "a")]])
+    run_sink(PostgresSink(), keys(database, auto_evolve="true"), context, [[person(1, "a")]])
+
+    assert rows(database) == [(1, "a")]
+
+
+def test_a_table_that_is_missing_is_named(database: Database, context: MemorySinkContext) -> None:
+    with pytest.raises(ConnectorError, match=r"no table orders: make it, or set auto.create=true"):
+        run_sink(PostgresSink(), keys(database), context, [[person(1, "a")]])
+
+
+def test_the_place_in_the_topic_is_a_key_and_tables_are_named_by_a_format(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute('CREATE SCHEMA "In"')
+    parsed = keys(
+        database, auto_create="true", pk_mode="kafka", table_name_format="In.from_${topic}"
+    )
+    parsed |= keys(database, auto_create="true", pk_mode="kafka")
+    parsed["table.name.format"] = 'In.from "${topic}"'
+
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a", offset=5, topic='o"x')]])
+
+    told = rows(database, 'SELECT * FROM "In"."from ""o""x"""')
+    assert told == [('o"x', 0, 5, 1, "a")]
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_a_batch_that_is_put_again_is_written_once(
+    database: Database, context: MemorySinkContext, mode: str
+) -> None:
+    parsed = keys(
+        database, auto_create="true", insert_mode=mode, pk_mode="kafka", fields_whitelist="id"
+    )
+    batch = [person(number, "x") for number in range(100)]
+    task = started(context, parsed)
+
+    begin_at = task.open([ORDERS])
+    for part in (batch[:60], batch[:60], batch[20:]):
+        task.put(part)
+    task.stop()
+
+    assert begin_at == {}
+    assert started(context, parsed).open([ORDERS]) == {ORDERS: 100}
+    assert rows(database, "SELECT count(*), min(id), max(id) FROM orders") == [(100, 0, 99)]
+
+
+def test_an_owner_that_was_replaced_writes_nothing_more(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    old = started(context, parsed)
+    old.open([ORDERS])
+    old.put([person(1, "a")])
+
+    newer = MemorySinkContext(connector="sink", epoch=2)
+    begin_at = started(newer, parsed).open([ORDERS])
+    with pytest.raises(RetriableError, match="later owner"):
+        old.put([person(2, "b")])
+    newer.close()
+
+    assert begin_at == {ORDERS: 2}
+    assert rows(database) == [(1, "a")]
+
+
+def test_nothing_of_a_batch_stays_where_one_record_cannot_be_taken(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute("CREATE TABLE orders (id smallint, name varchar(3) CHECK (name <> 'bad'))")
+    task = started(context, keys(database))
+    task.open([ORDERS])
+    records = [person(1, "a"), person(2, "long"), person(3, "b"), person(4, "bad")]
+    records += [person(99_999, "c"), person(6, "n\0"), person(7, "z")]
+    blamed = []
+    while True:
+        try:
+            task.put(records)
+        except RecordError as error:
+            assert rows(database) == []
+            blamed.append(records.pop(error.index).value["id"])
+        else:
+            break
+
+    assert sorted(blamed) == [2, 4, 6, 99_999]
+    assert [row[0] for row in rows(database)] == [1, 3, 7]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (sink_record("text"), "the value is a str"),
+        (sink_record(None), "delete.enabled is false"),
+        (sink_record({"id": None}), "null, but a part of the key"),
+        (sink_record({"other": 1}), "no field id"),
+    ],
+)
+def test_a_record_without_a_place_is_refused_by_its_index(
+    database: Database, context: MemorySinkContext, record: SinkRecord, reason: str
+) -> None:
+    task = started(context, keys(database, pk_mode="record_value", pk_fields="id"))
+    task.open([ORDERS])
+
+    with pytest.raises(RecordError, match=reason) as caught:
+        task.put([record])
+
+    assert caught.value.index == 0
+
+
+def test_a_connection_that_was_cut_is_made_again(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    task = started(context, parsed)
+    task.open([ORDERS])
+    task.put([person(1, "a")])
+
+    database.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+    with pytest.raises(RetriableError):
+        task.put([person(2, "b")])
+    task.put([person(2, "b")])
+
+    assert rows(database) == [(1, "a"), (2, "b")]
+
+
+def test_a_slice_keeps_the_connection_for_the_next_one(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a")]])
+    kept = context.kept["postgres.connection"]
+    run_sink(PostgresSink(), parsed, context, [[person(2, "b")]])
+
+    assert context.kept["postgres.connection"] is kept
+    context.close()
+    assert kept.closed
+
+
+def test_retries_end_where_that_is_configured(
+    database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = keys(database, max_retries="1", retry_backoff_ms="250")
+    parsed["connection.url"] = "postgresql://127.0.0.1:1/none"
+    task = started(context, parsed)
+
+    with pytest.raises(RetriableError) as caught:
+        task.open([ORDERS])
+    with pytest.raises(ConnectorError, match="gave up after 1 retries"):
+        task.open([ORDERS])
+
+    assert caught.value.wait_s == 10
+
+
+def test_a_host_that_may_not_be_reached_is_refused(
+    database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SAMSA_ALLOWED_TARGETS")
+
+    with pytest.raises(ConnectorError, match=r"SAMSA_ALLOWED_TARGETS=127\.0\.0\.1"):
+        started(context, keys(database)).open([ORDERS])
+
+
+def started(context: MemorySinkContext, parsed: dict[str, Any]) -> SinkTask:
+    task = PostgresSink().task()
+    task.start(context, parsed)
+    return task
