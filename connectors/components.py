@@ -12,13 +12,12 @@ from connectors.sdk.configs import REQUIRED, Definition, Importance, Key, Kind, 
 
 
 class Described(Protocol):
-    """A class that says what it can be told."""
+    """What says which keys it has: a class, or the row of one in a table."""
 
-    @classmethod
-    def definition(cls) -> Definition: ...
+    def definition(self) -> Definition: ...
 
 
-Classes = Mapping[str, type[Described]]
+Classes = Mapping[str, Described]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

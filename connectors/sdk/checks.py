@@ -34,6 +34,12 @@ EXPECTED: Final = {
 MAX_SHOWN_CHARS: Final = 1000
 
 
+class Message(str):
+    """What a check returns where its words are the whole message, without key and value before."""
+
+    __slots__ = ()
+
+
 class InvalidValue(ValueError):
     """A text that is none of its key's type; the message is complete."""
 
@@ -56,7 +62,7 @@ def parse(key: Key, text: Any) -> Any:
 def check(key: Key, value: Any) -> str | None:
     """Return the whole message about a parsed value, or None."""
     wrong = key.check(value) if key.check else None
-    return None if wrong is None else problem(key, value, wrong)
+    return wrong if wrong is None or isinstance(wrong, Message) else problem(key, value, wrong)
 
 
 def missing(key: Key) -> str:

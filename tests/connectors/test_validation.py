@@ -93,7 +93,7 @@ class Json:
         return Definition((key("schemas.enable", Kind.BOOLEAN, default=True, group="Schemas"),))
 
 
-TRANSFORMS: dict[str, type[Described]] = {
+TRANSFORMS: dict[str, Described] = {
     "t.HoistField$Value": Hoist,
     "t.RegexRouter": Router,
     "RegexRouter": Router,

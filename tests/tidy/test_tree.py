@@ -35,6 +35,7 @@ AWAITING_CALLER = {
     "connectors.runtime.cluster_wire": "workers",
     "connectors.runtime.sink_slice": "the one door of slices, once converters are there",
     "connectors.runtime.source_slice": "the same",
+    "connectors.runtime.chain": "the one door of slices",
     "connectors.models": "services and selectors of connectors",
     "connectors.validation": "selectors of connectors, for forms and REST",
     "connectors.providers": "workers, which start a slice with a clear config",

@@ -1,0 +1,253 @@
+"""JSON, with the schema in each message, in the config, or nowhere.
+
+A schema is read once: messages that begin with the same bytes have the same schema.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from connectors.runtime.converters.json_reader import Reader, has_decimals, make_reader
+from connectors.runtime.converters.json_schemas import SchemaReader, schema_text
+from connectors.runtime.converters.json_writer import Writer, make_writer, plain_text
+from connectors.runtime.converters.plain import TYPE_KEY
+from connectors.runtime.values.numbers import MAX_DIGITS, wrapped
+from connectors.runtime.values.structs import Derived
+from connectors.sdk.checks import in_range, one_of_ignoring_case
+from connectors.sdk.configs import Definition, Importance, Key, Kind, Width
+from connectors.sdk.errors import ConfigError, DataError
+from connectors.sdk.schemas import Schema
+
+# One kept schema takes kilobytes, so this is what a host can spare for one task.
+MAX_CACHE: Final = 100_000
+# What a whole number of 64 bits has at most is one digit less, or this many.
+_LONG_DIGITS: Final = 19
+_HAS_LONG_DIGITS: Final = re.compile(rb"[0-9]{%d}" % _LONG_DIGITS)
+_SCHEMA_START: Final = b'{"schema":'
+_PAYLOAD_START: Final = b',"payload":'
+
+KEYS: Final = Definition(
+    (
+        TYPE_KEY,
+        Key(
+            name="schemas.enable",
+            kind=Kind.BOOLEAN,
+            default=True,
+            importance=Importance.HIGH,
+            doc="Whether each message holds its schema beside its value.",
+            group="Schemas",
+            width=Width.MEDIUM,
+            display_name="Enable Schemas",
+        ),
+        Key(
+            name="schemas.cache.size",
+            kind=Kind.INT,
+            default=1000,
+            importance=Importance.HIGH,
+            doc="How many schemas are kept, so that they are not read again.",
+            group="Schemas",
+            width=Width.MEDIUM,
+            display_name="Schema Cache Size",
+        ),
+        Key(
+            name="schema.content",
+            kind=Kind.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            doc="The schema of all messages, as JSON, which then hold their value alone. Where it "
+            "is not set, each message holds its own. For sinks with schemas.enable=true.",
+            group="Schemas",
+            width=Width.MEDIUM,
+            display_name="Schema Content",
+        ),
+        Key(
+            name="decimal.format",
+            kind=Kind.STRING,
+            default="BASE64",
+            importance=Importance.LOW,
+            doc="How decimals are written: BASE64 for their bytes, NUMERIC for a number of JSON. "
+            "Both are read.",
+            check=one_of_ignoring_case("NUMERIC", "BASE64"),
+            group="Serialization",
+            width=Width.MEDIUM,
+            display_name="Decimal Format",
+        ),
+        Key(
+            name="replace.null.with.default",
+            kind=Kind.BOOLEAN,
+            default=True,
+            importance=Importance.LOW,
+            doc="Whether a null becomes the default of its schema, where it has one.",
+            group="Serialization",
+            width=Width.MEDIUM,
+            display_name="Replace null with default",
+        ),
+    )
+)
+_check_cache: Final = in_range(1, MAX_CACHE)
+
+
+class JsonConverter:
+    name = "org.apache.kafka.connect.json.JsonConverter"
+
+    def __init__(self, parsed: Mapping[str, Any]) -> None:
+        self._has_schemas: bool = parsed["schemas.enable"]
+        self._fills: bool = parsed["replace.null.with.default"]
+        self._is_numeric = parsed["decimal.format"].upper() == "NUMERIC"
+        if wrong := _check_cache(parsed["schemas.cache.size"]):
+            raise ConfigError(f"schemas.cache.size: {wrong}")
+        self._max_kept: int = parsed["schemas.cache.size"]
+        self._readers = Derived(self._make_reader, max_kept=self._max_kept)
+        self._writers = Derived(self._make_writer, max_kept=self._max_kept)
+        self._starts = Derived(self._envelope_start, max_kept=self._max_kept)
+        self._schemas = SchemaReader(lambda schema: make_reader(schema, fills=self._fills))
+        # Schemas by the bytes before the payload, and by their JSON with sorted keys.
+        self._by_start: dict[bytes, Schema | None] = {}
+        self._by_text: dict[str, Schema | None] = {}
+        self._content = self._schema_of_config(parsed["schema.content"])
+
+    def _schema_of_config(self, text: str | None) -> Schema | None:
+        if not text or not self._has_schemas:
+            return None
+        try:
+            return self._schemas.read(_parse(text.encode()))
+        except DataError as error:
+            raise ConfigError(f"schema.content is no schema: {error}") from error
+
+    def to_value(
+        self, topic: str, payload: bytes | None, headers: Iterable[Any] = ()
+    ) -> tuple[Schema | None, Any]:
+        del topic, headers
+        if payload is None:
+            return None, None
+        try:
+            if not self._has_schemas:
+                return None, _parse(payload)
+            if self._content is not None:
+                return self._content, self._read(self._content, payload)
+            return self._read_envelope(payload)
+        except RecursionError as error:
+            raise DataError("JSON is nested too deep") from error
+
+    def from_value(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        del topic
+        if schema is None and value is None:
+            return None
+        try:
+            text = plain_text(value) if schema is None else self._writers(schema)(value)
+            if not self._has_schemas:
+                return text.encode()
+            start = '{"schema":null,"payload":' if schema is None else self._starts(schema)
+            return f"{start}{text}}}".encode()
+        except RecursionError as error:
+            raise DataError("a value is nested too deep for JSON") from error
+        except UnicodeEncodeError as error:
+            raise DataError(f"a text holds half of a surrogate pair: {error}") from error
+
+    def _make_reader(self, schema: Schema) -> tuple[Reader, bool]:
+        return make_reader(schema, fills=self._fills), has_decimals(schema)
+
+    def _make_writer(self, schema: Schema) -> Writer:
+        return make_writer(schema, fills=self._fills, is_numeric=self._is_numeric)
+
+    def _envelope_start(self, schema: Schema) -> str:
+        text = schema_text(schema, lambda one, value: self._make_writer(one)(value))
+        return f'{{"schema":{text},"payload":'
+
+    def _read(self, schema: Schema | None, payload: bytes) -> Any:
+        """Read a payload that stands alone."""
+        if schema is None:
+            return _parse(payload)
+        read, is_exact = self._readers(schema)
+        return read(_parse(payload, is_exact=is_exact))
+
+    def _read_envelope(self, payload: bytes) -> tuple[Schema | None, Any]:
+        split = payload.find(_PAYLOAD_START) if payload.startswith(_SCHEMA_START) else -1
+        start = payload[:split] if split > 0 else b""
+        if start in self._by_start:
+            schema = self._by_start[start]
+            rest = b"{" + payload[split + 1 :]
+            read, is_exact = (None, False) if schema is None else self._readers(schema)
+            told = _parse(rest, is_exact=is_exact)
+            # What has more keys is no envelope, which the long way says.
+            if len(told) == 1:
+                value = told["payload"]
+                return schema, value if read is None else read(value)
+        told = _parse(payload)
+        if not isinstance(told, dict) or told.keys() != {"schema", "payload"}:
+            raise DataError(
+                'JsonConverter with schemas.enable requires "schema" and "payload" fields and may '
+                "not contain additional fields. If you are trying to deserialize plain JSON data, "
+                "set schemas.enable=false in your converter configuration."
+            )
+        schema = self._schema(told["schema"])
+        if start and _is_whole_schema(start, told["schema"]):
+            _keep(self._by_start, start, schema, self._max_kept)
+        if schema is None:
+            return None, told["payload"]
+        read, is_exact = self._readers(schema)
+        return schema, read((_parse(payload, is_exact=True) if is_exact else told)["payload"])
+
+    def _schema(self, told: Any) -> Schema | None:
+        text = json.dumps(told, sort_keys=True)
+        if text not in self._by_text:
+            _keep(self._by_text, text, self._schemas.read(told), self._max_kept)
+        return self._by_text[text]
+
+
+def _keep(kept: dict[Any, Any], key: Any, value: Any, max_kept: int) -> None:
+    if len(kept) >= max_kept:
+        kept.pop(next(iter(kept)))
+    kept[key] = value
+
+
+def _is_whole_schema(start: bytes, told: Any) -> bool:
+    """Tell whether the bytes before the payload hold the schema, and no part of it is behind."""
+    try:
+        return bool(_parse(start + b"}") == {"schema": told})
+    except DataError:
+        return False
+
+
+def _long(text: str) -> int:
+    """Read a whole number as Java does: of one beyond 64 bits, the lowest remain."""
+    if len(text) > MAX_DIGITS:
+        raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
+    return wrapped(int(text), 64)
+
+
+def _real(text: str) -> float:
+    if len(text) > MAX_DIGITS:
+        raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
+    return float(text)
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > MAX_DIGITS:
+        raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
+    return Decimal(text)
+
+
+def _refuse(word: str) -> float:
+    raise DataError(f"JSON has no number {word}")
+
+
+_FAST: Final = json.JSONDecoder(parse_constant=_refuse)
+_CAREFUL: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_long, parse_float=_real)
+_EXACT: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_decimal, parse_int=_decimal)
+_BLANKS: Final = " \t\n\r"
+
+
+def _parse(payload: bytes, *, is_exact: bool = False) -> Any:
+    """Parse JSON; what follows the first value is not looked at, as Jackson does not."""
+    plain = _CAREFUL if _HAS_LONG_DIGITS.search(payload) else _FAST
+    decoder = _EXACT if is_exact else plain
+    try:
+        text = payload.decode(json.detect_encoding(payload)).lstrip(_BLANKS)
+        return decoder.raw_decode(text)[0]
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"Converting byte[] to Kafka Connect data failed due to serialization error: {error}"
+        ) from error
