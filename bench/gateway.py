@@ -17,7 +17,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
-from bench import gateway_ws
+from bench import gateway_console, gateway_ws
 from bench.broker_targets import ROOT, Target, own_broker
 from bench.gateway_child import CLUSTER
 from bench.measure import Cell, Table
@@ -53,6 +53,7 @@ def run(**_options: str | int) -> Iterator[Table]:
         gateway_ws.filled(broker)
         yield asyncio.run(gateway_ws.rates(port, process))
         yield asyncio.run(gateway_ws.crowd(broker, port, process))
+        yield gateway_console.beside(port)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ SUITES = {
     "groups": "consumer groups: joins of hundreds, commits, heartbeats, ten thousand at rest",
     "loop": "what one costly client does to the others of a broker",
     "controlplane": "four processes that write the cluster's metadata, and a fence among them",
-    "gateway": "records in by REST, next to the client library alone; sockets",
+    "gateway": "records in by REST, next to the client library alone; sockets; the console beside",
     "console": "the console at its limits: its collector, its pages, its event streams",
     "gateway_reads": "readers without a group, alone and beside two hundred that are slow",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
