@@ -26,9 +26,11 @@ from confluent_kafka.admin import (
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
+from gateway.kafka.group_overview import overview
 from gateway.kafka.offset_deletion import delete_offsets
 from gateway.kafka.offset_listing import committed_offsets
 from gateway.kafka.values import (
+    Broker,
     Group,
     GroupState,
     GroupSummary,
@@ -125,6 +127,13 @@ class Groups:
             return found
 
         return self._calls.read(ask)
+
+    def overview(self, wanted: Sequence[GroupSummary], brokers: Iterable[Broker]) -> list[Group]:
+        """Return those groups that still exist, in the order asked for; most without members."""
+        found = overview(self._connection, brokers, wanted)
+        missing = [summary.name for summary in wanted if summary.name not in found]
+        found |= self.find(missing)
+        return [found[summary.name] for summary in wanted if summary.name in found]
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
         """Return all that groups have committed: by group, by place."""

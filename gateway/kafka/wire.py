@@ -17,6 +17,9 @@ PLAIN: Final = "plaintext"
 
 INCREMENTAL_ALTER_CONFIGS: Final = 44
 DESCRIBE_ACLS: Final = 29
+DESCRIBE_GROUPS: Final = 15
+LIST_GROUPS: Final = 16
+CONSUMER_GROUP_DESCRIBE: Final = 69
 
 
 class Reader:
@@ -33,11 +36,53 @@ class Reader:
 
     def text(self) -> str:
         """Return a text; one that is null is empty."""
-        size = self.number("h")
-        if size < 0:
-            return ""
+        return self._taken(self.number("h")).decode("utf-8", "replace")
+
+    def data(self) -> bytes:
+        """Return bytes; those that are null are empty."""
+        return self._taken(self.number("i"))
+
+    def count(self) -> int:
+        """Return the length of a list."""
+        return self._checked(self.number("i"))
+
+    # What newer questions have instead: lengths that are one more, seven bits a byte.
+
+    def compact_text(self) -> str:
+        return self._taken(self._varint() - 1).decode("utf-8", "replace")
+
+    def compact_count(self) -> int:
+        return self._checked(self._varint() - 1)
+
+    def skip_tags(self) -> None:
+        """Pass over fields of newer releases."""
+        for _ in range(self._checked(self._varint())):
+            self._varint()
+            self._taken(self._varint())
+
+    def skip(self, size: int) -> None:
+        self._taken(size)
+
+    def _varint(self) -> int:
+        found = shift = 0
+        # A length has 32 bits.
+        for shift in range(0, 35, 7):
+            byte = self.number("B")
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return found
+        raise struct.error("a length has more than five bytes")
+
+    def _taken(self, size: int) -> bytes:
+        size = self._checked(size)
         self._at += size
-        return self._data[self._at - size : self._at].decode("utf-8", "replace")
+        return self._data[self._at - size : self._at]
+
+    def _checked(self, size: int) -> int:
+        """Return a size that what is left can hold; one of nothing is below 0."""
+        if size > len(self._data) - self._at:
+            raise struct.error(f"{size} of {len(self._data) - self._at} bytes are told")
+        return max(0, size)
 
 
 def text(words: str | None) -> bytes:
@@ -50,7 +95,30 @@ def text(words: str | None) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def ask(connection: Connection, api: int, version: int, body: bytes, value: str) -> Reader:
+def compact(words: str) -> bytes:
+    """Return a text as newer questions have it."""
+    data = words.encode()
+    return varint(len(data) + 1) + data
+
+
+def varint(number: int) -> bytes:
+    found = bytearray()
+    while number >= 0x80:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def ask(
+    connection: Connection,
+    api: int,
+    version: int,
+    body: bytes,
+    value: str,
+    *,
+    max_bytes: int = MAX_ANSWER_BYTES,
+) -> Reader:
     """Return the answer of the first broker that takes the question."""
     if connection.properties.get("security.protocol", PLAIN).lower() != PLAIN:
         raise failure("UNSUPPORTED_VERSION", value, "this cannot be asked of brokers with a login")
@@ -60,7 +128,10 @@ def ask(connection: Connection, api: int, version: int, body: bytes, value: str)
         host, _, port = address.strip().rpartition(":")
         try:
             return _asked(
-                (host.strip("[]"), int(port)), _framed(connection, api, version, body), deadline
+                (host.strip("[]"), int(port)),
+                _framed(connection, api, version, body),
+                deadline,
+                max_bytes,
             )
         except TimeoutError:
             told = failure("REQUEST_TIMED_OUT", value)
@@ -74,11 +145,11 @@ def _framed(connection: Connection, api: int, version: int, body: bytes) -> byte
     return struct.pack(">i", len(head) + len(body)) + head + body
 
 
-def _asked(address: tuple[str, int], question: bytes, deadline: Deadline) -> Reader:
+def _asked(address: tuple[str, int], question: bytes, deadline: Deadline, max_bytes: int) -> Reader:
     with socket.create_connection(address, deadline.left()) as link:
         link.sendall(question)
         [size] = struct.unpack(">i", _taken(link, 4, deadline))
-        if not 4 <= size <= MAX_ANSWER_BYTES:
+        if not 4 <= size <= max_bytes:
             raise ValueError(f"an answer of {size} bytes is none of Kafka's")
         answer = Reader(_taken(link, size, deadline))
     answer.number("i")

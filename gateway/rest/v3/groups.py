@@ -58,10 +58,11 @@ class ConsumerGroupsView(V3View):
         with self.clients() as clients:
             # What is committed under the empty name has no address.
             listed = {one.name: one for one in clients.groups.summaries() if one.name}
-            found = clients.groups.find(self.visible(Kind.GROUP, list(listed)))
+            names = self.visible(Kind.GROUP, list(listed))
+            brokers = clients.admin.cluster().brokers
+            found = clients.groups.overview([listed[name] for name in names], brokers)
         items = [
-            self.bodies.of_group(group, is_simple=listed[name].is_simple)
-            for name, group in found.items()
+            self.bodies.of_group(group, is_simple=listed[group.name].is_simple) for group in found
         ]
         return Response(self.bodies.listed("KafkaConsumerGroup", items, "consumer-groups"))
 
