@@ -339,16 +339,22 @@ class Connection:
                 feeding.more.clear()
                 await feeding.more.wait()
                 continue
-            await self._outbox.room(MAX_UNSENT)
+            if self._outbox.size >= MAX_UNSENT:
+                await self._outbox.room(MAX_UNSENT)
+                # It may be paused, or moved, by now.
+                continue
+            # Taken and added without a wait between: of all that wait for room, one gets it.
             records, size = allowed
             ends = reading.ends
-            news = await reading.take(max_records=records, max_bytes=size, wait_s=TAKE_S)
-            if news:
-                ends |= reading.ends
-                self._count_read(sum(isinstance(one, Record) for one in news))
-                self._follow(self._session.read(sid, news, ends))
-                # What is there already comes without a wait, and others want their turn.
-                await asyncio.sleep(0)
+            news = reading.take_now(max_records=records, max_bytes=size)
+            if not news:
+                await reading.wait(TAKE_S)
+                continue
+            ends |= reading.ends
+            self._count_read(sum(isinstance(one, Record) for one in news))
+            self._follow(self._session.read(sid, news, ends))
+            # What is there already comes without a wait, and others want their turn.
+            await asyncio.sleep(0)
 
     def _count_read(self, records: int) -> None:
         if self._session.caller is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from gateway.kafka.readers.cursor import Cursor
@@ -77,6 +78,13 @@ class Reading:
                     await self._event.wait()
             except TimeoutError:
                 return []
+
+    async def wait(self, wait_s: float) -> None:
+        """Return when there may be something to take, or the wait is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._event.wait()
+        self._event.clear()
 
     def take_now(self, *, max_records: int, max_bytes: int) -> list[News]:
         """Return what is there already; see `take`."""

@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
@@ -26,10 +26,9 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
 from gateway.rest.records.routes import Seats
 from gateway.rest.traffic import Counter
-from gateway.server import FRAME_BYTES, listening
+from gateway.server import FRAME_BYTES, UNTAKEN_MS, listening
 from gateway.ws.connection import House
 from gateway.ws.endpoint import Sockets
-from tests.fakes.broker_thread import BesideBroker
 
 SPOKEN = Subprotocol("samsa.v1")
 GOOD = {"type": "auth", "token": "good"}
@@ -89,9 +88,12 @@ class Client:
     async def say(self, **frame: object) -> None:
         await self.connection.send(json.dumps(frame))
 
+    async def next(self) -> Any:
+        return json.loads(await self.connection.recv())
+
     async def hear(self, kind: str) -> Any:
         """Return the next frame, which is of this kind."""
-        told = json.loads(await self.connection.recv())
+        told = await self.next()
         assert told["type"] == kind, told
         return told
 
@@ -149,19 +151,24 @@ class Site:
             yield client
 
 
-def write(
-    broker: BesideBroker, topic: str, values: Sequence[bytes | None], partition: int = 0
-) -> None:
+class Reached(Protocol):
+    """A broker, or a cluster, by its address."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+
+def write(broker: Reached, topic: str, values: Sequence[bytes | None], partition: int = 0) -> None:
     producer = Producer(Brokers(bootstrap=broker.bootstrap), topic)
     for value in values:
         producer.send(NewRecord(value=value, partition=partition))
     producer.flush()
 
 
-def run(broker: BesideBroker, work: Work) -> None:
+def run(broker: Reached, work: Work, *, seconds: float = 60, untaken_ms: int = UNTAKEN_MS) -> None:
     async def serve() -> None:
         site = Site(broker.bootstrap)
-        listener = listening(socket.create_server(("127.0.0.1", 0)).detach())
+        listener = listening(socket.create_server(("127.0.0.1", 0)).detach(), untaken_ms=untaken_ms)
         site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
         config = uvicorn.Config(
             site.sockets,
@@ -173,7 +180,7 @@ def run(broker: BesideBroker, work: Work) -> None:
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve([listener]))
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(seconds):
                 await work(site)
         finally:
             server.should_exit = True

@@ -269,12 +269,16 @@ def test_a_page_of_a_site_that_is_not_named_opens_no_socket(door: ProgramsDoor) 
 
 
 def test_a_token_is_in_no_address_and_in_no_log(
-    door: ProgramsDoor, caplog: pytest.LogCaptureFixture
+    door: ProgramsDoor, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = tokens.token(
         "logged", grants=together([*grants_of(Scope.READ), *grants_of(Scope.WRITE)])
     )
     caplog.set_level(logging.DEBUG)
+    # Whatever another test's server has made of them.
+    for name in ("uvicorn", "uvicorn.access", "uvicorn.error"):
+        caplog.set_level(logging.DEBUG, logger=name)
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
 
     async def refused(address: str) -> int:
         with pytest.raises(InvalidStatus) as refusal:
