@@ -52,6 +52,7 @@ class Chained:
 PREDICATE: Final = "predicate"
 NEGATE: Final = "negate"
 PLUGIN_VERSION: Final = "plugin.version"
+CONVERTER_TYPE: Final = "converter.type"
 # Keys that every transform has beside its own.
 OF_TRANSFORMS: Final = (
     Key(
@@ -148,6 +149,9 @@ def _of_converter(
     for key in found.definition():
         if key.is_internal:
             continue
+        if key.name == CONVERTER_TYPE:
+            # Kafka Connect says it for the config.
+            key = replace(key, default=prefix.partition(".")[0])  # noqa: PLW2901 - the same key
         yield Added(
             key=replace(
                 key, name=f"{prefix}.{key.name}", display_name=key.display_name or key.name

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from connectors.runtime import overrides
 from connectors.sdk import checks
 from connectors.sdk.configs import (
     REQUIRED,
@@ -446,18 +447,7 @@ TOPIC_CREATION: Final = "topic.creation."
 # credentials, classes and files are none of them: they would lead a worker anywhere.
 OVERRIDES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        "producer.override.": frozenset(
-            {
-                *("acks", "batch.size", "compression.type", "delivery.timeout.ms", "linger.ms"),
-                *("max.request.size", "request.timeout.ms", "enable.idempotence"),
-            }
-        ),
-        "consumer.override.": frozenset(
-            {
-                *("auto.offset.reset", "fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes"),
-                *("isolation.level", "max.partition.fetch.bytes", "max.poll.records"),
-            }
-        ),
+        **{prefix: frozenset(allowed) for prefix, allowed in overrides.PREFIXES.items()},
         "admin.override.": frozenset(),
     }
 )

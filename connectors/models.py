@@ -17,6 +17,10 @@ DIGEST_CHARS = 64  # SHA-256 in hexadecimal digits
 CLASS_CHARS = 255
 VERSION_CHARS = 40
 SUMMARY_CHARS = 1000
+# Words of ours, as "connector.reset_offsets".
+EVENT_CHARS = 40
+ACTOR_CHARS = 200  # a principal
+ADDRESS_CHARS = 64
 
 
 class Target(models.TextChoices):
@@ -149,3 +153,19 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class UntoldChange(models.Model):
+    """A change that is not among the changes of its cluster yet; see `changes`."""
+
+    cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
+    event = models.CharField(max_length=EVENT_CHARS)
+    actor = models.CharField(max_length=ACTOR_CHARS)
+    address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
+    subject = models.CharField(max_length=NAME_CHARS)
+    before = models.JSONField()  # text → text
+    after = models.JSONField()  # text → text
+    made_at_ms = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.subject}"

@@ -7,6 +7,7 @@ they pass here as they are.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from connectors import framework_keys as keys
@@ -24,6 +25,7 @@ MAX_KEYS: Final = 2000
 MAX_NAME_CHARS: Final = 1000
 OF_CONVERTERS: Final = tuple(f"{prefix}." for prefix in keys.CONVERTERS)
 NOTHING_ALLOWED: Final = Allowed()
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 # Of a key that nobody defines, by its name: better masked without need than shown.
 LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
 
@@ -78,11 +80,13 @@ def validate(
     *,
     components: Components,
     allowed: Allowed = NOTHING_ALLOWED,
+    refused: Mapping[str, str] = NOTHING,
     is_deep: bool = False,
 ) -> Validation:
     """Return what is right and wrong about a config.
 
-    A deep look lets a built-in connector ask the other side too, which takes up to 5 s.
+    `refused` has what the caller has to say of single keys. A deep look lets a built-in connector
+    ask the other side too, which takes up to 5 s.
     """
     asked = list(_asked(plugin, config, components))
     kept = {one.key.name: one for one in asked}
@@ -90,6 +94,8 @@ def validate(
     errors: dict[str, list[str]] = {name: [] for name in kept}
     for one in asked:
         _take(one, config, parsed, errors, allowed)
+    for name, reason in refused.items():
+        errors[name] = [reason]
     for name, wrong in _about_parts(plugin, config, components):
         errors.setdefault(name, []).append(wrong)
     for name, wrong in found_wrong(registry.kind_of(plugin), config, parsed):

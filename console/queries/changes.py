@@ -12,7 +12,12 @@ from typing import Final
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
-from brokers.controlplane.services import AccessChangeKind, GroupChangeKind, OrderKind
+from brokers.controlplane.services import (
+    AccessChangeKind,
+    ConnectorChangeKind,
+    GroupChangeKind,
+    OrderKind,
+)
 from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
@@ -38,6 +43,7 @@ KINDS: Final = (
     *(kind.value for kind in GroupChangeKind),
     *(kind.value for kind in OrderKind),
     *(kind.value for kind in AccessChangeKind),
+    *(kind.value for kind in ConnectorChangeKind),
 )
 # Objects with one side only: the other one is not a value that is missing.
 MADE_OR_GONE: Final = frozenset(
@@ -46,6 +52,7 @@ MADE_OR_GONE: Final = frozenset(
         *(AccessChangeKind.CREATE_USER, AccessChangeKind.DELETE_USER),
         *(AccessChangeKind.GIVE_RIGHT, AccessChangeKind.TAKE_RIGHT),
         *(AccessChangeKind.CREATE_TOKEN, AccessChangeKind.END_SESSIONS),
+        *(ConnectorChangeKind.CREATE_CONNECTOR, ConnectorChangeKind.DELETE_CONNECTOR),
     }
 )
 VIA: Final = {"wire": "Kafka protocol", "browser": "browser", "host": "command on the host"}

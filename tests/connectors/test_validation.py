@@ -1,78 +1,17 @@
 """Answers to `validate`, compared with what a real Connect 4.3 said of the same configs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
 
 import pytest
 
 from connectors import validation
 from connectors.components import Components, Described
 from connectors.sdk import checks
-from connectors.sdk.configs import Definition, Importance, Key, Kind, Value
-from connectors.sdk.connector import (
-    Parsed,
-    SinkConnector,
-    SinkTask,
-    SourceConnector,
-    SourceTask,
-)
-from connectors.sdk.errors import ConfigError
+from connectors.sdk.configs import Definition, Kind
+from tests.connectors.invented import Blackhole, Lines, key
 
 SOURCE = {"connector.class": "FileStreamSource", "name": "x", "topic": "t"}
 SINK = {"connector.class": "FileStreamSink", "name": "x", "topics": "a"}
-
-
-def key(name: str, kind: Kind = Kind.STRING, **more: Any) -> Key:
-    return Key(name=name, kind=kind, importance=Importance.HIGH, doc="", **more)
-
-
-class Lines(SourceConnector):
-    name = "samsa.test.lines"
-    aliases = ("org.example.LinesConnector",)
-    title = "Lines"
-    summary = "Lines of a file."
-    refused: ClassVar[Mapping[str, str]] = {"old.key": "nobody needs it"}
-
-    @classmethod
-    def definition(cls) -> Definition:
-        return Definition(
-            (
-                key("file", default=None),
-                key("topic"),
-                key("batch.size", Kind.INT, default=2000),
-                key("connection.password", Kind.PASSWORD, default=None),
-            )
-        )
-
-    def validate(self, parsed: Parsed) -> Sequence[Value]:
-        if parsed["file"] == "broken":
-            raise ConfigError("the folder is not there")
-        if parsed["file"] == "bug":
-            raise RuntimeError("s3cret")
-        wrong = ("there is no such file",) if parsed["file"] == "gone" else ()
-        return (Value(name="file", value=parsed["file"], errors=wrong),)
-
-    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
-        return [{}]
-
-    def task(self) -> SourceTask:
-        raise NotImplementedError
-
-
-class Blackhole(SinkConnector):
-    name = "samsa.test.blackhole"
-    title = "Blackhole"
-    summary = "Takes all."
-
-    @classmethod
-    def definition(cls) -> Definition:
-        return Definition()
-
-    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
-        return [{}]
-
-    def task(self) -> SinkTask:
-        raise NotImplementedError
 
 
 class Hoist:
@@ -355,9 +294,10 @@ def test_keys_stand_in_the_order_and_groups_of_kafka_connect() -> None:
         ("transforms.a.negate", 4),
         ("transforms.a.predicate", 5),
     ]
-    assert names[-4:] == [
+    assert names[-5:] == [
         ("file", -1),
         ("topic", -1),
         ("batch.size", -1),
+        ("connection.url", -1),
         ("connection.password", -1),
     ]

@@ -36,10 +36,8 @@ AWAITING_CALLER = {
     "connectors.runtime.sink_slice": "the one door of slices, once converters are there",
     "connectors.runtime.source_slice": "the same",
     "connectors.runtime.chain": "the one door of slices",
-    "connectors.models": "services and selectors of connectors",
-    "connectors.validation": "selectors of connectors, for forms and REST",
+    "connectors.services": "pages and REST",
     "connectors.providers": "workers, which start a slice with a clear config",
-    "connectors.vault": "services of connectors, which store configs",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 

@@ -7,6 +7,7 @@ writes a row of this app.
 from brokers.controlplane.services.access_audit import (
     AccessChange,
     AccessChangeKind,
+    ConnectorChangeKind,
     note_access_change,
 )
 from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
@@ -37,6 +38,7 @@ __all__ = [
     "AccessChange",
     "AccessChangeKind",
     "BegunSince",
+    "ConnectorChangeKind",
     "GroupChange",
     "GroupChangeKind",
     "OrderKind",

@@ -1,4 +1,4 @@
-"""Changes of users and tokens in the audit: they are made in another database, and told here later.
+"""Changes of users, tokens and connectors in the audit: made in other databases, told here later.
 
 Whoever tells one may do so again, after a crash between the two databases; it is written once.
 """
@@ -28,11 +28,25 @@ class AccessChangeKind(StrEnum):
     REVOKE_TOKEN = "revoke token"  # noqa: S105 - a word
 
 
+class ConnectorChangeKind(StrEnum):
+    CREATE_CONNECTOR = "create connector"
+    ALTER_CONNECTOR = "alter connector"
+    DELETE_CONNECTOR = "delete connector"
+    PAUSE_CONNECTOR = "pause connector"
+    RESUME_CONNECTOR = "resume connector"
+    STOP_CONNECTOR = "stop connector"
+    RESTART_CONNECTOR = "restart connector"
+    RESTART_TASK = "restart task"
+    ALTER_OFFSETS = "alter connector offsets"
+    RESET_OFFSETS = "reset connector offsets"
+    RESET_TOPICS = "reset connector topics"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessChange:
-    """What somebody did to a user or a token, at the time when it was done."""
+    """What somebody did to a user, a token or a connector, at the time when it was done."""
 
-    kind: AccessChangeKind
+    kind: AccessChangeKind | ConnectorChangeKind
     subject: str
     name: str
     before: Mapping[str, str]

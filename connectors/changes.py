@@ -1,0 +1,133 @@
+"""Changes of connectors, told among all changes of their cluster once they hold.
+
+The audit lies in the cluster's database, and connectors in their own, so no transaction holds both.
+A change leaves a row here, in its transaction; whoever knows the audit takes over what waits.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from django.db import transaction
+
+from connectors import models
+from connectors.database import CONNECT
+from gateway.access import audit
+from gateway.access import changes as access_changes
+from gateway.access.audit import Actor
+from gateway.access.callers import Caller
+
+# What waits while the cluster's database is away; the oldest go first, and are in the log.
+MAX_WAITING: Final = 10_000
+# Rows that are read at once.
+AT_ONCE: Final = 100
+# Of a value before or after: enough to know it again. Queries are longer, and stand in the config.
+MAX_SHOWN_CHARS: Final = 500
+
+
+class Event(StrEnum):
+    CREATED = "connector.created"
+    ALTERED = "connector.altered"
+    DELETED = "connector.deleted"
+    PAUSED = "connector.paused"
+    RESUMED = "connector.resumed"
+    STOPPED = "connector.stopped"
+    RESTARTED = "connector.restarted"
+    TASK_RESTARTED = "connector.task_restarted"
+    OFFSETS_ALTERED = "connector.offsets_altered"
+    OFFSETS_RESET = "connector.offsets_reset"
+    TOPICS_RESET = "connector.topics_reset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who changes something, and from where."""
+
+    caller: Caller
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that waits to be told."""
+
+    number: int
+    cluster: str
+    event: str
+    actor: str
+    address: str
+    subject: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    made_at_ms: int
+
+
+def tell(
+    event: Event,
+    *,
+    by: By,
+    connector: models.Connector,
+    before: Mapping[str, str] | None = None,
+    after: Mapping[str, str] | None = None,
+) -> None:
+    """Record a change within its transaction, and tell it once that holds.
+
+    Values are those that may be shown: a config with its passwords masked.
+    """
+    made = models.UntoldChange.objects.create(
+        cluster=connector.cluster,
+        event=event.value,
+        actor=by.caller.principal[: models.ACTOR_CHARS],
+        address=by.address[: models.ADDRESS_CHARS],
+        subject=connector.name,
+        before=_cut(before),
+        after=_cut(after),
+        made_at_ms=int(1000 * time.time()),
+    )
+    models.UntoldChange.objects.filter(pk__lte=made.pk - MAX_WAITING).delete()
+    actor = Actor(name=by.caller.principal, address=by.address)
+
+    def spread() -> None:
+        audit.record(event.value, actor=actor, subject=made.subject)
+        access_changes.deliver()
+
+    transaction.on_commit(spread, using=CONNECT)
+
+
+def difference(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what two configs do not have in common."""
+    return (
+        {key: text for key, text in before.items() if after.get(key) != text},
+        {key: text for key, text in after.items() if before.get(key) != text},
+    )
+
+
+def waiting() -> list[Change]:
+    """Return the oldest changes that wait."""
+    return [
+        Change(
+            number=row.pk,
+            cluster=row.cluster,
+            event=row.event,
+            actor=row.actor,
+            address=row.address,
+            subject=row.subject,
+            before=row.before,
+            after=row.after,
+            made_at_ms=row.made_at_ms,
+        )
+        for row in models.UntoldChange.objects.order_by("pk")[:AT_ONCE]
+    ]
+
+
+def told(numbers: Sequence[int]) -> None:
+    """Forget changes that have been taken over."""
+    models.UntoldChange.objects.filter(pk__in=numbers).delete()
+
+
+def _cut(values: Mapping[str, str] | None) -> dict[str, str]:
+    return {key: text[:MAX_SHOWN_CHARS] for key, text in (values or {}).items()}

@@ -1,0 +1,13 @@
+"""The converters, transforms and predicates that workers of this release have."""
+
+from typing import Final
+
+from connectors.components import Components
+from connectors.runtime import converters, predicates, transforms
+
+INSTALLED: Final = Components(
+    converters=converters.CLASSES,
+    header_converters=converters.HEADER_CLASSES,
+    transforms=transforms.CLASSES,
+    predicates=predicates.CLASSES,
+)

@@ -1,0 +1,19 @@
+"""How a place in a source is known again: the digest of its one spelling."""
+
+import hashlib
+import json
+from typing import Final
+
+from connectors.sdk.records import Place
+
+# A place names a table, a file or a partition.
+MAX_PLACE_CHARS: Final = 10_000
+
+
+def spelled(place: Place) -> str:
+    """Return the one text for a place, however its keys are ordered."""
+    return json.dumps(dict(place), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest_of(place: Place) -> str:
+    return hashlib.sha256(spelled(place).encode("utf-8", "surrogatepass")).hexdigest()

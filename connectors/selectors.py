@@ -1,0 +1,322 @@
+"""The read door to connectors: what there is, how it is, and what a config would be.
+
+Values are frozen, and show no password. Whoever asks has been asked for its rights.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+
+from django.conf import settings
+
+from connectors import framework_keys as keys
+from connectors import models, registry, validation
+from connectors.installed_parts import INSTALLED
+from connectors.kept_secrets import filled
+from connectors.references import Allowed
+from connectors.refusals import NotFound, Unfit
+from connectors.sdk.configs import MASK
+from connectors.sdk.connector import Connector
+from connectors.validation import Validation
+from connectors.vault import Place, Stored, Vault, masked
+
+# What one question returns; the services let in no more connectors than that.
+MAX_CONNECTORS: Final = 1000
+# Lines of a log that a page shows at once.
+MAX_LINES: Final = 1000
+MAX_OFFSETS: Final = 10_000
+# What Kafka Connect calls the worker of what nobody runs has no word there; empty would be taken
+# for a host without a name.
+NO_WORKER: Final = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorInfo:
+    """One connector as it was configured. `config` has masks in the place of passwords."""
+
+    cluster: str
+    name: str
+    plugin: str
+    version: str
+    kind: str
+    config: Mapping[str, str]
+    tasks: tuple[int, ...]
+    target: str
+    generation: int
+    topics: tuple[str, ...]
+    created_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus:
+    number: int
+    state: str
+    worker: str
+    trace: str
+    restarts: int
+    retries: int
+    figures: Mapping[str, Any]
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How a connector and its tasks are."""
+
+    name: str
+    kind: str
+    version: str
+    target: str
+    state: str
+    worker: str
+    trace: str
+    tasks: tuple[TaskStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    number: int
+    task: int | None
+    at: datetime
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """One entry of the catalogue. `missing` says why it cannot run here, and is empty if it can."""
+
+    name: str
+    names: tuple[str, ...]
+    kind: str
+    title: str
+    summary: str
+    version: str
+    is_foreign: bool
+    missing: str
+
+
+def connectors(cluster: str, *, among: Iterable[str] | None = None) -> list[ConnectorInfo]:
+    """Return connectors of a cluster by name, or those among some names."""
+    rows = models.Connector.objects.filter(cluster=cluster).prefetch_related("tasks")
+    if among is not None:
+        rows = rows.filter(name__in=list(among))
+    return [_info(row) for row in rows.order_by("name")[:MAX_CONNECTORS]]
+
+
+def names(cluster: str) -> list[str]:
+    rows = models.Connector.objects.filter(cluster=cluster).order_by("name")
+    return list(rows.values_list("name", flat=True)[:MAX_CONNECTORS])
+
+
+def connector(cluster: str, name: str) -> ConnectorInfo:
+    """Return one connector; NotFound where there is none of this name."""
+    return _info(row_of(cluster, name))
+
+
+def statuses(cluster: str, *, among: Iterable[str] | None = None) -> list[Status]:
+    rows = models.Connector.objects.filter(cluster=cluster).prefetch_related("tasks")
+    if among is not None:
+        rows = rows.filter(name__in=list(among))
+    return [_status(row) for row in rows.order_by("name")[:MAX_CONNECTORS]]
+
+
+def status(cluster: str, name: str) -> Status:
+    return _status(row_of(cluster, name, missing=f"No status found for connector {name}"))
+
+
+def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return how far each place of a source was read."""
+    rows = row_of(cluster, name).offsets.order_by("pk")[:MAX_OFFSETS]
+    return [(row.place, row.offset) for row in rows]
+
+
+def log_lines(
+    cluster: str, name: str, *, task: int | None = None, after: int = 0, limit: int = MAX_LINES
+) -> list[Line]:
+    """Return the newest lines of a connector's log, or of one task's, the oldest of them first."""
+    rows = row_of(cluster, name).lines.filter(pk__gt=after)
+    if task is not None:
+        rows = rows.filter(task=task)
+    newest = list(rows.order_by("-pk")[: min(limit, MAX_LINES)])
+    return [
+        Line(number=row.pk, task=row.task, at=row.at, level=row.level, text=row.text)
+        for row in reversed(newest)
+    ]
+
+
+def catalogue() -> list[Plugin]:
+    """Return all connectors that can be configured."""
+    return [
+        Plugin(
+            name=plugin.name,
+            names=tuple(registry.names_of(plugin)),
+            kind=registry.kind_of(plugin),
+            title=plugin.title,
+            summary=plugin.summary,
+            version=plugin.version,
+            is_foreign=registry.is_foreign(plugin),
+            missing=missing.reason if (missing := registry.missing(plugin)) else "",
+        )
+        for plugin in registry.classes()
+    ]
+
+
+def validate(
+    cluster: str,
+    plugin: type[Connector],
+    config: Mapping[str, str],
+    *,
+    stored_of: str | None = None,
+    is_deep: bool = False,
+) -> Validation:
+    """Return what is right and wrong about a config, without changing anything.
+
+    Masks in it stand for what the connector `stored_of` has stored; give none where the caller may
+    not change that connector.
+    """
+    row = None if stored_of is None else find_row(cluster, stored_of)
+    return judged(plugin, config, row, is_deep=is_deep).validation
+
+
+# --- for services ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A config with its masks filled in, and what is said about it."""
+
+    config: Mapping[str, str]
+    validation: Validation
+
+
+def judged(
+    plugin: type[Connector],
+    config: Mapping[str, str],
+    row: models.Connector | None,
+    *,
+    is_deep: bool,
+) -> Judged:
+    """Fill in the masks of a config from a stored one, and look at it."""
+    refused: Mapping[str, str] = {}
+    if row is not None and any(text.strip() == MASK for text in config.values()):
+        found = filled(config, row.config, opened(row))
+        config, refused = found.config, found.refused
+    return Judged(
+        config=config,
+        validation=validation.validate(
+            plugin,
+            config,
+            components=INSTALLED,
+            allowed=allowed(),
+            refused=refused,
+            is_deep=is_deep,
+        ),
+    )
+
+
+def plugin_of(class_name: str) -> type[Connector]:
+    """Return the connector of a name; Unfit for a name that nobody has."""
+    found = registry.find(class_name)
+    if found is None:
+        there = ", ".join(plugin.name for plugin in registry.classes())
+        raise Unfit(
+            "Failed to find any class that implements Connector and which name matches"
+            f" {class_name[:200]}, available connectors are: {there}"
+        )
+    return found
+
+
+def class_in(config: Mapping[str, str]) -> str:
+    """Return which class a config names; Unfit for none."""
+    name = config.get(keys.CLASS, "").strip()
+    if not name:
+        shown = ", ".join(f"{key}={text}" for key, text in _hidden(config).items())
+        raise Unfit(f"Connector config {{{shown[:1000]}}} contains no connector type")
+    return name
+
+
+def row_of(cluster: str, name: str, *, missing: str = "") -> models.Connector:
+    row = find_row(cluster, name)
+    if row is None:
+        raise NotFound(missing or f"Connector {name} not found")
+    return row
+
+
+def find_row(cluster: str, name: str) -> models.Connector | None:
+    return models.Connector.objects.filter(cluster=cluster, name=name).first()
+
+
+def opened(row: models.Connector) -> dict[str, str]:
+    """Return a stored config in clear, with references as they are."""
+    stored: Stored = row.config
+    return vault().open(stored, place_of(row))
+
+
+def place_of(row: models.Connector) -> Place:
+    return Place(cluster=row.cluster, connector=row.name)
+
+
+@cache
+def vault() -> Vault:
+    return Vault(settings.SAMSA_CONNECT_KEY_FILE)
+
+
+def allowed() -> Allowed:
+    """Return what references may name on this host."""
+    return Allowed(
+        folders=settings.SAMSA_CONNECT_SECRET_DIRS,
+        names=frozenset(settings.SAMSA_CONNECT_ENV_NAMES),
+    )
+
+
+def _hidden(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config that names no class, so nothing says which of its keys are passwords."""
+    secret = validation.secret_keys(config, {})
+    return {key: MASK if key in secret else text for key, text in config.items()}
+
+
+def _info(row: models.Connector) -> ConnectorInfo:
+    return ConnectorInfo(
+        cluster=row.cluster,
+        name=row.name,
+        plugin=row.plugin,
+        version=row.version,
+        kind=row.kind,
+        config=masked(row.config),
+        tasks=tuple(sorted(task.number for task in row.tasks.all())),
+        target=row.target,
+        generation=row.generation,
+        topics=tuple(sorted(row.topics)),
+        created_at=row.created_at,
+        changed_at=row.changed_at,
+    )
+
+
+def _status(row: models.Connector) -> Status:
+    tasks: Sequence[models.Task] = sorted(row.tasks.all(), key=lambda task: task.number)
+    return Status(
+        name=row.name,
+        kind=row.kind,
+        version=row.version,
+        target=row.target,
+        state=row.state,
+        worker=row.worker or NO_WORKER,
+        trace=row.trace,
+        tasks=tuple(
+            TaskStatus(
+                number=task.number,
+                state=task.state,
+                worker=task.worker or task.assigned or NO_WORKER,
+                trace=task.trace,
+                restarts=task.restarts,
+                retries=task.retries,
+                figures=task.figures,
+                config={**masked(row.config), **masked(task.config)},
+            )
+            for task in tasks
+        ),
+    )

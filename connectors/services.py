@@ -1,0 +1,459 @@
+"""The write door to connectors: each function asks for the right, changes rows, and tells of it.
+
+Nothing is run here: what is to happen is written down, and the planner and the workers do it. A
+restart and a change of a config raise the generation, and tasks of an older one end by themselves.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from connectors import framework_keys as keys
+from connectors import models, registry, selectors, topic_rights
+from connectors.changes import By, Event, difference, tell
+from connectors.database import CONNECT
+from connectors.models import State, Target
+from connectors.places import MAX_PLACE_CHARS, digest_of, spelled
+from connectors.refusals import Conflict, Invalid, NotFound, Refused, Unfit
+from connectors.sdk.configs import MASK
+from connectors.sdk.connector import Connector, SourceConnector
+from connectors.sdk.errors import ConfigError, ConnectorError
+from connectors.sdk.records import Place, TopicPartition
+from connectors.validation import MAX_KEYS
+from connectors.vault import Stored, is_sealed, masked
+from gateway.access.operations import Kind, Operation
+
+# What is true at once of a connector that nobody has looked at.
+FIRST_STATE: Final = {
+    Target.STARTED: State.UNASSIGNED,
+    Target.PAUSED: State.PAUSED,
+    Target.STOPPED: State.STOPPED,
+}
+# Offsets that one call may change: partitions of a few large topics, or tables of a database.
+MAX_OFFSETS: Final = 10_000
+# What is told of a password that was changed.
+ANOTHER: Final = f"{MASK}, another one"
+# What a sink's group is named after.
+GROUP: Final = "connect-"
+STOP_FIRST: Final = (
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
+    " for the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop'"
+    " endpoint"
+)
+Config = Mapping[str, str]
+Offsets = Sequence[tuple[Place | None, Place | None]]
+
+
+class GroupOffsets(Protocol):
+    """Offsets of consumer groups; the caller has a client of the cluster."""
+
+    def committed(self, group: str) -> Mapping[TopicPartition, int]: ...
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def delete(self, group: str, places: Sequence[TopicPartition]) -> None: ...
+
+
+def create(
+    by: By, cluster: str, name: str, config: Config, *, target: Target = Target.STARTED
+) -> selectors.ConnectorInfo:
+    """Make a connector. Refused, Conflict, Invalid, Unfit."""
+    _require(by, Operation.CREATE_CONNECTORS, cluster, name)
+    config = _named(name, config)
+    if selectors.find_row(cluster, name) is not None:
+        raise Conflict(f"Connector {name} already exists")
+    plugin, judged = _judge(by, cluster, config, None)
+    row = models.Connector(
+        cluster=cluster, name=name, target=target.value, state=FIRST_STATE[target].value
+    )
+    _write_config(row, plugin, judged)
+    try:
+        with _changing():
+            if models.Connector.objects.filter(cluster=cluster).count() >= selectors.MAX_CONNECTORS:
+                raise Unfit(
+                    f"there are {selectors.MAX_CONNECTORS} connectors, as many as a cluster can"
+                    " have: delete one first"
+                )
+            row.save(force_insert=True)
+            tell(Event.CREATED, by=by, connector=row, after=masked(row.config))
+    except IntegrityError:
+        raise Conflict(f"Connector {name} already exists") from None
+    return selectors.connector(cluster, name)
+
+
+def put_config(
+    by: By, cluster: str, name: str, config: Config
+) -> tuple[selectors.ConnectorInfo, bool]:
+    """Replace the config of a connector, or make one; tell too whether it was made."""
+    row = selectors.find_row(cluster, name)
+    if row is None:
+        return create(by, cluster, name, config), True
+    _require(by, Operation.ALTER_CONNECTORS, cluster, name)
+    return _replace(by, row, _named(name, config)), False
+
+
+def patch_config(
+    by: By, cluster: str, name: str, patch: Mapping[str, str | None]
+) -> selectors.ConnectorInfo:
+    """Change some keys of a config; None takes one away."""
+    _require(by, Operation.ALTER_CONNECTORS, cluster, name)
+    row = selectors.row_of(cluster, name)
+    merged = {**masked(row.config), **patch}
+    config = {key: text for key, text in merged.items() if text is not None}
+    return _replace(by, row, _named(name, config))
+
+
+def delete(by: By, cluster: str, name: str) -> None:
+    """Delete a connector with its tasks, its log, and the offsets of a source."""
+    _require(by, Operation.DELETE_CONNECTORS, cluster, name)
+    with _changing():
+        row = _locked(cluster, name)
+        tell(Event.DELETED, by=by, connector=row, before=masked(row.config))
+        row.delete()
+
+
+def pause(by: By, cluster: str, name: str) -> None:
+    _aim(by, cluster, name, Target.PAUSED, Event.PAUSED)
+
+
+def resume(by: By, cluster: str, name: str) -> None:
+    _aim(by, cluster, name, Target.STARTED, Event.RESUMED)
+
+
+def stop(by: By, cluster: str, name: str) -> None:
+    _aim(by, cluster, name, Target.STOPPED, Event.STOPPED)
+
+
+def restart(
+    by: By, cluster: str, name: str, *, include_tasks: bool = False, only_failed: bool = False
+) -> selectors.Status:
+    """Have a connector, and its tasks where they are included, begin anew; only what has failed."""
+    _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
+    with _changing():
+        row = _locked(cluster, name, missing=f"Unknown connector: {name}")
+        has_failed = row.state == State.FAILED
+        if has_failed or (include_tasks and not only_failed):
+            # Tasks are made anew: those of a connector that has failed are none.
+            _begin_anew(row)
+        elif include_tasks:
+            _restart_tasks(row.tasks.filter(state=State.FAILED))
+        tell(
+            Event.RESTARTED,
+            by=by,
+            connector=row,
+            after={"tasks": str(include_tasks), "only failed": str(only_failed)},
+        )
+    return selectors.status(cluster, name)
+
+
+def restart_task(by: By, cluster: str, name: str, number: int) -> None:
+    _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
+    with _changing():
+        row = _locked(cluster, name, missing=f"Unknown connector: {name}")
+        if not _restart_tasks(row.tasks.filter(number=number)):
+            raise NotFound(f"Unknown task: {name}-{number}")
+        tell(Event.TASK_RESTARTED, by=by, connector=row, after={"task": str(number)})
+
+
+def alter_offsets(
+    by: By, cluster: str, name: str, offsets: Offsets, *, groups: GroupOffsets
+) -> str:
+    """Set how far places were read, None: not at all; return what to tell. Unfit unless stopped."""
+    _require(by, Operation.ALTER_CONNECTORS, cluster, name)
+    row = selectors.row_of(cluster, name)
+    if not offsets:
+        raise Unfit("Partitions / offsets need to be provided for an alter offsets request")
+    if len(offsets) > MAX_OFFSETS:
+        raise Unfit(f"{len(offsets)} offsets are given, {MAX_OFFSETS} fit: send less in one call")
+    _require_stopped(row)
+    if row.kind == "sink":
+        wanted = [_sink_offset(place, offset) for place, offset in offsets]
+        _alter_group(groups, f"{GROUP}{name}", wanted)
+        _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
+    else:
+        _alter_source(by, row, offsets)
+    return "The offsets for this connector have been altered successfully"
+
+
+def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> str:
+    """Forget how far a connector has read; return what to tell. Unfit unless it is stopped."""
+    _require(by, Operation.ALTER_CONNECTORS, cluster, name)
+    row = selectors.row_of(cluster, name)
+    _require_stopped(row)
+    if row.kind == "sink":
+        group = f"{GROUP}{name}"
+        places = sorted(groups.committed(group))
+        if places:
+            groups.delete(group, places)
+        _tell_offsets(by, row, Event.OFFSETS_RESET, len(places))
+    else:
+        with _changing():
+            locked = _locked(cluster, name)
+            _require_stopped(locked)
+            count, _ = locked.offsets.all().delete()
+            tell(Event.OFFSETS_RESET, by=by, connector=locked, after={"places": str(count)})
+    return "The offsets for this connector have been reset successfully"
+
+
+def reset_topics(by: By, cluster: str, name: str) -> None:
+    """Forget which topics a connector has read or written."""
+    _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
+    with _changing():
+        row = _locked(cluster, name)
+        if row.topics:
+            models.Connector.objects.filter(pk=row.pk).update(topics=[])
+            tell(Event.TOPICS_RESET, by=by, connector=row)
+
+
+def seal_anew() -> int:
+    """Seal all passwords with the newest key; return how many connectors have some."""
+    count = 0
+    for pk in list(models.Connector.objects.values_list("pk", flat=True)):
+        with _changing():
+            row = models.Connector.objects.select_for_update().get(pk=pk)
+            hidden = [key for key, value in row.config.items() if not isinstance(value, str)]
+            if hidden:
+                clear = selectors.opened(row)
+                sealed = selectors.vault().seal(clear, hidden, selectors.place_of(row))
+                models.Connector.objects.filter(pk=pk).update(config=sealed)
+                count += 1
+    return count
+
+
+def _require(by: By, operation: Operation, cluster: str, name: str) -> None:
+    decision = by.caller.decide(operation, Kind.CONNECTOR, cluster, name)
+    if not decision.is_allowed:
+        raise Refused(decision.reason)
+
+
+@contextmanager
+def _changing() -> Iterator[None]:
+    with transaction.atomic(using=CONNECT):
+        yield
+
+
+def _locked(cluster: str, name: str, *, missing: str = "") -> models.Connector:
+    rows = models.Connector.objects.select_for_update()
+    row = rows.filter(cluster=cluster, name=name).first()
+    if row is None:
+        raise NotFound(missing or f"Connector {name} not found")
+    return row
+
+
+def _named(name: str, config: Config) -> dict[str, str]:
+    """Return a config with the connector's name in it; Unfit for that of another one."""
+    if not 0 < len(name) <= models.NAME_CHARS:
+        raise Unfit(
+            f"a name of a connector has 1 to {models.NAME_CHARS} characters, this one {len(name)}:"
+            " give another one"
+        )
+    if len(config) > MAX_KEYS:
+        raise Unfit(f"the config has {len(config)} keys, at most {MAX_KEYS} are allowed")
+    if any("\0" in text for pair in config.items() for text in pair):
+        raise Unfit("no key or value holds a NUL: take it out of the config")
+    written = config.get(keys.NAME, name)
+    if written != name:
+        raise Unfit(
+            f"Connector name configuration ({written}) doesn't match connector name in the URL"
+            f" ({name})"
+        )
+    return {**config, keys.NAME: name}
+
+
+def _judge(
+    by: By, cluster: str, config: Config, row: models.Connector | None
+) -> tuple[type[Connector], selectors.Judged]:
+    plugin = selectors.plugin_of(selectors.class_in(config))
+    lacking = topic_rights.missing_right(by.caller, cluster, plugin, config)
+    if lacking is not None:
+        raise Refused(lacking)
+    judged = selectors.judged(plugin, config, row, is_deep=True)
+    if not judged.validation.is_valid:
+        raise Invalid(judged.validation)
+    return plugin, judged
+
+
+def _write_config(row: models.Connector, plugin: type[Connector], judged: selectors.Judged) -> None:
+    row.plugin, row.version = plugin.name, plugin.version[: models.VERSION_CHARS]
+    row.kind = registry.kind_of(plugin)
+    hidden = judged.validation.secret_keys
+    row.config = selectors.vault().seal(judged.config, hidden, selectors.place_of(row))
+
+
+def _replace(by: By, row: models.Connector, config: Config) -> selectors.ConnectorInfo:
+    # Before the row is locked: a deep look may take seconds.
+    plugin, judged = _judge(by, row.cluster, config, row)
+    with _changing():
+        locked = _locked(row.cluster, row.name)
+        if locked.generation != row.generation:
+            raise Conflict(
+                f"Connector {row.name} was changed by somebody else at the same moment: look at its"
+                " config and try again"
+            )
+        before, clear = masked(locked.config), selectors.opened(locked)
+        _write_config(locked, plugin, judged)
+        locked.save(update_fields=["plugin", "version", "kind", "config"])
+        _begin_anew(locked)
+        was, is_now = difference(before, masked(locked.config))
+        is_now |= _other_passwords(locked.config, clear, judged.config)
+        tell(Event.ALTERED, by=by, connector=locked, before=was, after=is_now)
+    return selectors.connector(row.cluster, row.name)
+
+
+def _other_passwords(stored: Stored, before: Config, after: Config) -> dict[str, str]:
+    """Return what to tell of passwords that are other ones than before."""
+    return {
+        key: ANOTHER
+        for key, value in stored.items()
+        if is_sealed(value) and key in before and before[key] != after[key]
+    }
+
+
+def _begin_anew(row: models.Connector) -> None:
+    """Have the planner make tasks anew; those there are end when they notice."""
+    state = FIRST_STATE[Target(row.target)]
+    if row.target == Target.STARTED and row.tasks.exists():
+        state = State.RESTARTING
+        row.tasks.update(state=State.RESTARTING)
+    models.Connector.objects.filter(pk=row.pk).update(
+        generation=F("generation") + 1, state=state, trace="", changed_at=Now()
+    )
+
+
+def _restart_tasks(tasks: Any) -> int:
+    """Take leases away, so that the planner hands the tasks out again; return how many."""
+    count: int = tasks.update(
+        state=State.RESTARTING,
+        trace="",
+        retries=0,
+        restarts=F("restarts") + 1,
+        epoch=F("epoch") + 1,
+        worker="",
+        leased_until=None,
+        queued_at=None,
+        due_at=None,
+    )
+    return count
+
+
+def _aim(by: By, cluster: str, name: str, target: Target, event: Event) -> None:
+    _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
+    with _changing():
+        row = _locked(cluster, name, missing=f"Unknown connector {name}")
+        if row.target == target:
+            return
+        models.Connector.objects.filter(pk=row.pk).update(target=target, changed_at=Now())
+        tell(event, by=by, connector=row, before={"target": row.target}, after={"target": target})
+
+
+def _require_stopped(row: models.Connector) -> None:
+    is_running = row.tasks.filter(leased_until__gt=Now()).exists()
+    if row.target != Target.STOPPED:
+        raise Unfit(STOP_FIRST.format(name=row.name))
+    if is_running:
+        raise Conflict(f"Tasks of connector {row.name} are still ending: try again in a second")
+
+
+def _alter_source(by: By, row: models.Connector, offsets: Offsets) -> None:
+    wanted = {_spelled(place): (place, offset) for place, offset in offsets}
+    plugin = registry.find(row.plugin)
+    if plugin is not None and not registry.is_foreign(plugin):
+        _ask_plugin(plugin, row, {text: offset for text, (_, offset) in wanted.items()})
+    with _changing():
+        locked = _locked(row.cluster, row.name)
+        _require_stopped(locked)
+        for place, offset in wanted.values():
+            assert place is not None, "spelled above"
+            digest = digest_of(place)
+            if offset is None:
+                locked.offsets.filter(digest=digest).delete()
+            else:
+                locked.offsets.update_or_create(
+                    digest=digest,
+                    defaults={"place": dict(place), "offset": dict(offset), "changed_at": Now()},
+                )
+        after = {text[:200]: spelled(to) if to else "none" for text, (_, to) in wanted.items()}
+        tell(Event.OFFSETS_ALTERED, by=by, connector=locked, after=dict(list(after.items())[:50]))
+
+
+def _spelled(place: Place | None) -> str:
+    if place is None:
+        raise Unfit("The partition of a source's offset cannot be null or missing: give an object")
+    text = spelled(place)
+    if len(text) > MAX_PLACE_CHARS:
+        raise Unfit(f"a partition has {len(text)} characters, {MAX_PLACE_CHARS} fit")
+    return text
+
+
+def _ask_plugin(
+    plugin: type[Connector], row: models.Connector, offsets: Mapping[str, Place | None]
+) -> None:
+    parsed = selectors.judged(plugin, masked(row.config), None, is_deep=False).validation.parsed
+    try:
+        if issubclass(plugin, SourceConnector):
+            plugin().alter_offsets(parsed, offsets)
+    except ConfigError as error:
+        raise Unfit(str(error)) from None
+    except ConnectorError as error:
+        raise Unfit(f"{plugin.name} does not take these offsets: {error}") from None
+
+
+def _sink_offset(place: Place | None, offset: Place | None) -> tuple[TopicPartition, int | None]:
+    """Return what an entry asks for a topic's partition, in the words of Kafka Connect."""
+    if place is None:
+        raise Unfit("The partition for a sink connector offset cannot be null or missing")
+    if not {"kafka_topic", "kafka_partition"} <= place.keys():
+        raise Unfit(
+            "The partition for a sink connector offset must contain the keys 'kafka_topic' and"
+            " 'kafka_partition'"
+        )
+    number = _whole(place["kafka_partition"])
+    if not isinstance(place["kafka_topic"], str) or number is None:
+        raise Unfit(
+            "Failed to parse the following Kafka partition value in the provided offsets:"
+            f" '{place['kafka_partition']}'. Partition values for sink connectors need to be"
+            " integers."
+        )
+    where = TopicPartition(topic=place["kafka_topic"], partition=number)
+    if offset is None:
+        return where, None
+    if "kafka_offset" not in offset:
+        raise Unfit(
+            "The offset for a sink connector should either be null or contain the key"
+            " 'kafka_offset'"
+        )
+    wanted = _whole(offset["kafka_offset"])
+    if wanted is None:
+        raise Unfit(
+            "Failed to parse the following Kafka offset value in the provided offsets:"
+            f" '{offset['kafka_offset']}'. Offset values for sink connectors need to be integers."
+        )
+    return where, wanted
+
+
+def _whole(value: object) -> int | None:
+    """Return a number that may come as a text; None for what is none, or is below zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        return None
+    text = str(value)
+    return int(text) if len(text) <= 19 and text.isascii() and text.isdigit() else None
+
+
+def _alter_group(
+    groups: GroupOffsets, group: str, wanted: Sequence[tuple[TopicPartition, int | None]]
+) -> None:
+    to_set = {where: offset for where, offset in wanted if offset is not None}
+    to_drop = [where for where, offset in wanted if offset is None]
+    if to_set:
+        groups.commit(group, to_set)
+    if to_drop:
+        groups.delete(group, to_drop)
+
+
+def _tell_offsets(by: By, row: models.Connector, event: Event, count: int) -> None:
+    with _changing():
+        tell(event, by=by, connector=row, after={"partitions": str(count)})

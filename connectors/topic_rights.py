@@ -1,0 +1,106 @@
+"""Which topics a config reads and writes, and whether its author may.
+
+A connector acts with the house's own client, so whoever configures one could read and write through
+it what they may not themselves. Therefore its author needs the rights on all topics that the config
+can lead to; where that cannot be told from the config, on all topics.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connectors import framework_keys as keys
+from connectors import registry
+from connectors.components import names_in
+from connectors.references import has_reference
+from connectors.sdk.connector import Connector
+from gateway.access.callers import Caller
+from gateway.access.grants import ANY, Names
+from gateway.access.operations import OPERATIONS, Kind, Operation
+
+# Keys of sources that name the topic they write to, and those that name how it begins.
+WHOLE: Final = ("topic", "kafka.topic", "topic.heartbeat.name")
+PREFIXES: Final = ("topic.prefix", "topic.heartbeat.prefix", "heartbeat.topics.prefix")
+# Transforms that send a record to another topic than its source said.
+ROUTES: Final = ("Router", "ExtractTopic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One operation on the topics of a pattern: a name, a prefix with `*`, or `*`."""
+
+    operation: Operation
+    pattern: str
+
+
+def missing_right(
+    caller: Caller, cluster: str, plugin: type[Connector], config: Mapping[str, str]
+) -> str | None:
+    """Return which right on a topic a caller lacks for a config, with what to do; None for none."""
+    for need in needs(plugin, config):
+        names = caller.rights.names(need.operation, cluster=cluster, kind=Kind.TOPIC)
+        if not covers(names, need.pattern):
+            return _sentence(need)
+    return None
+
+
+def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
+    if registry.kind_of(plugin) == "sink":
+        yield from _of_sink(config)
+        return
+    for pattern in written(config):
+        yield Need(operation=Operation.PRODUCE, pattern=pattern)
+        if any(name.startswith(keys.TOPIC_CREATION) for name in config):
+            yield Need(operation=Operation.CREATE_TOPICS, pattern=pattern)
+
+
+def written(config: Mapping[str, str]) -> list[str]:
+    """Return patterns of the topics that a source can write to."""
+    for name in names_in(config, keys.TRANSFORMS):
+        given = config.get(f"{keys.TRANSFORMS}.{name}.type", "")
+        if has_reference(given) or any(word in given for word in ROUTES):
+            return [ANY]
+    found = []
+    for key in (*WHOLE, *PREFIXES):
+        text = config.get(key, "").strip()
+        if has_reference(text):
+            return [ANY]
+        if text:
+            found.append(text if key in WHOLE else f"{text}{ANY}")
+    return found or [ANY]
+
+
+def covers(names: Names, pattern: str) -> bool:
+    """Tell whether rights hold for all names of a pattern."""
+    if not pattern.endswith(ANY):
+        return pattern in names
+    # A literal right covers no prefix; a prefix covers those that begin with it.
+    return names.is_all or pattern[:-1].startswith(names.prefixes)
+
+
+def _of_sink(config: Mapping[str, str]) -> Iterator[Need]:
+    topics = config.get(keys.TOPICS, "")
+    is_open = bool(config.get(keys.TOPICS_REGEX, "").strip()) or has_reference(topics)
+    patterns = [ANY] if is_open else [one for part in topics.split(",") if (one := part.strip())]
+    for pattern in patterns:
+        yield Need(operation=Operation.READ_PAYLOADS, pattern=pattern)
+    dead = config.get(keys.DEAD_LETTERS, "").strip()
+    if dead:
+        pattern = ANY if has_reference(dead) else dead
+        yield Need(operation=Operation.PRODUCE, pattern=pattern)
+
+
+def _sentence(need: Need) -> str:
+    verb = OPERATIONS[need.operation].verb
+    if need.pattern == ANY:
+        return (
+            f"You may not {verb} on all topics, and this config can lead to any of them: name the"
+            " topics in it, or have an admin give you that right"
+        )
+    which = f"topic {need.pattern}"
+    if need.pattern.endswith(ANY):
+        which = f"all topics that begin with {need.pattern[:-1]}"
+    return (
+        f"You may not {verb} on {which}, which this connector would do: name another topic, or have"
+        " an admin give you that right"
+    )

@@ -1,0 +1,56 @@
+"""Takes changes of connectors over from their database into the audit of the cluster."""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from brokers.cluster.origins import Origin, Via
+from brokers.controlplane import selectors, services
+from brokers.controlplane.services import AccessChange, ConnectorChangeKind
+from connectors import changes
+from connectors.changes import Change, Event
+
+log: Final = logging.getLogger(__name__)
+SUBJECT: Final = "connector"
+KINDS: Final[Mapping[str, ConnectorChangeKind]] = {
+    Event.CREATED.value: ConnectorChangeKind.CREATE_CONNECTOR,
+    Event.ALTERED.value: ConnectorChangeKind.ALTER_CONNECTOR,
+    Event.DELETED.value: ConnectorChangeKind.DELETE_CONNECTOR,
+    Event.PAUSED.value: ConnectorChangeKind.PAUSE_CONNECTOR,
+    Event.RESUMED.value: ConnectorChangeKind.RESUME_CONNECTOR,
+    Event.STOPPED.value: ConnectorChangeKind.STOP_CONNECTOR,
+    Event.RESTARTED.value: ConnectorChangeKind.RESTART_CONNECTOR,
+    Event.TASK_RESTARTED.value: ConnectorChangeKind.RESTART_TASK,
+    Event.OFFSETS_ALTERED.value: ConnectorChangeKind.ALTER_OFFSETS,
+    Event.OFFSETS_RESET.value: ConnectorChangeKind.RESET_OFFSETS,
+    Event.TOPICS_RESET.value: ConnectorChangeKind.RESET_TOPICS,
+}
+
+
+def deliver() -> None:
+    """Write all that waits into the audit of its cluster; errors of the database go up."""
+    while waiting := changes.waiting():
+        clusters = {cluster.cluster_id for cluster in selectors.clusters()}
+        for change in waiting:
+            kind = KINDS.get(change.event)
+            if kind is None or change.cluster not in clusters:
+                # In the words of a newer release, or of a cluster that is gone.
+                log.warning("connector.change_unknown event=%s", change.event)
+            else:
+                entry = entry_of(change, kind)
+                services.note_access_change(cluster_id=change.cluster, change=entry)
+            # One by one, so that an error halfway leaves few to be told again.
+            changes.told([change.number])
+
+
+def entry_of(change: Change, kind: ConnectorChangeKind) -> AccessChange:
+    return AccessChange(
+        kind=kind,
+        subject=SUBJECT,
+        name=change.subject,
+        before=dict(change.before),
+        after=dict(change.after),
+        origin=Origin(actor=change.actor, address=change.address),
+        via=Via.BROWSER if change.address else Via.HOST,
+        made_at_ms=change.made_at_ms,
+    )

@@ -1,0 +1,46 @@
+"""Changes of connectors become entries of their cluster's audit, once each."""
+
+import pytest
+
+from brokers.controlplane import audit
+from connectors import changes, models
+from connectors.changes import By, Event
+from console import connector_changes
+from gateway.access.callers import Caller, CallerKind
+from gateway.access.grants import Rights
+from tests.console import cluster_rows
+
+BY = By(caller=Caller(kind=CallerKind.TOKEN, name="ci", rights=Rights()), address="192.0.2.7")
+
+
+@pytest.fixture
+def cluster_id() -> str:
+    return cluster_rows.cluster().cluster_id
+
+
+def tell(cluster_id: str, event: Event, after: dict[str, str]) -> None:
+    changes.tell(
+        event, by=BY, connector=models.Connector(cluster=cluster_id, name="c"), after=after
+    )
+
+
+def test_a_change_of_a_connector_is_an_entry_of_its_cluster(cluster_id: str) -> None:
+    tell(cluster_id, Event.CREATED, {"tasks.max": "1"})
+    tell("another-cluster-of-1234", Event.CREATED, {})
+    tell(cluster_id, Event.OFFSETS_ALTERED, {})
+
+    connector_changes.deliver()
+
+    assert [
+        (entry.kind, entry.subject, entry.name, entry.actor, dict(entry.after))
+        for entry in reversed(audit.entries(cluster_id=cluster_id))
+    ] == [
+        ("create connector", "connector", "c", "User:token.ci", {"tasks.max": "1"}),
+        ("alter connector offsets", "connector", "c", "User:token.ci", {}),
+    ]
+    assert changes.waiting() == []
+    assert not audit.verify(cluster_id=cluster_id).faults
+
+
+def test_every_event_has_its_kind() -> None:
+    assert set(connector_changes.KINDS) == {event.value for event in Event}
