@@ -99,6 +99,9 @@ def connect(
         except OSError as error:
             failure = error
             continue
+        # Head and body of a request are two writes, and the second would wait for the first's
+        # acknowledgement.
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return plain if tls is None else _secure(plain, host, port, tls, until)
     raise RetriableError(f"cannot connect to {host}:{port}: {failure}")
 

@@ -58,6 +58,8 @@ class Kept:
 
     store: Store
     epoch: int
+    # What it was made by: files of another config have other ends, or lie elsewhere.
+    parsed: Parsed = field(repr=False)
     shelves: dict[TopicPartition, Shelf] = field(default_factory=dict)
 
     def close(self) -> None:
@@ -84,10 +86,10 @@ class S3Task(SinkTask):
         shift_ms = int(shift.total_seconds() * 1000) if shift else 0
         self._rules = keys.make_rules(parsed, zone_shift_ms=shift_ms)
         kept = context.kept.get(KEPT)
-        if kept is None or kept.epoch != context.epoch:
+        if kept is None or (kept.epoch, kept.parsed) != (context.epoch, parsed):
             if kept is not None:
                 kept.close()
-            kept = Kept(store=Store(keys.make_bucket(parsed)), epoch=context.epoch)
+            kept = Kept(Store(keys.make_bucket(parsed)), context.epoch, parsed)
             context.kept[KEPT] = kept
         self._kept = kept
 

@@ -1,0 +1,84 @@
+"""Makes the address of a request of a record: `${topic}`, `${key}` and the like; pure.
+
+They stand behind the host only, so that no record chooses the server, and what they bring is
+quoted, so that no record chooses another path.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from connectors.sdk.errors import ConfigError, DataError
+from connectors.sdk.exchanges import MAX_URL_CHARS, Origin, split
+from connectors.sdk.records import SinkRecord
+
+PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
+# Stands for a placeholder while the rest is looked at.
+ANY: Final = "x"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A server, and what is asked of it for one record."""
+
+    origin: Origin
+    target: str
+
+    def of(self, record: SinkRecord) -> str:
+        """Return path and query for a record; DataError where it has no key to put there."""
+        target = PLACEHOLDER.sub(lambda found: _filled(found[1], record), self.target)
+        if len(target) > MAX_URL_CHARS:
+            raise DataError(f"its URL would have {len(target)} characters, at most {MAX_URL_CHARS}")
+        return target
+
+    @property
+    def is_of_record(self) -> bool:
+        return PLACEHOLDER.search(self.target) is not None
+
+
+def parse(url: str) -> Address:
+    """Return an address; ConfigError says what is wrong with it."""
+    unknown = sorted(set(PLACEHOLDER.findall(url)) - _VALUES.keys())
+    if unknown:
+        known = ", ".join(f"${{{name}}}" for name in _VALUES)
+        raise ConfigError(f"a URL has no ${{{unknown[0][:100]}}}; it may have {known}")
+    begin = url.find("/", url.find("://") + 3)
+    if PLACEHOLDER.search(url if begin < 0 else url[:begin]):
+        raise ConfigError("a URL has placeholders in its path and its query only")
+    origin, plain = split(PLACEHOLDER.sub(ANY, url))
+    # A fragment stays with whoever asks.
+    return Address(origin=origin, target=plain if begin < 0 else url[begin:].partition("#")[0])
+
+
+def _key(record: SinkRecord) -> str:
+    key = record.key
+    if isinstance(key, bytes):
+        try:
+            key = key.decode()
+        except UnicodeDecodeError as error:
+            raise DataError("the key is no text, and its URL needs it") from error
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if not isinstance(key, (str, int)) or key == "":
+        kind = "missing" if key in (None, "") else f"a {type(key).__name__}"
+        raise DataError(f"the key is {kind}, and its URL needs a text or a number")
+    if key in {".", ".."}:
+        raise DataError(f"the key {key!r} would lead to another path")
+    return str(key)
+
+
+_VALUES: Final[Mapping[str, Callable[[SinkRecord], Any]]] = {
+    "topic": lambda record: record.topic,
+    "key": _key,
+    "partition": lambda record: record.origin_partition,
+    "offset": lambda record: record.origin_offset,
+}
+
+
+def _filled(name: str, record: SinkRecord) -> str:
+    try:
+        return quote(str(_VALUES[name](record)), safe="")
+    except UnicodeEncodeError as error:
+        raise DataError("the key has half a character") from error

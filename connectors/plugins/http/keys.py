@@ -1,0 +1,389 @@
+"""The keys of the HTTP sink: its own, by the names that Aiven's and Confluent's sinks have."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connectors.plugins.http import addresses
+from connectors.plugins.http.addresses import Address
+from connectors.sdk.checks import in_range, one_of_ignoring_case
+from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk.errors import ConfigError
+from connectors.sdk.exchanges import trust
+from connectors.sdk.fixed_keys import fixed_key
+
+URL: Final = "http.url"
+OTHER_URL: Final = "http.api.url"
+AUTHORIZATION: Final = "http.authorization.type"
+OTHER_AUTHORIZATION: Final = "auth.type"
+STATIC: Final = "http.headers.authorization"
+HEADERS: Final = "http.headers.additional"
+OTHER_HEADERS: Final = "headers"
+USER: Final = "connection.user"
+PASSWORD: Final = "connection.password"  # noqa: S105 - the name of a key
+CERTIFICATES: Final = "http.ssl.certificates"
+# A slice takes 30 s; who needs longer answers at once and works afterwards.
+MAX_TIMEOUT_S: Final = 30
+# As a list of lines, still read by somebody.
+MAX_HEADERS: Final = 100
+# Batches without a size of their own, as Aiven's have it.
+BATCH_SIZE: Final = 500
+# Set by what is sent, or by who it is sent to.
+OWN_HEADERS: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "authorization", "te", "upgrade"}
+)
+ESCAPES: Final[Mapping[str, str]] = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
+
+
+def _key(name: str, kind: Kind, doc: str, group: str, default: Any = None, **more: Any) -> Key:
+    importance = more.pop("importance", Importance.MEDIUM)
+    return Key(
+        name=name, kind=kind, doc=doc, group=group, default=default, importance=importance, **more
+    )
+
+
+def _check_url(value: Any) -> str | None:
+    if not value:
+        return None
+    try:
+        addresses.parse(value)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _check_headers(value: Any) -> str | None:
+    if not isinstance(value, list):
+        return None
+    try:
+        parse_headers(value)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _check_certificates(value: Any) -> str | None:
+    try:
+        trust(value or "")
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+DEFINITION: Final = Definition(
+    (
+        _key(
+            URL,
+            Kind.STRING,
+            "Where requests go, as https://host/path. ${topic}, ${key}, ${partition} and ${offset} "
+            "may stand in path and query.",
+            "Server",
+            check=_check_url,
+            importance=Importance.HIGH,
+        ),
+        _key(OTHER_URL, Kind.STRING, f"The same as {URL}.", "Server", check=_check_url),
+        _key(
+            "request.method",
+            Kind.STRING,
+            "POST, PUT or PATCH.",
+            "Server",
+            "POST",
+            check=one_of_ignoring_case("POST", "PUT", "PATCH"),
+            importance=Importance.HIGH,
+        ),
+        _key(
+            "http.timeout",
+            Kind.INT,
+            "How many seconds an answer may take.",
+            "Server",
+            10,
+            check=in_range(1, MAX_TIMEOUT_S),
+            importance=Importance.LOW,
+        ),
+        _key(
+            CERTIFICATES,
+            Kind.STRING,
+            "Certificates (PEM) of those who vouch for the server, instead of the machine's own.",
+            "Server",
+            "",
+            check=_check_certificates,
+            importance=Importance.LOW,
+        ),
+        _key(
+            AUTHORIZATION,
+            Kind.STRING,
+            f"How requests say who sends them: none; static, by {STATIC}; or basic, by {USER} and "
+            f"{PASSWORD}.",
+            "Access",
+            "none",
+            check=one_of_ignoring_case("none", "static", "basic"),
+            dependents=(STATIC, USER, PASSWORD),
+            importance=Importance.HIGH,
+        ),
+        _key(
+            OTHER_AUTHORIZATION,
+            Kind.STRING,
+            f"The same as {AUTHORIZATION}.",
+            "Access",
+            "none",
+            check=one_of_ignoring_case("none", "basic"),
+            importance=Importance.LOW,
+        ),
+        _key(STATIC, Kind.PASSWORD, "The header Authorization, as it is sent.", "Access"),
+        _key(USER, Kind.STRING, "The user's name.", "Access", ""),
+        _key(PASSWORD, Kind.PASSWORD, "The user's password.", "Access"),
+        _key(
+            "http.headers.content.type",
+            Kind.STRING,
+            "The header Content-Type; it follows from the body unless it is given.",
+            "Request",
+        ),
+        _key(
+            HEADERS,
+            Kind.LIST,
+            "Further headers, as name:value.",
+            "Request",
+            [],
+            check=_check_headers,
+            importance=Importance.LOW,
+        ),
+        _key(
+            OTHER_HEADERS,
+            Kind.STRING,
+            "Further headers as name:value, parted by header.separator.",
+            "Request",
+            "",
+            importance=Importance.LOW,
+        ),
+        _key(
+            "header.separator",
+            Kind.STRING,
+            f"What parts those of `{OTHER_HEADERS}`.",
+            "Request",
+            "|",
+            importance=Importance.LOW,
+        ),
+        _key(
+            "request.body.format",
+            Kind.STRING,
+            "How a value is sent: string, which leaves texts and bytes as they are and sends all "
+            "else as JSON; or json, which sends texts as JSON too.",
+            "Request",
+            "string",
+            check=one_of_ignoring_case("string", "json"),
+        ),
+        _key(
+            "behavior.on.null.values",
+            Kind.STRING,
+            "What becomes of a record without a value: it is left out (ignore), or fails.",
+            "Request",
+            "ignore",
+            check=one_of_ignoring_case("ignore", "fail"),
+        ),
+        _key(
+            "batching.enabled",
+            Kind.BOOLEAN,
+            "Whether a request carries several records; it does where batch.max.size says so, "
+            "unless this is given.",
+            "Batches",
+        ),
+        _key(
+            "batch.max.size",
+            Kind.INT,
+            f"How many records a request carries; 1, or {BATCH_SIZE} with batching.enabled, unless "
+            "it is given.",
+            "Batches",
+            check=lambda value: None if value is None else in_range(1, 1_000_000)(value),
+        ),
+        _key(
+            "batch.json.as.array",
+            Kind.BOOLEAN,
+            "Whether a batch is an array of JSON; lines unless prefix, suffix and separator are "
+            "given.",
+            "Batches",
+            default=False,
+        ),
+        _key("batch.prefix", Kind.STRING, "What stands before the first record.", "Batches"),
+        _key("batch.suffix", Kind.STRING, "What stands behind the last record.", "Batches"),
+        _key("batch.separator", Kind.STRING, "What stands between records.", "Batches"),
+        _key(
+            "max.retries",
+            Kind.INT,
+            "How often a request is repeated before the task fails; -1 for no end.",
+            "Errors",
+            -1,
+            check=in_range(-1),
+        ),
+        _key(
+            "retry.backoff.ms",
+            Kind.INT,
+            "The wait before a request is repeated, where the server asks for none; growing waits "
+            "unless it is given.",
+            "Errors",
+            check=lambda value: None if value is None else in_range(0, 86_400_000)(value),
+        ),
+        fixed_key("kafka.retry.backoff.ms", Kind.LONG, None, "retry.backoff.ms says it"),
+        fixed_key("behavior.on.error", Kind.STRING, "fail", "errors.tolerance says it"),
+        fixed_key("retry.on.status.codes", Kind.STRING, None, "408, 425, 429 and 5xx are repeated"),
+        fixed_key("batch.key.pattern", Kind.STRING, None, "a batch goes to one address"),
+        fixed_key("batch.buffering.enabled", Kind.BOOLEAN, False, "records go when they come"),
+        fixed_key("regex.patterns", Kind.STRING, None, "transforms change records"),
+        fixed_key("regex.replacements", Kind.STRING, None, "transforms change records"),
+        fixed_key("http.proxy.host", Kind.STRING, None, "connections go to the server itself"),
+        fixed_key("http.proxy.port", Kind.INT, 0, "connections go to the server itself"),
+        fixed_key("http.ssl.trust.all.certs", Kind.BOOLEAN, False, f"give {CERTIFICATES}"),
+        fixed_key("https.ssl.truststore.location", Kind.STRING, None, f"give {CERTIFICATES}"),
+        fixed_key("https.ssl.keystore.location", Kind.STRING, None, "clients show no certificate"),
+        fixed_key("oauth2.access.token.url", Kind.STRING, None, "tokens are not fetched"),
+        fixed_key("reporter.bootstrap.servers", Kind.LIST, None, "answers go to no topic"),
+        fixed_key("reporter.result.topic.name", Kind.STRING, None, "answers go to no topic"),
+        fixed_key(
+            "reporter.error.topic.name", Kind.STRING, None, "errors.deadletterqueue.topic.name does"
+        ),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """How records of one request follow each other. `size` 1 is a record as it is."""
+
+    size: int = 1
+    is_on: bool = False
+    prefix: bytes = b""
+    separator: bytes = b"\n"
+    suffix: bytes = b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All that a task needs to know."""
+
+    address: Address
+    method: str
+    headers: Mapping[str, str] = field(repr=False)
+    batching: Batching
+    is_json: bool
+    is_null_left_out: bool
+    timeout_s: int
+    max_retries: int
+    backoff_s: float | None
+    certificates: str = field(repr=False)
+
+
+def problems(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return keys, and what is wrong with them in view of others."""
+    wrong = []
+    if not parsed.get(URL) and not parsed.get(OTHER_URL):
+        wrong.append((URL, f'Missing required configuration "{URL}" which has no default value.'))
+    if parsed.get(URL) and parsed.get(OTHER_URL):
+        wrong.append((OTHER_URL, f"It stands for {URL}, which is given too: take one out"))
+    kind = _authorization(parsed)
+    if kind == "static" and not parsed.get(STATIC):
+        wrong.append((STATIC, f"{AUTHORIZATION}=static needs it"))
+    if kind == "basic" and not (parsed.get(USER) and parsed.get(PASSWORD)):
+        wrong.append((USER, f"{AUTHORIZATION}=basic needs {USER} and {PASSWORD}"))
+    try:
+        _other_headers(parsed)
+    except ConfigError as error:
+        wrong.append((OTHER_HEADERS, str(error)))
+    return wrong
+
+
+def settings(parsed: Mapping[str, Any]) -> Settings:
+    batching = _batching(parsed)
+    is_json = parsed["request.body.format"].lower() == "json"
+    given = [*_other_headers(parsed).items(), *parse_headers(parsed[HEADERS]).items()]
+    headers = {
+        "content-type": parsed["http.headers.content.type"]
+        or _content_type(parsed, batching, is_json=is_json),
+        "user-agent": "samsa",
+        **dict(given),
+    }
+    if authorization := _authorization_header(parsed):
+        headers["authorization"] = authorization
+    backoff = parsed["retry.backoff.ms"]
+    return Settings(
+        address=addresses.parse(parsed[URL] or parsed[OTHER_URL]),
+        method=parsed["request.method"].upper(),
+        headers=headers,
+        batching=batching,
+        is_json=is_json,
+        is_null_left_out=parsed["behavior.on.null.values"].lower() == "ignore",
+        timeout_s=parsed["http.timeout"],
+        max_retries=parsed["max.retries"],
+        backoff_s=None if backoff is None else backoff / 1000,
+        certificates=parsed[CERTIFICATES] or "",
+    )
+
+
+def parse_headers(lines: list[str]) -> dict[str, str]:
+    """Return headers by name in lower case; ConfigError names what is none."""
+    headers: dict[str, str] = {}
+    if len(lines) > MAX_HEADERS:
+        raise ConfigError(f"There are {len(lines)} headers, at most {MAX_HEADERS} are sent")
+    for line in lines:
+        name, colon, value = line.partition(":")
+        name = name.strip().lower()
+        # The value is not repeated: it may be a secret.
+        if not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise ConfigError(f"{name[:100]!r} is no name of a header; write name:value")
+        if name in OWN_HEADERS:
+            raise ConfigError(f"The header {name} is set by the sink; see {AUTHORIZATION}")
+        if name in headers:
+            raise ConfigError(f"The header {name} is there twice")
+        if not value.isprintable() or not value.isascii():
+            raise ConfigError(f"The header {name} has characters that no header may have")
+        headers[name] = value.strip()
+    return headers
+
+
+def _other_headers(parsed: Mapping[str, Any]) -> dict[str, str]:
+    text = parsed.get(OTHER_HEADERS) or ""
+    return parse_headers(text.split(parsed.get("header.separator") or "|")) if text else {}
+
+
+def _authorization(parsed: Mapping[str, Any]) -> str:
+    own = str(parsed.get(AUTHORIZATION) or "none").lower()
+    return own if own != "none" else str(parsed.get(OTHER_AUTHORIZATION) or "none").lower()
+
+
+def _authorization_header(parsed: Mapping[str, Any]) -> str | None:
+    match _authorization(parsed):
+        case "static":
+            return str(parsed[STATIC].reveal())
+        case "basic":
+            pair = f"{parsed[USER]}:{parsed[PASSWORD].reveal()}".encode()
+            return f"Basic {base64.b64encode(pair).decode('ascii')}"
+    return None
+
+
+def _batching(parsed: Mapping[str, Any]) -> Batching:
+    is_on, size = parsed["batching.enabled"], parsed["batch.max.size"]
+    if is_on is False or (is_on is None and (size or 1) == 1):
+        return Batching()
+    is_array = parsed["batch.json.as.array"]
+    default = ("[", ",", "]") if is_array else ("", "\n", "\n")
+    names = ("batch.prefix", "batch.separator", "batch.suffix")
+    prefix, separator, suffix = (
+        _unescaped(parsed[name] if parsed[name] is not None else other).encode()
+        for name, other in zip(names, default, strict=True)
+    )
+    return Batching(
+        size=size or BATCH_SIZE, is_on=True, prefix=prefix, separator=separator, suffix=suffix
+    )
+
+
+def _unescaped(text: str) -> str:
+    for written, meant in ESCAPES.items():
+        text = text.replace(written, meant)
+    return text
+
+
+def _content_type(parsed: Mapping[str, Any], batching: Batching, *, is_json: bool) -> str:
+    if batching.is_on and parsed["batch.json.as.array"]:
+        return "application/json"
+    if not is_json:
+        return "text/plain; charset=utf-8"
+    return "application/x-ndjson" if batching.is_on else "application/json"
