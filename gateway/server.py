@@ -11,9 +11,10 @@ import os
 import resource
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -21,7 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from gateway import home
 from gateway.addresses import Network, NotAnAddress, networks
-from gateway.admission import MAX_CONNECTIONS, Admission
+from gateway.admission import MAX_CONNECTIONS, MAX_PER_ADDRESS, Admission
 from gateway.exposure import refusal
 from gateway.rest.codes import ApiError, Code
 
@@ -56,6 +57,11 @@ TOO_LARGE: Final = (
 )
 # Files, databases, brokers and the other workers: clients must leave these their descriptors.
 SPARE_DESCRIPTORS: Final = 512
+# Of both, where a process has few descriptors at all.
+MOST_OF_FEW: Final = 4
+# Connections that agree on TLS, or are told that there is no room: a minute at most each, and some
+# 50 KB. They have descriptors beside the others, of which only they can run out.
+MAX_HANDSHAKES: Final = 512
 FEWEST_CONNECTIONS: Final = 64
 # When to come again where all connections are taken.
 BUSY_SECONDS: Final = 5
@@ -195,6 +201,47 @@ class Socket(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
 
+class Accepted(socket.socket):
+    """One connection, which is counted until its socket is closed."""
+
+    # Who counts it, and by which key: not itself, which would keep a forgotten one for ever.
+    counted: tuple[Admission, object] | None = None
+
+    def close(self) -> None:
+        self._leave()
+        super().close()
+
+    def __del__(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self.counted is not None:
+            admission, key = self.counted
+            admission.leave(key)
+
+
+class Listener(socket.socket):
+    """A listening socket that takes no more connections than it is told.
+
+    Of one that has not agreed on TLS yet no protocol hears, so this is where they are counted.
+    """
+
+    admission: Admission | None = None
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Take the next connection; asyncio goes on where it is aborted."""
+        connection, address = super().accept()
+        if self.admission is None or not isinstance(address, tuple):
+            return connection, address
+        found = Accepted(self.family, self.type, self.proto, fileno=connection.detach())
+        key = object()
+        if self.admission.enter(key, str(address[0])) is not None:
+            found.close()
+            raise ConnectionAbortedError
+        found.counted = self.admission, key
+        return found, address
+
+
 class Server(uvicorn.Server):
     """uvicorn's server, which lets its streams go first."""
 
@@ -255,8 +302,8 @@ def run(serving: Serving) -> None:
         ws_per_message_deflate=False,
     )
     logging.getLogger("uvicorn.error").addFilter(is_of_no_socket)
-    Http.admission = Admission(most=connections_within(raised_descriptors()), trusted=proxies())
     listener = listening(serving.descriptor)
+    admit(listener, raised_descriptors(), trusted=proxies())
     # Loads Django.
     from gateway import asgi  # noqa: PLC0415
 
@@ -277,6 +324,14 @@ def is_of_no_socket(record: logging.LogRecord) -> bool:
     return '"WebSocket %s"' not in str(record.msg)
 
 
+def admit(listener: Listener, descriptors: int, *, trusted: Sequence[Network] = ()) -> None:
+    """Have a process take connections, and some more that have not agreed on TLS yet."""
+    most, shaking = connections_within(descriptors), handshakes_within(descriptors)
+    each = min(MAX_PER_ADDRESS, most // 2)
+    Http.admission = Admission(most=most, each=each, trusted=trusted)
+    listener.admission = Admission(most=most + shaking, each=each + shaking // 2, trusted=trusted)
+
+
 def raised_descriptors() -> int:
     """Take all descriptors that the system allows this process; return how many those are."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -286,7 +341,13 @@ def raised_descriptors() -> int:
 
 def connections_within(descriptors: int) -> int:
     """Return how many connections a process may have, which has so many descriptors."""
-    return min(MAX_CONNECTIONS, max(FEWEST_CONNECTIONS, descriptors - SPARE_DESCRIPTORS))
+    few = descriptors // MOST_OF_FEW
+    spare = min(SPARE_DESCRIPTORS, few) + handshakes_within(descriptors)
+    return min(MAX_CONNECTIONS, max(FEWEST_CONNECTIONS, descriptors - spare))
+
+
+def handshakes_within(descriptors: int) -> int:
+    return min(MAX_HANDSHAKES, descriptors // MOST_OF_FEW)
 
 
 def proxies() -> tuple[Network, ...]:
@@ -329,9 +390,9 @@ def private(path: Path) -> socket.socket:
     return own
 
 
-def listening(descriptor: int, *, untaken_ms: int = UNTAKEN_MS) -> socket.socket:
+def listening(descriptor: int, *, untaken_ms: int = UNTAKEN_MS) -> Listener:
     """Return the inherited socket; connections take over what is set on it."""
-    listener = socket.socket(fileno=descriptor)
+    listener = Listener(fileno=descriptor)
     if listener.family in {socket.AF_INET, socket.AF_INET6}:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENCE_SECONDS)

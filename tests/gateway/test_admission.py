@@ -1,6 +1,7 @@
 """How many connections a process takes: by their number, and over sockets."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from websockets.asyncio.client import connect
 
 from gateway.addresses import networks
 from gateway.admission import MAX_CONNECTIONS, Admission
-from gateway.server import Http, Socket, connections_within
+from gateway.server import Http, Socket, connections_within, listening
 
 WAIT_S = 20
 CALL = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -49,10 +50,52 @@ def test_one_address_leaves_room_for_others_and_a_trusted_proxy_has_no_share() -
 
 @pytest.mark.parametrize(
     ("descriptors", "connections"),
-    [(1_024, 512), (100, 64), (10**6, MAX_CONNECTIONS)],
+    [(4_096, 3_072), (1_024, 512), (10**6, MAX_CONNECTIONS)],
 )
 def test_a_process_keeps_descriptors_for_its_own_files(descriptors: int, connections: int) -> None:
     assert connections_within(descriptors) == connections
+
+
+def test_a_connection_counts_before_it_has_said_anything_and_until_it_is_closed() -> None:
+    """As those do that have not agreed on TLS: no protocol hears of them."""
+
+    async def run() -> None:
+        listener = listening(socket.create_server(("127.0.0.1", 0)).detach())
+        listener.admission = Admission(most=2)
+        ends: list[asyncio.Transport] = []
+
+        class Silent(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                assert isinstance(transport, asyncio.Transport)
+                ends.append(transport)
+
+        server = await asyncio.get_running_loop().create_server(Silent, sock=listener)
+        address = listener.getsockname()
+        try:
+            async with asyncio.timeout(WAIT_S):
+                kept = [await asyncio.open_connection(*address) for _ in range(2)]
+                refused, closing = await asyncio.open_connection(*address)
+                assert await ended(refused)
+                closing.close()
+                ends.pop(0).close()
+                while listener.admission.total == 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                kept.append(await asyncio.open_connection(*address))
+                while len(ends) < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            for _, writer in kept:
+                writer.close()
+        finally:
+            server.close()
+
+    asyncio.run(run())
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionError:
+        return True
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
