@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final
@@ -73,11 +74,13 @@ def balancer(home: Cluster, beside: Sequence[WorkerProcess]) -> Iterator[Balance
 
 @pytest.fixture(scope="module")
 def token(home: Cluster) -> str:
-    made = subprocess.run(
-        [
-            *(sys.executable, "manage.py", "tokens", "create"),
-            *("--read=*", "--write=json*", "--group=*", "--", "tests"),
-        ],
+    return tokens(home, "create", "--read=*", "--write=json*", "--group=*", "--", "tests")
+
+
+def tokens(home: Cluster, *arguments: str) -> str:
+    """Make or revoke a token, as its command does; return what that says."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "tokens", *arguments],
         cwd=ROOT,
         env={**os.environ, "SAMSA_HOME": str(home.folder)},
         capture_output=True,
@@ -85,7 +88,7 @@ def token(home: Cluster) -> str:
         check=True,
         timeout=WAIT_S,
     )
-    return made.stdout.strip()
+    return done.stdout.strip()
 
 
 class Client:
@@ -176,6 +179,23 @@ def test_consumers_are_used_by_whichever_worker_takes_the_call(
     calls = sum(balancer.served.values()) - before
     report(f"{2 * ROUNDS} transcripts, {calls} calls, by worker {[*balancer.served.values()]}")
     assert max(balancer.served.values()) - min(balancer.served.values()) <= 1
+
+
+def test_a_fetch_that_waits_ends_when_its_token_is_revoked(
+    home: Cluster, balancer: Balancer
+) -> None:
+    text = tokens(home, "create", "--read=*", "--group=*", "--", "short")
+    client = Client(balancer.address, text)
+    latest = {"auto.offset.reset": "latest", "consumer.request.timeout.ms": "30000"}
+    path = client.subscribed("revoked", **latest)
+
+    with ThreadPoolExecutor(1) as beside:
+        fetching = beside.submit(client.ask, "GET", f"{path}/records")
+        tokens(home, "revoke", "short")
+        # Otherwise it is told after its 30 s that there is nothing.
+        status, told = fetching.result(WAIT_S)
+
+    assert (status, told["error_code"]) == (401, 40101)
 
 
 @pytest.mark.parametrize("name", ["", "chosen"])
