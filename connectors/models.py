@@ -57,7 +57,9 @@ class Connector(models.Model):
     generation = models.BigIntegerField(db_default=1)
     # The generation for which there are tasks; the planner makes those of a newer one.
     planned_generation = models.BigIntegerField(db_default=0)
+    # Who makes, or has made, its tasks; and since when that has been waited for.
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
+    planning_since = models.DateTimeField(null=True)
     trace = models.TextField(db_default="")
     # Topics that it has read or written since they were last reset.
     topics = models.JSONField(default=list)
@@ -87,11 +89,17 @@ class Task(models.Model):
     assigned = models.CharField(max_length=WORKER_CHARS, db_default="")
     epoch = models.BigIntegerField(db_default=0)
     leased_until = models.DateTimeField(null=True)
+    # When it was given to its worker's queue, which is also the ticket of that message; and the
+    # ticket of the last message that was taken from there.
     queued_at = models.DateTimeField(null=True)
+    served_at = models.DateTimeField(null=True)
     slice_ended_at = models.DateTimeField(null=True)
     # Not before this time: an idle source, or one that waits before it tries again.
     due_at = models.DateTimeField(null=True)
     retries = models.IntegerField(db_default=0)
+    idle_slices = models.IntegerField(db_default=0)
+    # Slices in a row that ended with the process of their worker, and made nothing durable.
+    crashes = models.IntegerField(db_default=0)
     restarts = models.IntegerField(db_default=0)
     trace = models.TextField(db_default="")
     # Counts of the task since it was made, and rates of its last slice: runtime.figures.
@@ -144,10 +152,13 @@ class LogLine(models.Model):
 class Worker(models.Model):
     """One worker that has said it is there, and when it last did."""
 
+    cluster = models.CharField(max_length=CLUSTER_ID_CHARS, db_default="")
     name = models.CharField(max_length=WORKER_CHARS, unique=True)
     host = models.CharField(max_length=WORKER_CHARS)
     boot_id = models.CharField(max_length=DIGEST_CHARS, db_default="")
     process_id = models.BigIntegerField()
+    # When the process began, in ticks since the host did: process ids are used again.
+    process_began = models.BigIntegerField(db_default=0)
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
 
@@ -169,3 +180,14 @@ class UntoldChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} {self.subject}"
+
+
+class Beat(models.Model):
+    """Who plans for a cluster, and until when nobody else does."""
+
+    cluster = models.CharField(max_length=CLUSTER_ID_CHARS, unique=True)
+    holder = models.CharField(max_length=WORKER_CHARS)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.holder

@@ -14,6 +14,20 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.CreateModel(
+            name="Beat",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("cluster", models.CharField(max_length=22, unique=True)),
+                ("holder", models.CharField(max_length=255)),
+                ("until", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name="Worker",
             fields=[
                 (
@@ -22,10 +36,12 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("cluster", models.CharField(db_default="", max_length=22)),
                 ("name", models.CharField(max_length=255, unique=True)),
                 ("host", models.CharField(max_length=255)),
                 ("boot_id", models.CharField(db_default="", max_length=64)),
                 ("process_id", models.BigIntegerField()),
+                ("process_began", models.BigIntegerField(db_default=0)),
                 (
                     "started_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
@@ -79,6 +95,7 @@ class Migration(migrations.Migration):
                 ("generation", models.BigIntegerField(db_default=1)),
                 ("planned_generation", models.BigIntegerField(db_default=0)),
                 ("worker", models.CharField(db_default="", max_length=255)),
+                ("planning_since", models.DateTimeField(null=True)),
                 ("trace", models.TextField(db_default="")),
                 ("topics", models.JSONField(default=list)),
                 (
@@ -189,9 +206,12 @@ class Migration(migrations.Migration):
                 ("epoch", models.BigIntegerField(db_default=0)),
                 ("leased_until", models.DateTimeField(null=True)),
                 ("queued_at", models.DateTimeField(null=True)),
+                ("served_at", models.DateTimeField(null=True)),
                 ("slice_ended_at", models.DateTimeField(null=True)),
                 ("due_at", models.DateTimeField(null=True)),
                 ("retries", models.IntegerField(db_default=0)),
+                ("idle_slices", models.IntegerField(db_default=0)),
+                ("crashes", models.IntegerField(db_default=0)),
                 ("restarts", models.IntegerField(db_default=0)),
                 ("trace", models.TextField(db_default="")),
                 ("figures", models.JSONField(default=dict)),

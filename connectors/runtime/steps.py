@@ -124,7 +124,9 @@ class Steps:
             return self.chain.apply(record)
         # As above.
         except Exception as error:
-            raise StepFailed(Stage.TRANSFORMATION, _class_of(self.chain), error) from error
+            # The chain says which of its transforms it was.
+            name = getattr(error, "class_name", None) or _class_of(self.chain)
+            raise StepFailed(Stage.TRANSFORMATION, str(name), error) from error
 
 
 def _class_of(step: object) -> str:

@@ -161,11 +161,19 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.sdk.columns": ("connectors.sdk", "pyarrow"),
     "connectors.plugins.s3": ("connectors.sdk", "pyarrow"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", "re2"),
+    # A thread renews the lease of the slice that runs; processes are watched by their pidfds.
+    "connectors.tasks": (
+        (
+            "connectors connectors.runtime connectors.sdk connectors.plugins gateway.kafka "
+            "brokers.key_files"
+        ),
+        "django celery threading select signal socket",
+    ),
     "connectors": (
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
         (
-            "connectors.runtime connectors.sdk connectors.plugins gateway.access gateway.kafka "
-            "brokers.key_files"
+            "connectors.runtime connectors.sdk connectors.plugins connectors.tasks "
+            "gateway.access gateway.kafka brokers.key_files"
         ),
         "django celery",
     ),

@@ -25,6 +25,7 @@ FROM_TABLES |= {
     for name in ("ensure_first_user", "grant_role", "tokens")
 }
 FROM_TABLES |= {"console.management.commands.collector"}
+FROM_TABLES |= {f"connectors.management.commands.connect_{name}" for name in ("beat", "worker")}
 # Found by authors of connectors, for their tests.
 FROM_TABLES |= {"connectors.sdk.testing"}
 
@@ -32,12 +33,7 @@ FROM_TABLES |= {"connectors.sdk.testing"}
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "connectors.runtime.cluster_wire": "workers",
-    "connectors.runtime.sink_slice": "the one door of slices, once converters are there",
-    "connectors.runtime.source_slice": "the same",
-    "connectors.runtime.chain": "the one door of slices",
     "connectors.services": "pages and REST",
-    "connectors.providers": "workers, which start a slice with a clear config",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 

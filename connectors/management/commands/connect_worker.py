@@ -1,0 +1,39 @@
+"""`manage.py connect_worker NAME`: a worker of connectors' tasks, in the foreground."""
+
+import hashlib
+import logging
+import os
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from connectors.runtime.cluster_wire import ClusterWire
+from connectors.tasks import home, processes, worker
+
+PRIVATE = 0o077
+
+
+class Command(BaseCommand):
+    help = "Run tasks of connectors until told to stop."
+    # Checks concern the web.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="of this worker in its home, as connect-worker-1")
+
+    def handle(self, *_: object, **given: Any) -> None:
+        os.umask(PRIVATE)
+        if not settings.REDIS_URL:
+            raise CommandError("REDIS_URL is not set: name the server that workers get messages by")
+        logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
+        # It says of each message that it came.
+        logging.getLogger("celery").setLevel(logging.WARNING)
+        place = worker.Place(cluster=home.cluster(), name=name_of(given["name"]))
+        worker.serve(place, lambda: ClusterWire(home.connection), home.say_ready)
+
+
+def name_of(name: str) -> str:
+    """Return a name that no other home and host has."""
+    own = hashlib.sha256(str(settings.SAMSA_HOME.resolve()).encode()).hexdigest()[:8]
+    return f"{name}.{own}.{processes.host()}"

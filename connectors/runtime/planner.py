@@ -1,0 +1,276 @@
+"""Decides what is to be queued, moved, freed and told, from the rows of one moment.
+
+Pure: rows and a time in, actions out. Sticky, so that what is dear to open stays in one worker;
+fair, since each worker takes its queue from the front; and without memory, so that any process can
+plan next. An action that meets another state than it was decided on changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+# A message that was queued is lost when its worker has done nothing for this long.
+LOST: Final = timedelta(seconds=5)
+# Messages of a queue are taken in their order; clocks and transactions blur it by this much.
+BLUR: Final = timedelta(seconds=2)
+# Asking a connector for its tasks may take its check of the other side, and a running slice first.
+PREPARED_WITHIN: Final = timedelta(seconds=20)
+# A task that nobody runs is called so when it is later than two turns: this at least, and so much
+# for each task of its worker.
+LATE: Final = timedelta(seconds=20)
+TURN: Final = timedelta(seconds=2)
+# A process that one task ended so often in a row, without anything made durable, is not given it
+# again.
+MAX_CRASHES: Final = 5
+# A worker that is fuller than another by so many tasks gives one away.
+UNEVEN: Final = 2
+POISON: Final = (
+    "The process of its worker ended {count} times in a row while this task ran, and nothing was"
+    " made durable: look for lack of memory, or a crash in a client library, in the worker's log;"
+    " restart the task when the cause is gone"
+)
+
+STARTED: Final = "STARTED"
+STOPPED: Final = "STOPPED"
+PAUSED: Final = "PAUSED"
+RUNNING: Final = "RUNNING"
+FAILED: Final = "FAILED"
+UNASSIGNED: Final = "UNASSIGNED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    id: int
+    generation: int
+    state: str
+    worker: str = ""
+    assigned: str = ""
+    leased_until: datetime | None = None
+    queued_at: datetime | None = None
+    served_at: datetime | None = None
+    slice_ended_at: datetime | None = None
+    due_at: datetime | None = None
+    crashes: int = 0
+
+    def is_leased(self, now: datetime) -> bool:
+        return self.leased_until is not None and self.leased_until > now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorRow:
+    id: int
+    target: str
+    state: str
+    generation: int
+    planned_generation: int
+    worker: str = ""
+    planning_since: datetime | None = None
+    tasks: tuple[TaskRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Free:
+    """Take an expired lease away."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    task: int
+    trace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """Give a task to a worker's queue."""
+
+    task: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """Empty the queue of a worker, whose messages are lost as far as anybody can tell."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Have a worker ask a connector for its tasks."""
+
+    connector: int
+    generation: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTasks:
+    connector: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellConnector:
+    connector: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellTask:
+    task: int
+    state: str
+
+
+Action: TypeAlias = Free | Fail | Queue | Purge | Prepare | RemoveTasks | TellConnector | TellTask
+
+
+def plan(connectors: Sequence[ConnectorRow], workers: Iterable[str], now: datetime) -> list[Action]:
+    """Return what is to be done now; nothing where all is as it should be."""
+    floor = _Floor(connectors, sorted(set(workers)), now)
+    actions: list[Action] = [
+        Free(task=task.id)
+        for connector in connectors
+        for task in connector.tasks
+        if task.leased_until is not None and not task.is_leased(now)
+    ]
+    for connector in connectors:
+        actions += _of_connector(connector, floor, now)
+    return floor.purges() + actions
+
+
+class _Floor:
+    """The workers: what each has, and whether its messages arrive."""
+
+    def __init__(
+        self, connectors: Sequence[ConnectorRow], workers: list[str], now: datetime
+    ) -> None:
+        self.workers = workers
+        self._now = now
+        tasks = [task for connector in connectors for task in connector.tasks]
+        self._loads = Counter(dict.fromkeys(workers, 0))
+        self._loads.update(task.assigned for task in tasks if task.assigned in self._loads)
+        self._served: dict[str, datetime] = {}
+        self._active: dict[str, datetime] = {}
+        self._at_work: set[str] = set()
+        for task in tasks:
+            _raise(self._served, task.worker, task.served_at)
+            _raise(self._active, task.worker, task.slice_ended_at)
+            if task.is_leased(now):
+                self._at_work.add(task.worker)
+        self._first_queued: dict[str, datetime] = {}
+        for task in tasks:
+            if task.queued_at is not None:
+                known = self._first_queued.get(task.assigned, task.queued_at)
+                self._first_queued[task.assigned] = min(known, task.queued_at)
+
+    def size(self, worker: str) -> int:
+        return self._loads[worker]
+
+    def is_deaf(self, worker: str) -> bool:
+        """Tell whether a worker that has messages takes none."""
+        first = self._first_queued.get(worker)
+        if first is None or worker in self._at_work or worker not in self._loads:
+            return False
+        last = max(first, self._active.get(worker, first))
+        return self._now - last > LOST
+
+    def is_lost(self, task: TaskRow) -> bool:
+        """Tell whether the message of a queued task will not be taken."""
+        assert task.queued_at is not None
+        if task.assigned not in self._loads or self.is_deaf(task.assigned):
+            return True
+        served = self._served.get(task.assigned)
+        return served is not None and task.queued_at < served - BLUR
+
+    def purges(self) -> list[Action]:
+        return [Purge(worker=worker) for worker in self.workers if self.is_deaf(worker)]
+
+    def choose(self, task: TaskRow) -> str:
+        """Return the worker of a task: the one it has, unless that is gone or far too full."""
+        least = min(self.workers, key=lambda worker: (self._loads[worker], worker))
+        here = task.assigned
+        if here in self._loads and self._loads[here] - self._loads[least] < UNEVEN:
+            return here
+        if here in self._loads:
+            self._loads[here] -= 1
+        self._loads[least] += 1
+        return least
+
+    def any(self, preferred: str) -> str:
+        if preferred in self._loads and not self.is_deaf(preferred):
+            return preferred
+        return min(self.workers, key=lambda worker: (self._loads[worker], worker))
+
+
+def _raise(times: dict[str, datetime], name: str, time: datetime | None) -> None:
+    if time is not None and name:
+        times[name] = max(time, times.get(name, time))
+
+
+def _of_connector(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iterator[Action]:
+    is_busy = any(task.is_leased(now) for task in connector.tasks)
+    if connector.target == STOPPED:
+        # A slice that runs hears of it, and ends first.
+        if connector.tasks and not is_busy:
+            yield RemoveTasks(connector=connector.id)
+        yield from _told(connector, STOPPED)
+        return
+    if connector.planned_generation < connector.generation:
+        if is_busy:
+            return
+        yield from _prepared(connector, floor, now)
+        return
+    if connector.state != FAILED:
+        wanted = PAUSED if connector.target == PAUSED else RUNNING
+        yield from _told(connector, wanted if floor.workers else UNASSIGNED)
+    for task in connector.tasks:
+        if task.generation == connector.generation:
+            yield from _of_task(task, connector.target, floor, now)
+
+
+def _told(connector: ConnectorRow, state: str) -> Iterator[Action]:
+    if connector.state != state:
+        yield TellConnector(connector=connector.id, state=state)
+
+
+def _prepared(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iterator[Action]:
+    since = connector.planning_since
+    if not floor.workers:
+        yield from _told(connector, UNASSIGNED)
+    elif since is None or connector.worker not in floor.workers or now - since > PREPARED_WITHIN:
+        yield Prepare(
+            connector=connector.id,
+            generation=connector.generation,
+            worker=floor.any(connector.worker),
+        )
+
+
+def _of_task(task: TaskRow, target: str, floor: _Floor, now: datetime) -> Iterator[Action]:
+    if task.is_leased(now) or task.state == FAILED:
+        return
+    if target == PAUSED:
+        if task.state != PAUSED:
+            yield TellTask(task=task.id, state=PAUSED)
+        return
+    if task.crashes >= MAX_CRASHES:
+        yield Fail(task=task.id, trace=POISON.format(count=task.crashes))
+        return
+    if task.state == PAUSED or (task.state == RUNNING and _is_late(task, floor, now)):
+        yield TellTask(task=task.id, state=UNASSIGNED)
+    if not floor.workers or (task.due_at is not None and task.due_at > now):
+        return
+    if task.queued_at is None or floor.is_lost(task):
+        yield Queue(task=task.id, worker=floor.choose(task))
+
+
+def _is_late(task: TaskRow, floor: _Floor, now: datetime) -> bool:
+    """Tell whether a task that is to run has not been run for two turns."""
+    since = max(
+        (time for time in (task.slice_ended_at, task.due_at) if time is not None), default=None
+    )
+    if task.assigned not in floor.workers or since is None:
+        return True
+    return now - since > LATE + TURN * floor.size(task.assigned)

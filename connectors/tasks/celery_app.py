@@ -1,0 +1,95 @@
+"""Celery as connectors use it: messages that are hints, and workers with one child each.
+
+A message names a task and a ticket; whether it runs is the row's to say. So messages are
+acknowledged early, kept nowhere else, and one that is lost costs the seconds until the planner
+notices.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from celery import Celery  # type: ignore[import-untyped]
+from django.conf import settings
+
+RUN: Final = "connect.run_slice"
+PREPARE: Final = "connect.prepare"
+# The queue of a worker.
+QUEUE: Final = "connect.{}"
+# A slice ends within 30 s; what has not within twice that hangs, and its process is ended.
+HARD_LIMIT_S: Final = 60
+# What a child may have grown to at the end of a slice; it is replaced then. Kilobytes.
+MAX_CHILD_KBYTES: Final = 768 * 1024
+# How long a child may take to begin: it imports plugins, and the machine may be busy.
+BEGIN_S: Final = 60.0
+CONNECT_S: Final = 3.0
+# Beyond this a message is not worth taking; its ticket is old by then.
+EXPIRES_S: Final = 600
+
+
+def broker_url(url: str) -> str:
+    """Return REDIS_URL as Celery's transport writes it."""
+    return url.replace("unix://", "redis+socket://", 1) if url.startswith("unix://") else url
+
+
+def make(cluster: str) -> Celery:
+    """Return the application of one cluster, whose keys in Valkey no other one touches."""
+    app = Celery("samsa", set_as_current=False)
+    app.conf.update(
+        broker_url=broker_url(settings.REDIS_URL),
+        broker_connection_timeout=CONNECT_S,
+        broker_connection_retry_on_startup=True,
+        # For ever, and soon: Valkey is restarted within a second.
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "global_keyprefix": f"samsa-connect:{cluster}:",
+            "socket_connect_timeout": CONNECT_S,
+            "socket_timeout": CONNECT_S * 2,
+        },
+        broker_heartbeat=0,
+        result_backend=None,
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_time_limit=HARD_LIMIT_S,
+        task_serializer="json",
+        accept_content=["json"],
+        worker_pool="prefork",
+        worker_concurrency=1,
+        worker_prefetch_multiplier=1,
+        worker_max_memory_per_child=MAX_CHILD_KBYTES,
+        worker_proc_alive_timeout=BEGIN_S,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        # Its own messages about lost messages; ours are not lost but late.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        enable_utc=True,
+        timezone="UTC",
+    )
+    return app
+
+
+def send_run(app: Celery, worker: str, task: int, ticket: datetime) -> None:
+    """Give a slice to a worker's queue; raises what kombu raises where Valkey is away."""
+    _send(app, RUN, worker, task=task, ticket=ticket.isoformat())
+
+
+def send_prepare(app: Celery, worker: str, connector: int, generation: int) -> None:
+    _send(app, PREPARE, worker, connector=connector, generation=generation)
+
+
+def purge(app: Celery, worker: str) -> None:
+    """Empty the queue of a worker."""
+    with app.connection_for_write() as connection:
+        connection.default_channel.queue_purge(QUEUE.format(worker))
+
+
+def _send(app: Celery, name: str, worker: str, **told: Any) -> None:
+    app.send_task(
+        name,
+        kwargs=told,
+        queue=QUEUE.format(worker),
+        expires=EXPIRES_S,
+        ignore_result=True,
+        retry=False,
+    )

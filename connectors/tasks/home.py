@@ -1,0 +1,46 @@
+"""What a worker or the beat finds in its home: the cluster, and where its brokers are."""
+
+import json
+import os
+from contextlib import suppress
+from typing import Final
+
+from django.conf import settings
+from django.core.management import CommandError
+
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import failure
+
+CLIENT_ID: Final = "samsa-connect"
+# Told by the supervisor of the home while it runs.
+SETTINGS_FILE: Final = settings.SAMSA_HOME / "run" / "settings.json"
+
+
+def cluster() -> str:
+    """Return the id of the home's cluster."""
+    file = settings.SAMSA_HOME / "cluster-id"
+    try:
+        return str(file.read_text(encoding="ascii").strip())
+    except OSError as error:
+        raise CommandError(
+            f"{file} cannot be read ({error.strerror}): start the home first"
+        ) from None
+
+
+def connection() -> Connection:
+    """Return where the brokers are; KafkaFailure where none has told yet."""
+    bootstrap = settings.SAMSA_GATEWAY_BOOTSTRAP
+    if not bootstrap:
+        with suppress(OSError, ValueError, AttributeError):
+            told = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))
+            bootstrap = str(told.get("bootstrap") or "")
+    if not bootstrap:
+        raise failure("BROKER_NOT_AVAILABLE", str(SETTINGS_FILE), "no broker has told its address")
+    return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
+
+
+def say_ready() -> None:
+    """Tell the process that started this one, where one waits."""
+    if settings.SAMSA_READY_FD >= 0:
+        with suppress(OSError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
+            pipe.write(json.dumps({"ready": True}) + "\n")

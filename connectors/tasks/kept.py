@@ -1,0 +1,76 @@
+"""What the process of a worker keeps between slices of its tasks, as what is dear to open.
+
+One child serves all tasks of a worker, so each may keep something only while it stays here; what is
+kept is closed when the task moves, changes, or has not run for long.
+"""
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connectors.tasks import leases
+from connectors.tasks.leases import Taken
+
+log: Final = logging.getLogger(__name__)
+# Tasks that keep something at a time; the one that has not run for longest gives way.
+MAX_TASKS: Final = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept:
+    """Of one task, in one generation and under one owner."""
+
+    generation: int
+    epoch: int
+    by_plugin: dict[str, Any] = field(default_factory=dict)
+    by_runtime: dict[str, Any] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """End each thing that has an end."""
+        for name, thing in self.by_plugin.items():
+            end = getattr(thing, "close", None)
+            if end is None:
+                continue
+            try:
+                end()
+            # Foreign code, and the others are to be ended as well.
+            except Exception:
+                log.exception("kept.not_closed name=%s", name)
+        self.by_plugin.clear()
+
+
+class Shelf:
+    """Of one process."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[int, Kept] = OrderedDict()
+
+    def of(self, taken: Taken) -> Kept:
+        """Return what a task has kept here; nothing where it has been elsewhere since."""
+        kept = self._tasks.pop(taken.task, None)
+        if kept is not None and (kept.generation, kept.epoch) != (taken.generation, taken.epoch):
+            kept.close()
+            kept = None
+        if kept is None:
+            kept = Kept(generation=taken.generation, epoch=taken.epoch)
+        self._tasks[taken.task] = kept
+        while len(self._tasks) > MAX_TASKS:
+            self._tasks.popitem(last=False)[1].close()
+        return kept
+
+    def forget(self, task: int) -> None:
+        """End what a task has kept, after a slice that failed."""
+        kept = self._tasks.pop(task, None)
+        if kept is not None:
+            kept.close()
+
+    def sweep(self, worker: str) -> None:
+        """End what tasks have kept that are not here any more."""
+        known = {task: (kept.generation, kept.epoch) for task, kept in self._tasks.items()}
+        for task in known.keys() - leases.still_here(worker, known):
+            self.forget(task)
+
+    def close(self) -> None:
+        for task in list(self._tasks):
+            self.forget(task)

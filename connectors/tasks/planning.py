@@ -1,0 +1,124 @@
+"""Reads the rows that the planner decides on, and does what it decides.
+
+Each action is a compare-and-set: where the row has moved on, nothing happens. Rows are written
+before messages are sent, so a message that does not leave is noticed as one that was lost.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from connectors.database import CONNECT
+from connectors.models import Connector, State, Target, Task
+from connectors.runtime import planner
+from connectors.runtime.planner import Action, ConnectorRow, TaskRow
+from connectors.tasks import database_time, workers
+
+log: Final = logging.getLogger(__name__)
+TASK_FIELDS: Final = (
+    *("id", "generation", "state", "worker", "assigned", "leased_until", "queued_at"),
+    *("served_at", "slice_ended_at", "due_at", "crashes"),
+)
+CONNECTOR_FIELDS: Final = (
+    *("id", "target", "state", "generation", "planned_generation", "worker", "planning_since"),
+)
+
+
+class Messages(Protocol):
+    """The queues of workers; a call raises what its transport raises."""
+
+    def run(self, worker: str, task: int, ticket: datetime) -> None: ...
+
+    def prepare(self, worker: str, connector: int, generation: int) -> None: ...
+
+    def purge(self, worker: str) -> None: ...
+
+
+def rows(cluster: str) -> list[ConnectorRow]:
+    """Return all connectors of a cluster with their tasks, as of one moment."""
+    with transaction.atomic(using=CONNECT):
+        tasks: dict[int, list[TaskRow]] = defaultdict(list)
+        found = Task.objects.filter(connector__cluster=cluster).order_by("connector_id", "number")
+        for connector, *values in found.values_list("connector_id", *TASK_FIELDS):
+            tasks[connector].append(TaskRow(**dict(zip(TASK_FIELDS, values, strict=True))))
+        connectors = Connector.objects.filter(cluster=cluster).order_by("id")
+        return [
+            ConnectorRow(
+                **dict(zip(CONNECTOR_FIELDS, values, strict=True)), tasks=tuple(tasks[values[0]])
+            )
+            for values in connectors.values_list(*CONNECTOR_FIELDS)
+        ]
+
+
+def plan(cluster: str, messages: Messages) -> int:
+    """Plan once; return how many actions that were."""
+    now = database_time.now()
+    actions = planner.plan(rows(cluster), workers.names(cluster), now)
+    if not actions:
+        return 0
+    with transaction.atomic(using=CONNECT):
+        done = [action for action in actions if _apply(action, now)]
+    _send(done, messages, now)
+    return len(done)
+
+
+def _apply(action: Action, now: datetime) -> bool:
+    """Change the row that an action is about; False where it is another one by now."""
+    match action:
+        case planner.Free(task=pk):
+            return _task(pk, leased_until__lte=now).update(leased_until=None) == 1
+        case planner.Fail(task=pk, trace=trace):
+            return _task(pk, leased_until=None).update(state=State.FAILED, trace=trace) == 1
+        case planner.TellTask(task=pk, state=state):
+            return _task(pk, leased_until=None).update(state=state) == 1
+        case planner.Queue(task=pk, worker=worker):
+            return _task(pk, leased_until=None).update(assigned=worker, queued_at=now) == 1
+        case planner.TellConnector(connector=pk, state=state):
+            return Connector.objects.filter(pk=pk).update(state=state) == 1
+        case planner.Prepare(connector=pk, generation=generation, worker=worker):
+            rows = Connector.objects.filter(
+                pk=pk, generation=generation, planned_generation__lt=F("generation")
+            )
+            return rows.update(worker=worker, planning_since=now) == 1
+        case planner.RemoveTasks(connector=pk):
+            return _remove_tasks(pk, now)
+        case planner.Purge():
+            return True
+
+
+def _task(pk: int, **wanted: object) -> "QuerySet[Task]":
+    return Task.objects.filter(pk=pk, **wanted)
+
+
+def _remove_tasks(connector: int, now: datetime) -> bool:
+    """Remove the tasks of a stopped connector, and have them made anew once it is resumed."""
+    row = Connector.objects.select_for_update().filter(pk=connector, target=Target.STOPPED).first()
+    if row is None or row.tasks.filter(leased_until__gt=now).exists():
+        return False
+    row.tasks.all().delete()
+    row.planned_generation = row.generation - 1
+    row.planning_since = None
+    row.save(update_fields=["planned_generation", "planning_since"])
+    return True
+
+
+def _send(actions: Sequence[Action], messages: Messages, ticket: datetime) -> None:
+    try:
+        for action in actions:
+            match action:
+                case planner.Purge(worker=worker):
+                    messages.purge(worker)
+                case planner.Queue(task=pk, worker=worker):
+                    messages.run(worker, pk, ticket)
+                case planner.Prepare(connector=pk, generation=generation, worker=worker):
+                    messages.prepare(worker, pk, generation)
+                case _:
+                    pass
+    # Whatever the transport says: Valkey is away, and what did not leave is sent again later.
+    except Exception as error:  # noqa: BLE001
+        log.warning("plan.not_sent reason=%r", str(error))

@@ -1,0 +1,129 @@
+"""Asks a connector for its tasks, in a worker, and makes their rows."""
+
+import logging
+import time
+from typing import Final
+
+from django.db import transaction
+
+from connectors.database import CONNECT
+from connectors.models import Connector, State, Target, Task
+from connectors.runtime.ports import Level
+from connectors.runtime.traces import trace
+from connectors.sdk.errors import ConfigError
+from connectors.tasks import configs, database_time
+from connectors.tasks.task_log import TaskLog
+
+log: Final = logging.getLogger(__name__)
+DEFAULT_MAX_TASKS: Final = 1
+# More tasks than this are no parallel work any more, and each is a row that the planner reads.
+MOST_TASKS: Final = 1000
+
+
+def prepare(worker: str, connector: int, generation: int) -> None:
+    """Make the tasks of one generation; nothing where it is not the one wanted any more."""
+    row = Connector.objects.filter(pk=connector).first()
+    if row is None or not _is_wanted(row, worker, generation):
+        return
+    try:
+        told, failure = _task_configs(row), ""
+    # Foreign code; what it raises is shown with the connector.
+    except Exception as error:  # noqa: BLE001
+        told, failure = [], trace(error, _secrets_of(error))
+    if failure:
+        said = TaskLog(connector, name=row.name, number=None)
+        said.write(Level.ERROR, failure.partition("\n")[0])
+        said.close()
+    with transaction.atomic(using=CONNECT):
+        _write(row.pk, worker, generation, told, failure)
+
+
+def _is_wanted(row: Connector, worker: str, generation: int) -> bool:
+    return (
+        row.generation == generation
+        and row.planned_generation < generation
+        and row.worker == worker
+        and row.target != Target.STOPPED
+    )
+
+
+def _task_configs(row: Connector) -> list[dict[str, str]]:
+    clear = configs.clear(
+        plugin=row.plugin, stored=row.config, own={}, cluster=row.cluster, name=row.name
+    )
+    most = _max_tasks(clear.config.get("tasks.max", str(DEFAULT_MAX_TASKS)))
+    try:
+        told = clear.plugin().task_configs(clear.parsed, max_tasks=most)
+    # It must be told apart from ours, because its words may hold what the config holds.
+    except Exception as error:
+        error.secrets = clear.secrets  # type: ignore[attr-defined]
+        raise
+    is_enforced = clear.config.get("tasks.max.enforce", "true").strip().lower() != "false"
+    if len(told) > most and is_enforced:
+        raise ConfigError(
+            f"The connector {row.name} has generated {len(told)} tasks, which is greater than"
+            f" {most}, the maximum number of tasks it is configured to create"
+        )
+    if len(told) > MOST_TASKS:
+        raise ConfigError(f"{row.name} has {len(told)} tasks, and {MOST_TASKS} are allowed")
+    return told
+
+
+def _max_tasks(text: str) -> int:
+    try:
+        return max(1, min(int(text), MOST_TASKS))
+    except ValueError:
+        raise ConfigError(
+            f"Invalid value {text} for configuration tasks.max: Not a number of type INT"
+        ) from None
+
+
+def _secrets_of(error: Exception) -> tuple[str, ...]:
+    found: tuple[str, ...] = getattr(error, "secrets", ())
+    return found
+
+
+def _write(
+    connector: int, worker: str, generation: int, told: list[dict[str, str]], failure: str
+) -> None:
+    row = Connector.objects.select_for_update().filter(pk=connector).first()
+    if row is None or not _is_wanted(row, worker, generation):
+        return
+    now = database_time.now()
+    if row.tasks.filter(leased_until__gt=now).exists():
+        # A slice of the older generation is about to end: the planner asks again.
+        row.planning_since = None
+        row.save(update_fields=["planning_since"])
+        return
+    row.tasks.filter(number__gte=len(told)).delete()
+    for number, config in enumerate(told):
+        _write_task(row, number, config)
+    row.planned_generation, row.planning_since, row.trace = generation, None, failure
+    is_paused = row.target == Target.PAUSED
+    row.state = State.FAILED if failure else State.PAUSED if is_paused else State.RUNNING
+    row.save(update_fields=["planned_generation", "planning_since", "trace", "state"])
+
+
+def _write_task(row: Connector, number: int, config: dict[str, str]) -> None:
+    """Make a row, or give the one that is there a new life; its epoch never falls."""
+    fresh = {
+        "generation": row.generation,
+        "config": config,
+        "state": State.UNASSIGNED,
+        "queued_at": None,
+        "due_at": None,
+        "leased_until": None,
+        "slice_ended_at": None,
+        "retries": 0,
+        "idle_slices": 0,
+        "crashes": 0,
+        "trace": "",
+    }
+    # Above that of any row which had this number before, also of a connector that was deleted:
+    # targets remember epochs.
+    Task.objects.update_or_create(
+        connector=row,
+        number=number,
+        defaults=fresh,
+        create_defaults={**fresh, "epoch": time.time_ns() // 1_000_000},
+    )

@@ -1,0 +1,124 @@
+"""Runs the slice that a message asks for: takes the lease, runs, and gives it back."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from django.db import DatabaseError
+
+from connectors.runtime import slice as runtime_slice
+from connectors.runtime.ports import Ending, Ports, SliceEnd, TaskSpec, Wire
+from connectors.runtime.traces import trace
+from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
+from connectors.sdk.errors import ConfigError
+from connectors.tasks import configs, leases
+from connectors.tasks.kept import Shelf
+from connectors.tasks.leases import Taken
+from connectors.tasks.pulse import Pulse
+from connectors.tasks.source_offsets import StoredOffsets
+from connectors.tasks.task_log import TaskLog
+
+log: Final = logging.getLogger(__name__)
+# What others keep is looked through so often.
+SWEEP_S: Final = 10.0
+
+
+class HostClock:
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class Runner:
+    """Runs slices in this process, one at a time."""
+
+    def __init__(self, worker: str, wire: Wire, *, is_draining: Callable[[], bool]) -> None:
+        self._worker = worker
+        self._wire = wire
+        self._is_draining = is_draining
+        self._shelf = Shelf()
+        self._swept_at = time.monotonic()
+
+    def run(self, task: int, ticket: datetime) -> datetime | None:
+        """Run a slice; return the ticket of the next one where the task goes on at once."""
+        if self._is_draining():
+            return None
+        taken = leases.take(self._worker, task, ticket)
+        if taken is None:
+            return None
+        began = time.monotonic()
+        end = self._run(taken)
+        if end.ending in {Ending.FAILED, Ending.RETRY, Ending.LOST}:
+            # What has failed may be what was kept.
+            self._shelf.forget(task)
+        try:
+            again = leases.release(taken, end, time.monotonic() - began)
+            self._sweep()
+        except DatabaseError:
+            # The lease ends by itself, and the planner takes it from there.
+            log.exception("slice.not_released task=%s-%d", taken.name, taken.number)
+            return None
+        return again
+
+    def close(self) -> None:
+        self._shelf.close()
+
+    def _run(self, taken: Taken) -> SliceEnd:
+        kept = self._shelf.of(taken)
+        told = TaskLog(taken.connector, name=taken.name, number=taken.number)
+        try:
+            with Pulse(taken, is_draining=self._is_draining) as lease:
+                ports = Ports(
+                    lease=lease,
+                    offsets=StoredOffsets(taken),
+                    log=told,
+                    clock=HostClock(),
+                    wire=self._wire,
+                    kept=kept.by_plugin,
+                    memory=kept.by_runtime,
+                )
+                return self._run_with(taken, ports)
+        finally:
+            told.close()
+
+    def _run_with(self, taken: Taken, ports: Ports) -> SliceEnd:
+        try:
+            clear = configs.clear(
+                plugin=taken.plugin,
+                stored=taken.config,
+                own=taken.own_config,
+                cluster=taken.cluster,
+                name=taken.name,
+            )
+            plugin = _with_tasks(clear.plugin)
+        # What a config leads to is foreign code; it fails this task and no other.
+        except Exception as error:  # noqa: BLE001
+            return SliceEnd(ending=Ending.FAILED, trace=trace(error, ()))
+        spec = TaskSpec(
+            connector=taken.name,
+            plugin=plugin,
+            number=taken.number,
+            count=taken.count,
+            epoch=taken.epoch,
+            config=clear.config,
+            parsed=clear.parsed,
+            retries=taken.retries,
+            idle_slices=taken.idle_slices,
+            secrets=clear.secrets,
+        )
+        return runtime_slice.run(spec, ports)
+
+    def _sweep(self) -> None:
+        if time.monotonic() - self._swept_at > SWEEP_S:
+            self._swept_at = time.monotonic()
+            self._shelf.sweep(self._worker)
+
+
+def _with_tasks(plugin: type[Connector]) -> type[SourceConnector] | type[SinkConnector]:
+    if issubclass(plugin, SourceConnector | SinkConnector):
+        return plugin
+    raise ConfigError(f"{plugin.name} is neither a source nor a sink: it cannot be run")

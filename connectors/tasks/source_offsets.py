@@ -1,0 +1,53 @@
+"""The offsets of a source as a slice reads and stores them: rows behind the fence of the epoch."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from connectors.database import CONNECT
+from connectors.models import SourceOffset, Task
+from connectors.places import digest_of
+from connectors.runtime.ports import LeaseLost
+from connectors.sdk.records import Place
+from connectors.tasks import database_time
+from connectors.tasks.leases import Taken
+
+
+class StoredOffsets:
+    """Of one slice."""
+
+    def __init__(self, taken: Taken) -> None:
+        self._taken = taken
+
+    def read(self, place: Place) -> Place | None:
+        row = SourceOffset.objects.filter(
+            connector=self._taken.connector, digest=digest_of(place)
+        ).first()
+        return None if row is None else row.offset
+
+    def store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
+        taken = self._taken
+        with transaction.atomic(using=CONNECT):
+            # Locked, so that nobody takes the task while its last offsets are written.
+            holds = Task.objects.select_for_update().filter(
+                pk=taken.task, worker=taken.worker, epoch=taken.epoch
+            )
+            if holds.first() is None:
+                raise LeaseLost(f"{taken.name}-{taken.number} has another owner")
+            now = database_time.now()
+            SourceOffset.objects.bulk_create(
+                [
+                    SourceOffset(
+                        connector_id=taken.connector,
+                        digest=digest_of(place),
+                        place=dict(place),
+                        offset=dict(offset),
+                        epoch=taken.epoch,
+                        changed_at=now,
+                    )
+                    for place, offset in offsets
+                ],
+                update_conflicts=True,
+                unique_fields=["connector", "digest"],
+                update_fields=["offset", "epoch", "changed_at"],
+            )

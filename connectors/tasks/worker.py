@@ -1,0 +1,157 @@
+"""The process of a worker: Celery's parent, and the one child that runs slices.
+
+The parent touches no database, so that a child inherits none. The child says that the worker is
+there, and ends with its parent.
+"""
+
+import ctypes
+import logging
+import mmap
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from celery import Celery, signals  # type: ignore[import-untyped]
+from django.db import DatabaseError, connections
+
+from connectors.database import CONNECT
+from connectors.runtime.ports import Wire
+from connectors.tasks import celery_app, preparation, processes, workers
+from connectors.tasks.slices import Runner
+
+log: Final = logging.getLogger(__name__)
+PR_SET_PDEATHSIG: Final = 1
+PRCTL: Final = ctypes.CDLL(None, use_errno=True).prctl
+# Messages wait so long for a child that has not reached the database yet.
+REGISTERED_WITHIN_S: Final = 30.0
+# As Kubernetes and people write it in status: where, and which.
+NAME: Final = "{}@{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which worker this is, of which cluster."""
+
+    cluster: str
+    name: str
+
+
+class Flag:
+    """One bit that the parent sets and its children see."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, 1)
+
+    def set(self) -> None:
+        self._shared[0] = 1
+
+    def is_set(self) -> bool:
+        return self._shared[0] == 1
+
+
+class Child:
+    """What runs in the child. Made after the fork."""
+
+    def __init__(self, app: Celery, place: Place, wire: Wire, draining: Flag) -> None:
+        self._app = app
+        self._place = place
+        self._parent = processes.this_one(os.getppid())
+        self._runner = Runner(place.name, wire, is_draining=draining.is_set)
+        self._registered = threading.Event()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep_known, name="presence", daemon=True)
+
+    def begin(self) -> None:
+        PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != self._parent.number:
+            # It died before the call above, and nothing will tell this process.
+            os._exit(1)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._runner.close()
+
+    def run(self, task: int, ticket: datetime) -> None:
+        """Run a slice, and give the next one to the queue where the task goes on at once."""
+        if not self._registered.wait(REGISTERED_WITHIN_S):
+            return
+        again = self._runner.run(task, ticket)
+        if again is None:
+            return
+        try:
+            celery_app.send_run(self._app, self._place.name, task, again)
+        # Whatever kombu says: the planner notices a message that did not arrive.
+        except Exception as error:  # noqa: BLE001
+            log.warning("slice.not_queued task=%d reason=%r", task, str(error))
+
+    def prepare(self, connector: int, generation: int) -> None:
+        if self._registered.wait(REGISTERED_WITHIN_S):
+            preparation.prepare(self._place.name, connector, generation)
+
+    def _keep_known(self) -> None:
+        """Say that the worker is there, for as long as this process is."""
+        try:
+            while True:
+                try:
+                    self._say()
+                except DatabaseError as error:
+                    log.warning("worker.not_told reason=%r", str(error))
+                if self._over.wait(workers.SEEN_EVERY_S):
+                    return
+        finally:
+            connections[CONNECT].close()
+
+    def _say(self) -> None:
+        name, parent = self._place.name, self._parent
+        if self._registered.is_set():
+            if not workers.seen(name, parent):
+                workers.register(self._place.cluster, name, parent, is_new=False)
+            return
+        workers.register(self._place.cluster, name, parent, is_new=True)
+        self._registered.set()
+        log.info("worker.registered worker=%s process=%d", name, parent.number)
+
+
+def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], None]) -> None:
+    """Run the worker in this process until it is told to stop."""
+    app = celery_app.make(place.cluster)
+    draining = Flag()
+    children: list[Child] = []
+
+    @app.task(name=celery_app.RUN)  # type: ignore[untyped-decorator]
+    def run_slice(*, task: int, ticket: str) -> None:
+        children[0].run(task, datetime.fromisoformat(ticket))
+
+    @app.task(name=celery_app.PREPARE)  # type: ignore[untyped-decorator]
+    def prepare(*, connector: int, generation: int) -> None:
+        children[0].prepare(connector, generation)
+
+    def begin(**_: Any) -> None:
+        # What the parent has open, if anything, is not this process's.
+        connections.close_all()
+        children.append(Child(app, place, make_wire(), draining))
+        children[0].begin()
+
+    def end(**_: Any) -> None:
+        for child in children:
+            child.end()
+
+    signals.worker_process_init.connect(begin, weak=False)
+    signals.worker_process_shutdown.connect(end, weak=False)
+    signals.worker_shutting_down.connect(lambda **_: draining.set(), weak=False)
+    signals.worker_ready.connect(lambda **_: say_ready(), weak=False)
+    # Its handler of the root logger is the command's.
+    signals.setup_logging.connect(lambda **_: None, weak=False)
+    app.worker_main(
+        [
+            *("worker", "--hostname", NAME.format("worker", place.name)),
+            *("--queues", celery_app.QUEUE.format(place.name)),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *("--loglevel", "WARNING"),
+        ]
+    )

@@ -1,0 +1,77 @@
+"""Rows of workers: who has said that it is there, whether it still is, and what it leaves."""
+
+import logging
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+
+from connectors.database import CONNECT
+from connectors.models import Worker
+from connectors.tasks import database_time, leases, processes
+from connectors.tasks.processes import Process
+
+log: Final = logging.getLogger(__name__)
+# A worker says this often that it is there, and is taken for gone, with its host, when it has not
+# for long.
+SEEN_EVERY_S: Final = 3.0
+GONE_AFTER: Final = timedelta(seconds=10)
+
+
+def register(cluster: str, name: str, process: Process, *, is_new: bool) -> None:
+    """Note that a worker is there; a new child of it has no slice yet."""
+    with transaction.atomic(using=CONNECT):
+        if is_new:
+            leases.free_all(name, has_died=True)
+        Worker.objects.update_or_create(
+            name=name,
+            defaults={
+                "cluster": cluster,
+                "host": processes.host(),
+                "boot_id": processes.boot_id(),
+                "process_id": process.number,
+                "process_began": process.began,
+                "seen_at": database_time.now(),
+            },
+        )
+
+
+def seen(name: str, process: Process) -> bool:
+    """Note that a worker is still there; False where it was forgotten meanwhile."""
+    rows = Worker.objects.filter(name=name, process_id=process.number)
+    return rows.update(seen_at=database_time.now()) == 1
+
+
+def of_this_host(cluster: str) -> dict[str, Process]:
+    """Return the processes of workers that say they are here."""
+    rows = Worker.objects.filter(cluster=cluster, host=processes.host())
+    return {
+        row.name: Process(number=row.process_id, began=row.process_began)
+        # Those of an earlier run of the host are gone.
+        for row in rows.filter(boot_id=processes.boot_id())
+    }
+
+
+def bury(name: str, process: Process) -> None:
+    """Forget a worker whose process has ended, and free what it had; not one that is back."""
+    with transaction.atomic(using=CONNECT):
+        gone, _ = Worker.objects.filter(
+            name=name, process_id=process.number, process_began=process.began
+        ).delete()
+        if gone:
+            freed = leases.free_all(name, has_died=True)
+            log.warning("worker.gone worker=%s leases=%d", name, freed)
+
+
+def bury_silent(cluster: str) -> None:
+    """Forget workers of which nobody has said for long that they are there."""
+    limit = database_time.now() - GONE_AFTER
+    for row in Worker.objects.filter(cluster=cluster, seen_at__lt=limit):
+        # Their leases end by themselves: they may still run where nobody hears of it.
+        if Worker.objects.filter(pk=row.pk, seen_at__lt=limit).delete()[0]:
+            log.warning("worker.silent worker=%s host=%s", row.name, row.host)
+
+
+def names(cluster: str) -> list[str]:
+    rows = Worker.objects.filter(cluster=cluster).order_by("name")
+    return list(rows.values_list("name", flat=True))

@@ -1,0 +1,262 @@
+"""What the planner decides, row by row, and a model of workers that it drives for long."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from connectors.runtime.planner import (
+    LOST,
+    MAX_CRASHES,
+    Action,
+    ConnectorRow,
+    Fail,
+    Free,
+    Prepare,
+    Purge,
+    Queue,
+    RemoveTasks,
+    TaskRow,
+    TellConnector,
+    TellTask,
+    plan,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def task(number: int = 1, **fields: object) -> TaskRow:
+    known: dict[str, object] = {"id": number, "generation": 1, "state": "RUNNING"}
+    known |= {"assigned": "w1", "worker": "w1", "slice_ended_at": after(-1)}
+    return TaskRow(**{**known, **fields})  # type: ignore[arg-type]
+
+
+def connector(*tasks: TaskRow, **fields: object) -> ConnectorRow:
+    known: dict[str, object] = {"id": 1, "target": "STARTED", "state": "RUNNING"}
+    known |= {"generation": 1, "planned_generation": 1}
+    return ConnectorRow(tasks=tasks, **{**known, **fields})  # type: ignore[arg-type]
+
+
+def planned(row: ConnectorRow, *workers: str) -> list[Action]:
+    return plan([row], workers, NOW)
+
+
+def test_a_new_connector_is_asked_for_its_tasks_by_one_worker() -> None:
+    row = connector(state="UNASSIGNED", planned_generation=0)
+
+    assert planned(row, "w2", "w1") == [Prepare(connector=1, generation=1, worker="w1")]
+
+
+def test_a_connector_is_asked_again_where_its_worker_is_gone_or_silent() -> None:
+    asked = connector(planned_generation=0, worker="w1", planning_since=after(-1))
+    long_ago = replace(asked, planning_since=after(-60))
+
+    assert planned(asked, "w1") == []
+    assert planned(asked, "w2") == [Prepare(connector=1, generation=1, worker="w2")]
+    assert planned(long_ago, "w1") == [Prepare(connector=1, generation=1, worker="w1")]
+
+
+def test_a_new_generation_waits_for_the_slices_of_the_old_one() -> None:
+    row = connector(task(leased_until=after(5)), generation=2)
+
+    assert planned(row, "w1") == []
+
+
+def test_a_task_that_is_due_goes_to_the_queue_of_its_worker() -> None:
+    assert planned(connector(task()), "w1", "w2") == [Queue(task=1, worker="w1")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"leased_until": after(3)},
+        {"due_at": after(3)},
+        {"queued_at": after(-1)},
+        {"state": "FAILED"},
+    ],
+)
+def test_a_task_that_runs_or_waits_or_has_failed_is_left_alone(fields: dict[str, object]) -> None:
+    assert planned(connector(task(1, **fields)), "w1") == []
+
+
+def test_an_expired_lease_is_freed() -> None:
+    row = connector(task(leased_until=after(-1), due_at=after(9)))
+
+    assert planned(row, "w1") == [Free(task=1)]
+
+
+def test_a_task_whose_worker_is_gone_moves_and_says_so() -> None:
+    row = connector(task(assigned="gone", worker="gone", queued_at=after(-1)))
+
+    assert planned(row, "w1") == [
+        TellTask(task=1, state="UNASSIGNED"),
+        Queue(task=1, worker="w1"),
+    ]
+
+
+def test_without_workers_nothing_is_called_running() -> None:
+    assert planned(connector(task())) == [
+        TellConnector(connector=1, state="UNASSIGNED"),
+        TellTask(task=1, state="UNASSIGNED"),
+    ]
+
+
+def test_a_message_that_was_overtaken_is_sent_again() -> None:
+    lost = task(1, queued_at=after(-9))
+    served = task(2, served_at=after(-3), leased_until=after(9))
+
+    assert planned(connector(lost, served), "w1") == [Queue(task=1, worker="w1")]
+
+
+def test_the_messages_of_a_worker_that_takes_none_are_sent_again() -> None:
+    deaf = [task(n, queued_at=after(-9), slice_ended_at=after(-9)) for n in (1, 2)]
+
+    assert planned(connector(*deaf), "w1") == [
+        Purge(worker="w1"),
+        Queue(task=1, worker="w1"),
+        Queue(task=2, worker="w1"),
+    ]
+
+
+def test_a_long_slice_does_not_make_the_messages_behind_it_lost() -> None:
+    waiting = task(1, queued_at=after(-20), slice_ended_at=after(-20))
+    running = task(2, leased_until=after(10), served_at=after(-21))
+
+    assert planned(connector(waiting, running), "w1") == []
+
+
+def test_a_stopped_connector_has_no_tasks() -> None:
+    row = connector(task(), target="STOPPED")
+
+    assert planned(row, "w1") == [
+        RemoveTasks(connector=1),
+        TellConnector(connector=1, state="STOPPED"),
+    ]
+
+
+def test_a_paused_connector_keeps_its_tasks() -> None:
+    row = connector(task(), target="PAUSED")
+
+    assert planned(row, "w1") == [
+        TellConnector(connector=1, state="PAUSED"),
+        TellTask(task=1, state="PAUSED"),
+    ]
+
+
+def test_a_resumed_task_runs_again() -> None:
+    row = connector(task(state="PAUSED"), state="PAUSED")
+
+    assert planned(row, "w1") == [
+        TellConnector(connector=1, state="RUNNING"),
+        TellTask(task=1, state="UNASSIGNED"),
+        Queue(task=1, worker="w1"),
+    ]
+
+
+def test_a_task_that_ends_its_worker_again_and_again_fails() -> None:
+    [action] = planned(connector(task(crashes=MAX_CRASHES)), "w1")
+
+    assert isinstance(action, Fail)
+    assert "ended 5 times" in action.trace
+
+
+def test_a_failed_connector_stays_failed() -> None:
+    assert planned(connector(state="FAILED"), "w1") == []
+
+
+def test_a_new_worker_gets_its_part_one_task_after_the_other() -> None:
+    rows = [connector(*(task(n) for n in range(6)))]
+
+    queued = [action for action in plan(rows, ["w1", "w2"], NOW) if isinstance(action, Queue)]
+
+    assert (
+        sorted(action.worker for action in queued) == ["w1"] * 4 + ["w2"] * 2
+        or sorted(action.worker for action in queued) == ["w1"] * 3 + ["w2"] * 3
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_workers_that_come_and_go_and_lose_messages_run_every_task(seed: int) -> None:
+    """Whatever happens, a quiet minute later every task has run within twenty seconds."""
+    chance = random.Random(seed)
+    model = _Model(tasks=chance.randint(1, 12), chance=chance)
+    for _ in range(120):
+        model.step(has_trouble=True)
+    model.come_to_rest()
+    for _ in range(60):
+        model.step(has_trouble=False)
+
+    assert all(model.now - ended < timedelta(seconds=20) for ended in model.ended())
+    assert {row.assigned for row in model.rows} <= model.workers
+
+
+class _Model:
+    """Workers that take one message a second each; messages may be lost, and workers die."""
+
+    def __init__(self, *, tasks: int, chance: random.Random) -> None:
+        self.now = NOW
+        self.workers = {"w1", "w2"}
+        self.queues: dict[str, list[tuple[int, datetime]]] = {}
+        self.rows = [TaskRow(id=n, generation=1, state="UNASSIGNED") for n in range(tasks)]
+        self._chance = chance
+
+    def ended(self) -> list[datetime]:
+        return [row.slice_ended_at or NOW for row in self.rows]
+
+    def come_to_rest(self) -> None:
+        self.workers |= {"w1"}
+
+    def step(self, *, has_trouble: bool) -> None:
+        self.now += timedelta(seconds=1)
+        if has_trouble and self._chance.random() < 0.1:
+            name = self._chance.choice(["w1", "w2", "w3"])
+            self.workers ^= {name}
+            self.queues.pop(name, None)
+        if has_trouble and self._chance.random() < 0.1:
+            self.queues.clear()
+        for action in plan([connector(*self.rows)], self.workers, self.now):
+            self._apply(action)
+        for worker in self.workers:
+            self._serve(worker)
+
+    def _apply(self, action: Action) -> None:
+        match action:
+            case Queue(task=number, worker=worker):
+                self._change(number, assigned=worker, queued_at=self.now)
+                self.queues.setdefault(worker, []).append((number, self.now))
+            case Purge(worker=worker):
+                self.queues.pop(worker, None)
+            case TellTask(task=number, state=state):
+                self._change(number, state=state)
+            case Free(task=number):
+                self._change(number, leased_until=None)
+            case _:
+                pass
+
+    def _serve(self, worker: str) -> None:
+        queue = self.queues.get(worker, [])
+        while queue:
+            number, ticket = queue.pop(0)
+            row = self.rows[number]
+            if row.assigned == worker and row.queued_at == ticket:
+                self._change(
+                    number,
+                    worker=worker,
+                    state="RUNNING",
+                    served_at=ticket,
+                    queued_at=None,
+                    slice_ended_at=self.now,
+                )
+                return
+
+    def _change(self, number: int, **fields: object) -> None:
+        self.rows[number] = replace(self.rows[number], **fields)  # type: ignore[arg-type]
+
+
+def test_what_is_lost_is_noticed_within_seconds() -> None:
+    assert timedelta(seconds=10) >= LOST

@@ -1,0 +1,140 @@
+"""Leases: one owner at a time, a fence that rises, and slices that hear what is wanted."""
+
+from datetime import timedelta
+
+import pytest
+
+from connectors.models import Connector
+from connectors.runtime.ports import Ending, LeaseLost, SliceEnd, Verdict
+from connectors.tasks import database_time, leases
+from connectors.tasks.source_offsets import StoredOffsets
+from tests.connectors.tasks.rows import add_connector, add_task, again, expire, queued, taken
+
+pytestmark = pytest.mark.usefixtures("database")
+BUSY = SliceEnd(ending=Ending.BUSY)
+
+
+def test_a_task_is_taken_once_for_a_ticket() -> None:
+    task = add_task(add_connector())
+    ticket = queued(task)
+
+    first, second = leases.take("w1", task.pk, ticket), leases.take("w1", task.pk, ticket)
+
+    assert first is not None
+    assert second is None
+    assert again(task).state == "RUNNING"
+
+
+@pytest.mark.parametrize("change", [{"target": "PAUSED"}, {"target": "STOPPED"}, {"generation": 2}])
+def test_a_task_that_is_not_to_run_is_not_taken(change: dict[str, object]) -> None:
+    task = add_task(add_connector())
+    ticket = queued(task)
+    Connector.objects.update(**change)
+
+    assert leases.take("w1", task.pk, ticket) is None
+
+
+def test_the_epoch_rises_when_the_owner_changes_and_only_then() -> None:
+    task = add_task(add_connector(), worker="w1")
+
+    same = taken(task, "w1")
+    expire(task)
+    other = taken(task, "w2")
+
+    assert (same.epoch, other.epoch) == (7, 8)
+
+
+def test_whoever_lost_the_lease_neither_renews_nor_stores_nor_gives_back() -> None:
+    task = add_task(add_connector(), worker="w1")
+    old = taken(task, "w1")
+    expire(task)
+    new = taken(task, "w2")
+
+    assert leases.verdict(old) is Verdict.LOST
+    assert not leases.renew(old, has_progress=True)
+    assert leases.release(old, BUSY, 1.0) is None
+    with pytest.raises(LeaseLost):
+        StoredOffsets(old).store([({"a": 1}, {"at": 1})])
+    assert again(task).worker == "w2"
+    assert leases.verdict(new) is Verdict.KEEP
+
+
+def test_offsets_come_back_whatever_the_order_of_a_places_keys() -> None:
+    offsets = StoredOffsets(taken(add_task(add_connector())))
+
+    offsets.store([({"a": 1, "b": 2}, {"at": 1}), ({"c": 1}, {"at": 5})])
+    offsets.store([({"b": 2, "a": 1}, {"at": 2})])
+
+    assert offsets.read({"a": 1, "b": 2}) == {"at": 2}
+    assert offsets.read({"c": 1}) == {"at": 5}
+    assert offsets.read({"d": 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"target": "PAUSED"}, Verdict.STOP),
+        ({"generation": 2}, Verdict.STOP),
+        ({}, Verdict.KEEP),
+    ],
+)
+def test_a_slice_hears_what_is_wanted(change: dict[str, object], wanted: Verdict) -> None:
+    held = taken(add_task(add_connector()))
+    if change:
+        Connector.objects.update(**change)
+
+    assert leases.verdict(held) is wanted
+
+
+def test_a_slice_yields_when_another_task_waits_for_its_worker() -> None:
+    connector = add_connector()
+    held = taken(add_task(connector))
+    other = add_task(connector, 1)
+
+    before = leases.verdict(held)
+    queued(other)
+
+    assert (before, leases.verdict(held)) == (Verdict.KEEP, Verdict.YIELD)
+
+
+def test_a_busy_task_goes_on_at_once_and_an_idle_one_waits() -> None:
+    task = add_task(add_connector())
+
+    busy = leases.release(taken(task), BUSY, 1.0)
+    idle = leases.release(taken(task), SliceEnd(ending=Ending.IDLE, wait_s=5.0), 1.0)
+
+    assert busy is not None
+    assert idle is None
+    due_at = again(task).due_at
+    assert due_at is not None
+    assert due_at > database_time.now() + timedelta(seconds=3)
+
+
+def test_a_failed_slice_fails_its_task_with_the_trace() -> None:
+    task = add_task(add_connector())
+
+    leases.release(taken(task), SliceEnd(ending=Ending.FAILED, trace="why"), 1.0)
+
+    assert (again(task).state, again(task).trace) == ("FAILED", "why")
+
+
+def test_a_slice_tells_its_topics_and_figures() -> None:
+    task = add_task(add_connector())
+    end = SliceEnd(ending=Ending.BUSY, topics=frozenset({"b", "a"}), figures={"records_read": 10})
+
+    leases.release(taken(task), end, 2.0)
+    leases.release(taken(task), end, 2.0)
+
+    assert Connector.objects.get().topics == ["a", "b"]
+    assert again(task).figures["records_read"] == 20
+    assert again(task).figures["read_per_s"] == 5.0
+
+
+def test_leases_of_a_process_that_ended_are_free_and_counted() -> None:
+    task = add_task(add_connector())
+    taken(task)
+
+    freed = leases.free_all("w1", has_died=True)
+
+    assert freed == 1
+    assert (again(task).leased_until, again(task).crashes) == (None, 1)
