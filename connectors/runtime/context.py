@@ -27,6 +27,10 @@ class TaskContext:
         return self._spec.epoch
 
     @property
+    def retries(self) -> int:
+        return self._spec.retries
+
+    @property
     def kept(self) -> MutableMapping[str, Any]:
         return self._ports.kept
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from connectors.runtime import figures, waits
 from connectors.runtime.context import SinkTaskContext
-from connectors.runtime.ports import Inlet, Level, Ports, SliceEnd, TaskSpec, Verdict
+from connectors.runtime.ports import Inlet, LeaseLost, Level, Ports, SliceEnd, TaskSpec, Verdict
 from connectors.runtime.sink_places import share, wanted
 from connectors.runtime.steps import Stage, StepFailed, Steps
 from connectors.runtime.task_settings import below, errors_of, reading_of
@@ -32,8 +32,10 @@ MAX_UNFLUSHED: Final = 10_000
 LOOK_S: Final = 0.5
 # Longer waits for the other side are left to the next slice.
 MAX_WAIT_S: Final = 5.0
-# Where our memory between slices has the offsets that were flushed.
+# Where our memory between slices has the offsets that were flushed, and, by partition, how far
+# records were left out behind the last one that the task was given.
 FLUSHED: Final = "flushed"
+LEFT_OUT: Final = "left out"
 
 Pair = tuple[Record, SinkRecord]
 
@@ -81,6 +83,10 @@ class _SinkSlice:
         # Offsets up to which records were put or left out, and up to which they are committed.
         self._next: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
+        # Where the task stands: behind the last record that it was given, and which partitions
+        # neither it nor the target knows anything of yet.
+        self._given: dict[TopicPartition, int] = {}
+        self._untouched: set[TopicPartition] = set()
         self._unflushed = 0
         self._flushed_at = ports.clock.monotonic()
 
@@ -123,7 +129,13 @@ class _SinkSlice:
         self._committed = {
             place: offset for place, offset in by_group.items() if place in begin
         } | fresh
-        self._next = begin | fresh
+        self._given = begin | fresh
+        self._untouched = set(self._places) - by_target.keys()
+        # A target knows nothing of what was left out, which would be buried once more.
+        left_out: Mapping[TopicPartition, tuple[int, int]] = self._ports.memory.get(LEFT_OUT, {})
+        for place, offset in self._given.items():
+            first, end = left_out.get(place, (None, 0))
+            self._next[place] = end if first == offset else offset
         inlet.begin(self._next)
 
     def _work(self, inlet: Inlet) -> bool:
@@ -131,11 +143,15 @@ class _SinkSlice:
         while not self._turn.is_over(is_idle=is_idle and not self._unflushed):
             taken = inlet.take(most=self._reading.max_records, wait_s=self._wait_s())
             is_idle = not taken
-            self._put([pair for raw in taken if (pair := self._converted(raw)) is not None])
+            try:
+                self._put([pair for raw in taken if (pair := self._converted(raw)) is not None])
+            except ConnectorError:
+                self._flush_before_failure(inlet)
+                raise
             self._advance(taken)
             for place, offset in self._context.sought.items():
                 inlet.seek(place, offset)
-                self._next[place] = offset
+                self._next[place] = self._given[place] = offset
             self._context.sought.clear()
             if self._is_flush_due(is_quiet=len(taken) < self._reading.max_records):
                 self._flush(inlet)
@@ -177,6 +193,10 @@ class _SinkSlice:
                 self._wait_for_target(error)
             else:
                 self._turn.figures.add(figures.WRITTEN, len(pairs))
+                for raw, _ in pairs:
+                    place = TopicPartition(topic=raw.topic, partition=raw.partition)
+                    self._given[place] = raw.offset + 1
+                    self._untouched.discard(place)
                 # What the target refused for a while, it has taken now.
                 self._turn.retries = 0
                 return
@@ -218,8 +238,7 @@ class _SinkSlice:
         """Commit what the task has made durable, once the dead letters are in their topic."""
         self._flushed_at = self._ports.clock.monotonic()
         self._tolerance.settle()
-        told = self._task.flush()
-        durable = self._next if told is None else told
+        durable = self._durable(self._task.flush())
         moved = {
             place: offset
             for place, offset in durable.items()
@@ -233,6 +252,32 @@ class _SinkSlice:
             self._turn.worked()
         self._unflushed = 0
         self._ports.memory[FLUSHED] = dict(self._committed)
+        self._ports.memory[LEFT_OUT] = {
+            place: (given, self._next[place])
+            for place, given in self._given.items()
+            if given < self._next[place]
+        }
+
+    def _durable(self, told: Mapping[TopicPartition, int] | None) -> Mapping[TopicPartition, int]:
+        """Return the offsets to commit: behind what was left out, too, where all else is done."""
+        if told is None:
+            return self._next
+        durable = dict(told)
+        for place, given in self._given.items():
+            if place in self._untouched or told.get(place, -1) >= given:
+                durable[place] = max(self._next[place], told.get(place, -1))
+        return durable
+
+    def _flush_before_failure(self, inlet: Inlet) -> None:
+        """Commit what was put before the batch that failed, so that it is not put again."""
+        try:
+            self._flush(inlet)
+        except LeaseLost:
+            raise
+        # The failure that ended the slice is the one to be told.
+        except Exception as error:  # noqa: BLE001
+            said = masked(words(error), self._spec.secrets)
+            self._ports.log.write(Level.WARN, f"what was put before will be put again: {said}")
 
     def _stop(self) -> None:
         """End the task; what it fails with then hides nothing that ended the slice."""

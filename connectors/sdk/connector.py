@@ -69,8 +69,16 @@ class Context(Protocol):
         """
 
     @property
+    def retries(self) -> int:
+        """Return how often in a row the work was tried again before this slice."""
+
+    @property
     def kept(self) -> MutableMapping[str, Any]:
-        """Return what this process keeps between slices of this task; closed by `close()`."""
+        """Return what this process keeps between slices of this task.
+
+        It is closed by `close()` and emptied when the task moves or fails, when its connector
+        changes, and when the process ends.
+        """
 
     @property
     def should_yield(self) -> bool:

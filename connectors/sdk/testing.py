@@ -26,6 +26,7 @@ class MemoryContext:
     connector: str = "test"
     task: int = 0
     epoch: int = 1
+    retries: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
     should_yield: bool = False
     lines: list[str] = field(default_factory=list)

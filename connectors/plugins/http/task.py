@@ -33,11 +33,10 @@ MAX_SAID_CHARS: Final = 200
 
 @dataclass(slots=True)
 class Kept:
-    """The connection, and how often in a row it was of no use."""
+    """The connection, and by what it is checked."""
 
     connection: Connection
     certificates: str
-    failures: int = 0
 
     def close(self) -> None:
         self.connection.close()
@@ -66,9 +65,12 @@ class HttpTask(SinkTask):
         # Up to where each partition has been sent or left out within this slice.
         self._sent: dict[TopicPartition, int] = {}
         self._is_cut = False
+        # How often in a row requests had to be repeated.
+        self._failures = 0
 
     def start(self, context: SinkContext, parsed: Parsed) -> None:
         self._context = context
+        self._failures = context.retries
         self._settings = settings(parsed)
         origin, certificates = self._settings.address.origin, self._settings.certificates
         kept = context.kept.get(KEPT)
@@ -178,13 +180,13 @@ class HttpTask(SinkTask):
             )
             self._judge(answer, request)
         except RetriableError as error:
-            self._kept.failures += 1
-            if 0 <= told.max_retries < self._kept.failures:
+            self._failures += 1
+            if 0 <= told.max_retries < self._failures:
                 raise ConnectorError(
                     f"{error}; it was repeated {told.max_retries} times, which is max.retries"
                 ) from error
             raise
-        self._kept.failures = 0
+        self._failures = 0
         for part in request:
             self._note(part.record)
 

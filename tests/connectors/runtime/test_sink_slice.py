@@ -295,3 +295,62 @@ def test_a_new_group_begins_at_the_end_where_the_config_says_so() -> None:
     run(plugin, fakes, config)
 
     assert plugin.values == ["new"]
+
+
+def test_what_was_put_before_a_failure_is_committed() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b", b"c")
+
+    def put(records: list[SinkRecord]) -> None:
+        if records[0].value == "c":
+            raise RetriableError("away", wait_s=60)
+
+    end = run(list_sink(put=put), fakes, {**CONFIG, "consumer.override.max.poll.records": "1"})
+
+    assert end.ending is Ending.RETRY
+    assert fakes.wire.groups["connect-c"] == {IN: 2}
+
+
+def test_what_the_task_never_sees_is_committed_behind_what_it_made_durable() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"bad", b"hidden")
+
+    run(list_sink(flush=lambda: {IN: 1}), fakes, TOLERANT)
+
+    assert fakes.wire.groups["connect-c"] == {IN: 3}
+    assert fakes.wire.values("dead") == [b"bad"]
+
+
+def test_what_the_task_still_holds_is_not_committed_by_what_it_never_sees() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"hidden")
+
+    run(list_sink(flush=lambda: {IN: 0}), fakes)
+
+    assert fakes.wire.groups["connect-c"] == {IN: 0}
+
+
+def test_a_record_is_buried_once_though_the_target_knows_nothing_of_it() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"bad")
+    run(list_sink(flush=lambda: {IN: 1}), fakes, TOLERANT)
+    plugin = list_sink(begin={IN: 1}, flush=lambda: {IN: 1 + 2 * len(plugin.values)})
+
+    run(plugin, fakes, TOLERANT)
+    fakes.wire.add("in", b"c")
+    run(plugin, fakes, TOLERANT)
+
+    assert fakes.wire.values("dead") == [b"bad"]
+    assert plugin.values == ["c"]
+    assert fakes.wire.groups["connect-c"] == {IN: 3}
+
+
+def test_a_group_that_begins_with_what_is_left_out_goes_on_behind_it() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"bad", b"hidden")
+
+    run(list_sink(flush=dict), fakes, TOLERANT)
+    run(list_sink(flush=dict), fakes, TOLERANT)
+
+    assert fakes.wire.values("dead") == [b"bad"]
+    assert fakes.wire.groups["connect-c"] == {IN: 2}

@@ -244,6 +244,13 @@ def test_after_so_many_repetitions_the_task_fails(server: WebServer) -> None:
     assert not isinstance(failed.value, RetriableError)
 
 
+def test_repetitions_of_slices_before_count_too(server: WebServer) -> None:
+    server.answer(500)
+
+    with pytest.raises(ConnectorError, match=r"which is max\.retries"):
+        put(server, [records(1)], MemorySinkContext(retries=3), max_retries="3")
+
+
 @pytest.mark.parametrize("status", [400, 409, 413, 415, 422])
 def test_a_record_that_the_server_refuses_is_the_one_at_fault(
     server: WebServer, status: int
