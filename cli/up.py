@@ -123,6 +123,13 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="N",
     help="Processes that share the gateway's port; each uses one core.",
 )
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that run connectors' tasks, from the first connector on; 0: none here.",
+)
 def up(
     *,
     web_port: int | None,
@@ -149,14 +156,26 @@ def up(
 
 @click.command()
 @start_options
-def node(**given: Any) -> None:  # noqa: ANN401
+@click.option(
+    "--workers",
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Processes that run tasks of the cluster's connectors here; REDIS_URL brings them work.",
+)
+def node(*, workers: int, **given: Any) -> None:  # noqa: ANN401
     """Start agent and brokers only, joining the cluster of DATABASE_URL."""
     if not os.environ.get("DATABASE_URL"):
         raise click.ClickException(
             "DATABASE_URL is not set: set it to the database of the cluster that this node joins,"
             " as postgres://USER:PASSWORD@HOST/NAME (`up` needs none)"
         )
-    start(web_port=None, **given)
+    if workers and not os.environ.get("REDIS_URL"):
+        raise click.ClickException(
+            "REDIS_URL is not set: --workers needs the Valkey or Redis of the cluster's console,"
+            " as redis://HOST:6379/0"
+        )
+    start(web_port=None, workers=workers, **given)
 
 
 def start(*, insecure: bool, detach: bool, **given: Any) -> None:  # noqa: ANN401

@@ -13,7 +13,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from connectors import framework_keys as keys
-from connectors import models, registry, selectors, topic_rights
+from connectors import models, registry, selectors, topic_rights, wanted
 from connectors.changes import By, Event, difference, tell
 from connectors.database import CONNECT
 from connectors.models import State, Target
@@ -82,6 +82,7 @@ def create(
             tell(Event.CREATED, by=by, connector=row, after=masked(row.config))
     except IntegrityError:
         raise Conflict(f"Connector {name} already exists") from None
+    wanted.note()
     return selectors.connector(cluster, name)
 
 

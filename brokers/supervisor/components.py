@@ -34,6 +34,8 @@ class Kind(Enum):
     COLLECTOR = "collector"
     GATEWAY = "gateway"
     VALKEY = "valkey"
+    BEAT = "connect-beat"
+    WORKER = "connect-worker"
 
 
 class Gate(Enum):
@@ -67,13 +69,17 @@ LIMITS: Final[Mapping[Kind, Limits]] = {
     Kind.GATEWAY: Limits(ready=30, restarts_when_late=True, stop=5),
     # It reads back some megabytes at most.
     Kind.VALKEY: Limits(ready=15, restarts_when_late=False, stop=5),
+    # It plans each second, and a plan is over in milliseconds.
+    Kind.BEAT: Limits(ready=30, restarts_when_late=True, stop=5),
+    # A slice that is told to stop ends after the poll or put that is under way.
+    Kind.WORKER: Limits(ready=60, restarts_when_late=True, stop=5),
     # It listens before it reads anything; at the end it writes some seconds' worth of samples.
     Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
 }
 # Those first who ask the others; the agent last, because brokers tell it that they go. Kinds of one
 # stage stop at the same time.
 STOP_ORDER: Final = (
-    (Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR),
+    (Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR, Kind.BEAT, Kind.WORKER),
     (Kind.BROKER, Kind.VALKEY),
     (Kind.AGENT,),
 )
@@ -114,15 +120,30 @@ class Doors:
     # The program of the server that workers share; None where REDIS_URL names another, or there is
     # none: then each worker is alone.
     valkey: Path | None = None
+    # REDIS_URL names another one.
+    has_foreign_store: bool = False
 
 
-def table(options: Options, home: Home, doors: Doors) -> list[Component]:
-    """All components of a home."""
-    shared = {
+# What runs only since there is a connector, and whose failure is no failure of a start.
+CONNECT_KINDS: Final = frozenset({Kind.BEAT, Kind.WORKER})
+
+
+def shared_by_all(home: Home) -> dict[str, str]:
+    return {
         "SAMSA_HOME": str(home.folder),
         "SAMSA_AGENT_SOCKET": str(home.socket_folder() / AGENT_SOCKET),
         **leftovers.mark(home.folder),
     }
+
+
+def store_url(home: Home) -> dict[str, str]:
+    """Say where the home's own Valkey is."""
+    return {"REDIS_URL": f"unix://{quote(str(valkey_socket(home)))}"}
+
+
+def table(options: Options, home: Home, doors: Doors) -> list[Component]:
+    """All components of a home, but for those of connectors."""
+    shared = shared_by_all(home)
     given = [broker_settings.parse_setting(setting) for setting in options.settings]
     told = {**shared, **broker_settings.environment(home.folder, given)}
     brokers = [
@@ -132,7 +153,7 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
     rows = [agent(shared), *brokers]
     told_to_doors = shared
     if doors.valkey is not None:
-        told_to_doors = {**shared, "REDIS_URL": f"unix://{quote(str(valkey_socket(home)))}"}
+        told_to_doors = {**shared, **store_url(home)}
     if doors.web is not None:
         collecting = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET)}
         rows += [
@@ -147,6 +168,31 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
     if doors.valkey is not None:
         rows.append(shared_store(home, shared, doors.valkey))
     return rows
+
+
+def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]:
+    """The components that connectors need; none where nothing carries their messages."""
+    if not options.workers or (doors.valkey is None and not doors.has_foreign_store):
+        return []
+    told = shared_by_all(home)
+    if doors.valkey is not None:
+        told |= store_url(home)
+    names = [f"connect-worker-{number}" for number in range(1, options.workers + 1)]
+    return [
+        connect(Kind.BEAT, "connect-beat", ("connect_beat",), told),
+        *(connect(Kind.WORKER, name, ("connect_worker", name), told) for name in names),
+    ]
+
+
+def connect(kind: Kind, name: str, command: tuple[str, ...], told: Mapping[str, str]) -> Component:
+    return Component(
+        name=name,
+        kind=kind,
+        command=(sys.executable, "manage.py", *command),
+        environment=told,
+        gate=Gate.LINE,
+        limits=LIMITS[kind],
+    )
 
 
 def environment_of(component: Component, *, port: int, inspection_port: int) -> dict[str, str]:

@@ -21,7 +21,17 @@ from brokers.supervisor import (
     ports,
     valkey,
 )
-from brokers.supervisor.components import ROOT, STOP_ORDER, Component, Doors, Kind, Listener, table
+from brokers.supervisor.components import (
+    CONNECT_KINDS,
+    ROOT,
+    STOP_ORDER,
+    Component,
+    Doors,
+    Kind,
+    Listener,
+    connect_table,
+    table,
+)
 from brokers.supervisor.control import Command, Request
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.front import Front, Journal
@@ -37,6 +47,8 @@ from brokers.supervisor.watcher import News, State, Watcher
 # gets the time that a stop would give it.
 LEFTOVER_SECONDS: Final = 15.0
 LEFTOVER_INTERVAL: Final = 0.1
+# How soon the first connector of a home gets its processes.
+CONNECT_INTERVAL: Final = 0.5
 # A second signal within this time is the same finger still on the keys, or a copy of the first.
 IMPATIENT_AFTER: Final = 0.5
 
@@ -150,24 +162,14 @@ class Supervisor:
             listening.enter_context(listener)
             bound: int = listener.getsockname()[1]
             found[name] = Listener(descriptor=listener.fileno(), port=bound)
-        has_store = given.rest_port is not None and not environment().get("REDIS_URL")
-        return Doors(**found, valkey=valkey.program() if has_store else None)
+        is_foreign = bool(environment().get("REDIS_URL"))
+        has_store = given.rest_port is not None and not is_foreign
+        program = valkey.program() if has_store else None
+        return Doors(**found, valkey=program, has_foreign_store=is_foreign)
 
     async def _supervise(self) -> None:
         components = self._table(self._options, self._home, self._doors)
-        own = environment()
-        self._watchers = [
-            Watcher(
-                component,
-                clock=self._clock,
-                environment=inherited(component.kind, own),
-                folder=self._folder,
-                log=LogFile(self._home.log_file(component.name)),
-                tell=self._on_news,
-                show=lambda component, line: self._front.say(f"  {component.name:<9} | {line}"),
-            )
-            for component in components
-        ]
+        self._watchers = [self._watched(component) for component in components]
         self._orders.begin(self._watchers)
         self._home.write_settings(self._reach().settings())
         self._journal.note("supervisor.started", "info", pid=os.getpid())
@@ -179,11 +181,38 @@ class Supervisor:
         }
         async with control.serve(self._home, commands), asyncio.TaskGroup() as group:
             lives = [group.create_task(watcher.run()) for watcher in self._watchers]
+            joining = group.create_task(self._join_connect(group, lives))
             await self._stopping.wait()
+            joining.cancel()
             await self._stop_in_order()
             # What even a kill did not end hangs in the kernel; nobody should wait for it.
             for life in lives:
                 life.cancel()
+
+    def _watched(self, component: Component) -> Watcher:
+        return Watcher(
+            component,
+            clock=self._clock,
+            environment=inherited(component.kind, environment()),
+            folder=self._folder,
+            log=LogFile(self._home.log_file(component.name)),
+            tell=self._on_news,
+            show=lambda component, line: self._front.say(f"  {component.name:<9} | {line}"),
+        )
+
+    async def _join_connect(
+        self, group: asyncio.TaskGroup, lives: list[asyncio.Task[None]]
+    ) -> None:
+        """Start what connectors need, once there is one: homes without any pay nothing for them."""
+        # No file system tells alike of a new name everywhere. A node's home has no console that
+        # would say so: its workers were asked for.
+        is_asked = self._options.rest_port is None and self._options.web_port is None
+        while not is_asked and not self._home.connect_mark.exists():  # noqa: ASYNC110
+            await asyncio.sleep(CONNECT_INTERVAL)
+        for component in connect_table(self._options, self._home, self._doors):
+            watcher = self._watched(component)
+            self._watchers.append(watcher)
+            lives.append(group.create_task(watcher.run()))
 
     def _greet(self) -> None:
         self._front.say(f"Samsa is starting in {self._home.folder}")
@@ -236,7 +265,9 @@ class Supervisor:
         late = [
             watcher
             for watcher in self._watchers
-            if watcher.state is not State.HEALTHY and watcher.hold is None
+            if watcher.state is not State.HEALTHY
+            and watcher.hold is None
+            and watcher.component.kind not in CONNECT_KINDS
         ]
         if not late:
             self._finish_start("")

@@ -45,6 +45,8 @@ class Home:
         self.metrics_secret_file = self.secrets / "metrics"
         self.password_file = self.secrets / "admin-password"
         self.lock_file = folder / "supervisor.lock"
+        # There since the first connector: from then on its processes run.
+        self.connect_mark = folder / "connect.wanted"
         # Names the short folder where sockets lie when run/ is too deep for them.
         self._short_record = self.run / "sockets"
 

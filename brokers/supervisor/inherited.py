@@ -6,15 +6,19 @@ only processes that open the database have it (ADR 0004). What a component is to
 itself is in `components`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from brokers.supervisor.components import Kind
+from brokers.supervisor.components import CONNECT_KINDS, Kind
 
 EVERY_KIND: Final = frozenset(Kind)
-DATABASE_KINDS: Final = frozenset({Kind.AGENT, Kind.WEB, Kind.COLLECTOR, Kind.GATEWAY})
+DATABASE_KINDS: Final = frozenset(Kind) - {Kind.BROKER, Kind.VALKEY}
+# Names of variables that configs of connectors may refer to, and what such a name may be.
+REFERRED: Final = "SAMSA_CONNECT_ENV_NAMES"
+WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Who is asked over HTTP.
 DOOR_KINDS: Final = frozenset({Kind.WEB, Kind.GATEWAY})
 
@@ -89,8 +93,13 @@ ROWS: Final = (
     ),
     Row(
         names=("REDIS_URL",),
-        kinds=DOOR_KINDS,
-        reason="what the workers of the gateway share; may hold a password",
+        kinds=DOOR_KINDS | CONNECT_KINDS,
+        reason="what workers of the gateway share, and connectors' messages; may hold a password",
+    ),
+    Row(
+        names=("SAMSA_CONNECT_*",),
+        kinds=DOOR_KINDS | {Kind.WORKER},
+        reason="which files and variables configs of connectors may refer to, and the key file",
     ),
     Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),
@@ -103,6 +112,10 @@ ROWS: Final = (
 def inherited(kind: Kind, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of an environment that a kind of process gets."""
     patterns = [name for row in ROWS if kind in row.kinds for name in row.names]
+    if kind is Kind.WORKER:
+        # What the operator lets configs refer to, by name; a pattern would let in more.
+        named = environment.get(REFERRED, "").split(",")
+        patterns += [name.strip() for name in named if WORD.fullmatch(name.strip())]
     return {
         name: value
         for name, value in environment.items()

@@ -25,6 +25,8 @@ MAX_BROKERS: Final = 100
 # A worker is one core and 75 MB; so many fill a host without leaving anything to brokers.
 MAX_GATEWAY_WORKERS: Final = 32
 PROXIES: Final = "SAMSA_TRUSTED_PROXIES"
+# Likewise; each runs one task of a connector at a time, and has two processes.
+MAX_WORKERS: Final = 32
 MAX_PORT: Final = 65_535
 
 
@@ -41,6 +43,8 @@ class Options:
     can_web_port_move: bool = False
     can_rest_port_move: bool = False
     gateway_workers: int = 1
+    # Of connectors' tasks, once there is a connector; 0: none here.
+    workers: int = 1
     bind: str = DEFAULT_BIND
     web_bind: str = ""  # of console and gateway; empty: the bind address
     advertise: str = ""  # what clients are told; empty: the bind address
@@ -85,7 +89,7 @@ class Options:
             *("--home", str(self.home), "--brokers", str(self.brokers)),
             *("--port", str(self.port), "--web-port", port_text(self.web_port)),
             *("--rest-port", port_text(self.rest_port)),
-            *("--gateway-workers", str(self.gateway_workers)),
+            *("--gateway-workers", str(self.gateway_workers), "--workers", str(self.workers)),
             *("--bind", self.bind, "--web-bind", self.web_bind, "--advertise", self.advertise),
             *flags,
             *(f"--web-cert={self.web_cert}" for _ in range(self.web_cert is not None)),
@@ -114,6 +118,7 @@ def parse(arguments: Sequence[str]) -> Options:
     for file in ("cert", "key"):
         parser.add_argument(f"--web-{file}", type=Path)
     parser.add_argument("--gateway-workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bind", default=DEFAULT_BIND)
     parser.add_argument("--web-bind", default="")
     parser.add_argument("--advertise", default="")
@@ -134,6 +139,7 @@ def parse(arguments: Sequence[str]) -> Options:
         can_web_port_move=given.web_port_may_move,
         can_rest_port_move=given.rest_port_may_move,
         gateway_workers=given.gateway_workers,
+        workers=given.workers,
         bind=given.bind,
         web_bind=given.web_bind,
         advertise=given.advertise,
@@ -176,6 +182,8 @@ def check(options: Options) -> None:
             f"--gateway-workers is {options.gateway_workers};"
             f" between 1 and {MAX_GATEWAY_WORKERS} work"
         )
+    if not 0 <= options.workers <= MAX_WORKERS:
+        raise StartRefused(f"--workers is {options.workers}; between 0 and {MAX_WORKERS} work")
     if (options.web_cert is None) != (options.web_key is None):
         raise StartRefused("--web-cert and --web-key go together: give both files, or neither")
     if is_wildcard(options.advertised_host):

@@ -1,13 +1,22 @@
 """Which processes a home has, and what each is told."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from brokers.supervisor import valkey
-from brokers.supervisor.components import STOP_ORDER, Component, Doors, Kind, Listener, table
+from brokers.supervisor.components import (
+    STOP_ORDER,
+    Component,
+    Doors,
+    Kind,
+    Listener,
+    connect_table,
+    table,
+)
 from brokers.supervisor.home import Home
 from brokers.supervisor.options import Options
 
@@ -25,6 +34,21 @@ WEB = Listener(descriptor=5, port=8000)
 
 def test_a_home_without_doors_has_neither_console_nor_gateway(tmp_path: Path) -> None:
     assert list(rows(tmp_path, Doors())) == ["agent", "broker-1"]
+
+
+def test_connectors_need_a_beat_and_workers_where_messages_can_go(tmp_path: Path) -> None:
+    options = Options(home=tmp_path, workers=2)
+    home = Home(tmp_path)
+    home.prepare()
+
+    rows = connect_table(options, home, Doors(valkey=Path("/valkey")))
+
+    assert [row.name for row in rows] == ["connect-beat", "connect-worker-1", "connect-worker-2"]
+    assert shlex.join(rows[2].command).endswith("manage.py connect_worker connect-worker-2")
+    assert {"REDIS_URL", "SAMSA_HOME"} <= set(rows[1].environment)
+    assert not [name for name in rows[1].environment if "SECRET" in name]
+    assert connect_table(options, home, Doors()) == []
+    assert connect_table(replace(options, workers=0), home, Doors(has_foreign_store=True)) == []
 
 
 def test_gateway_workers_share_one_listening_socket_and_have_one_each(tmp_path: Path) -> None:

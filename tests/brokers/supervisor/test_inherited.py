@@ -28,6 +28,9 @@ ORDINARY = {"PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "PYTHONUTF8": 
         (Kind.WEB, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
         (Kind.GATEWAY, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
         (Kind.COLLECTOR, {"DATABASE_URL", "PGPASSWORD"}),
+        (Kind.BEAT, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
+        # Its code is foreign: no keys of brokers, and none of sessions.
+        (Kind.WORKER, {"DATABASE_URL", "PGPASSWORD", "REDIS_URL"}),
     ],
 )
 def test_a_kind_gets_the_passwords_that_it_needs(kind: Kind, told: set[str]) -> None:
@@ -46,9 +49,10 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
         ("SAMSA_ALLOWED_HOSTS", {Kind.WEB, Kind.GATEWAY}),
         ("SAMSA_TRUSTED_PROXIES", {Kind.WEB, Kind.GATEWAY}),
         ("SAMSA_HTTPS", {Kind.WEB, Kind.GATEWAY}),
-        ("REDIS_URL", {Kind.WEB, Kind.GATEWAY}),
+        ("REDIS_URL", {Kind.WEB, Kind.GATEWAY, Kind.BEAT, Kind.WORKER}),
+        ("SAMSA_CONNECT_SECRET_DIRS", {Kind.WEB, Kind.GATEWAY, Kind.WORKER}),
         ("SAMSA_COLLECTOR", {Kind.WEB, Kind.COLLECTOR}),
-        ("KRB5CCNAME", {Kind.AGENT, Kind.WEB, Kind.COLLECTOR, Kind.GATEWAY}),
+        ("KRB5CCNAME", set(Kind) - {Kind.BROKER, Kind.VALKEY}),
         ("OPENSSL_CONF", set(Kind)),
         ("SAMSA_BOOTSTRAP", set()),
         ("DJANGO_SETTINGS_MODULE", set()),
@@ -59,6 +63,13 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
 )
 def test_a_variable_goes_to_those_that_read_it(name: str, kinds: set[Kind]) -> None:
     assert {kind for kind in Kind if inherited(kind, {name: "x"})} == kinds
+
+
+def test_a_worker_gets_variables_that_configs_may_refer_to_by_name_only() -> None:
+    told = {"SAMSA_CONNECT_ENV_NAMES": "DB_PASSWORD, AWS_*", "DB_PASSWORD": "x", "AWS_KEY": "y"}
+
+    assert set(inherited(Kind.WORKER, told)) == {"SAMSA_CONNECT_ENV_NAMES", "DB_PASSWORD"}
+    assert "DB_PASSWORD" not in inherited(Kind.WEB, told)
 
 
 def test_every_row_has_a_reason() -> None:
