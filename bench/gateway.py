@@ -53,6 +53,9 @@ def run(**_options: str | int) -> Iterator[Table]:
         gateway_ws.filled(broker)
         yield asyncio.run(gateway_ws.rates(port, process))
         yield asyncio.run(gateway_ws.crowd(broker, port, process))
+    # Another process, so that its memory is what these cost.
+    with own_broker() as (broker, _), worker(broker) as (port, process):
+        yield asyncio.run(gateway_ws.crawl(broker, port, process))
         yield gateway_console.beside(port)
 
 

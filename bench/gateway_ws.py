@@ -8,14 +8,16 @@ import json
 import resource
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Producer
 from websockets.asyncio.client import ClientConnection, connect
 
 from bench.broker_targets import Target
+from bench.gateway_reads import write
 from bench.measure import Table
 from bench.processes import Process
 
@@ -30,6 +32,13 @@ SOCKETS: Final = 1_000
 AT_ONCE: Final = 20
 SECONDS: Final = 120
 ROUNDS: Final = 3
+# Of a kilobyte in batches of a megabyte, as a producer that waits a little makes them.
+LARGE: Final = "bench-sockets-large"
+LARGE_RECORDS: Final = 100_000
+LARGE_BYTES: Final = 1_000
+SLOW_SOCKETS: Final = 200
+# Each takes a record, and asks for the next one after this.
+SLOW_S: Final = 0.1
 MB: Final = 1e6
 MS: Final = 1e3
 US: Final = 1e6
@@ -108,6 +117,89 @@ async def crowd(broker: Target, port: int, process: Process) -> Table:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A fast reader, alone or beside slow ones: the best of some rounds."""
+
+    rate: float
+    cpu_us: float
+    peak_mb: float
+
+
+async def crawl(broker: Target, port: int, process: Process) -> Table:
+    """Read fast, alone and beside sockets that take ten records a second."""
+    await asyncio.to_thread(large, broker, LARGE_RECORDS)
+    alone = await fast(port, process, LARGE_RECORDS)
+    async with crawling(port, SLOW_SOCKETS, LARGE_RECORDS):
+        beside = await fast(port, process, LARGE_RECORDS)
+    return Table(
+        title=f"one fast socket beside {SLOW_SOCKETS} that take 10 records a second",
+        columns=("way", "records/s", "worker's CPU µs per record", "largest RSS MB"),
+        rows=[
+            ("alone", round(alone.rate), alone.cpu_us, alone.peak_mb),
+            ("beside them", round(beside.rate), beside.cpu_us, beside.peak_mb),
+        ],
+        notes=(
+            f"{LARGE_RECORDS} records of {LARGE_BYTES} B in batches of 1 MB, best of {ROUNDS}",
+            "slow ones begin all over the log; their CPU counts with the fast one's",
+        ),
+    )
+
+
+def large(broker: Target, records: int) -> None:
+    """Make a topic of large batches."""
+    broker.make_topic(LARGE, 1)
+    write(broker, LARGE, records, LARGE_BYTES)
+
+
+async def fast(port: int, process: Process, records: int) -> Beside:
+    seconds = cpu = float("inf")
+    for _ in range(ROUNDS):
+        cpu_before, before = process.cpu_seconds(), time.perf_counter()
+        async with asyncio.timeout(SECONDS):
+            await consumed(port, LARGE, records)
+        seconds = min(seconds, time.perf_counter() - before)
+        cpu = min(cpu, process.cpu_seconds() - cpu_before)
+    return Beside(
+        rate=records / seconds, cpu_us=cpu / records * US, peak_mb=process.peak_bytes() / MB
+    )
+
+
+@asynccontextmanager
+async def crawling(port: int, count: int, records: int) -> AsyncIterator[None]:
+    """Have so many sockets read slowly, each from another place of the first half of a topic."""
+    async with AsyncExitStack() as stack:
+        sockets: list[ClientConnection] = []
+        for first in range(0, count, AT_ONCE):
+            some = [stack.enter_async_context(opened(port)) for _ in range(first, count)[:AT_ONCE]]
+            sockets += await asyncio.gather(*some)
+        for number, each in enumerate(sockets):
+            await crept(each, number * records // (2 * count))
+        # Each has had its first record.
+        await asyncio.gather(*(told(each, "batch") for each in sockets))
+        tasks = [asyncio.create_task(creep(each)) for each in sockets]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def crept(socket: ClientConnection, offset: int) -> None:
+    await told(socket, "ready")
+    start = {"offsets": [{"topic": LARGE, "partition": 0, "offset": offset}]}
+    await say(socket, type="subscribe", sid="a", credit={"records": 1}, **{"from": start})
+    await told(socket, "assigned")
+
+
+async def creep(socket: ClientConnection) -> None:
+    while True:
+        await asyncio.sleep(SLOW_S)
+        await say(socket, type="credit", sid="a", records=1)
+        await told(socket, "batch")
+
+
 async def reached(sockets: Sequence[ClientConnection], producer: Producer) -> list[float]:
     """Write a record; return when each socket had it, in order."""
     sent = time.perf_counter()
@@ -150,14 +242,14 @@ async def subscribed(socket: ClientConnection, topic: str, start: str = "latest"
     await told(socket, "assigned")
 
 
-async def consumed(port: int) -> None:
+async def consumed(port: int, topic: str = READ, records: int = RECORDS) -> None:
     """Read a topic in frames of a hundred, with credit for some of them ahead."""
     async with opened(port) as socket:
-        await subscribed(socket, READ, "earliest")
+        await subscribed(socket, topic, "earliest")
         for _ in range(9):
             await say(socket, type="credit", sid="a", records=FRAME)
         count = 0
-        while count < RECORDS:
+        while count < records:
             found = (await told(socket, "batch")).count(b'"offset":')
             count += found
             await say(socket, type="credit", sid="a", records=found)

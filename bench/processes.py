@@ -33,6 +33,10 @@ class Process:
     def rss_bytes(self) -> int:
         return int(self._text("statm").split()[1]) * PAGE_BYTES
 
+    def peak_bytes(self) -> int:
+        """Return the most memory that it ever had resident."""
+        return int(self._text("status").partition("VmHWM:")[2].split()[0]) * 1024
+
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
