@@ -12,12 +12,17 @@ from gateway.access import token_selectors
 from gateway.access.grants import Rights
 from gateway.access.operations import Operation
 from gateway.rest.home_traffic import CallerTraffic, HomeTraffic, NoTraffic, Source, Workers
-from gateway.rest.traffic import OTHERS, STEP_S, STEPS
+from gateway.rest.traffic import OTHERS, STEP_S, STEPS, STRANGERS
 
 # The rows of a page, the busiest first; the rest is a number.
 MAX_ROWS: Final = 100
 MINUTES: Final = STEP_S * STEPS // 60
 KINDS: Final = {"token": "token", "user": "user, by password", "session": "user, in the console"}
+# Rows that are no single caller's: what they are called, and what they are.
+SPECIAL: Final = {
+    OTHERS: ("all others", "beyond the callers that a worker counts"),
+    STRANGERS: ("not let in", "of nobody known, or beyond a limit"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +125,13 @@ def _total(seen: list[CallerTraffic]) -> CallerTraffic:
 
 def _row(one: CallerTraffic) -> TrafficRow:
     kind, _, name = one.key.partition(":")
-    others = one.key == OTHERS
+    name, kind = SPECIAL.get(one.key, (name, KINDS.get(kind, kind)))
     # Of calls where no record moved, the picture shows the calls.
     shown = "records" if one.total("records") else "requests"
     rates = [max(0, amount) / STEP_S for amount in one.amounts(shown)]
     return TrafficRow(
-        name="all others" if others else name,
-        kind="beyond the callers that a worker counts" if others else KINDS.get(kind, kind),
+        name=name,
+        kind=kind,
         requests=one.total("requests"),
         records=one.total("records"),
         errors=one.total("errors"),

@@ -27,6 +27,7 @@ class Code(Enum):
     TOO_LARGE = (413, 413)
     UNSUPPORTED_TYPE = (415, 415)
     UNPROCESSABLE = (422, 422)
+    NEEDS_SOCKET = (426, 426)
     TOO_MANY = (429, 429)
     INTERNAL = (500, 500)
     UNAVAILABLE = (503, 503)

@@ -76,6 +76,8 @@ class Mounts:
             return self._sockets.get(scope["path"])
         if scope["type"] != "http":
             return None
+        if scope["path"] in self._sockets:
+            return refuse_plain
         for mount in self._mounts:
             if (application := found(mount, scope)) is not None:
                 return application
@@ -97,6 +99,16 @@ def found(mount: Mount, scope: Scope) -> Application | None:
         await mount.router.serve(route, parameters, scope, receive, send)
 
     return serve
+
+
+async def refuse_plain(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a call to an address of sockets, which speaks no HTTP but the handshake."""
+    call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
+    error = ApiError(
+        Code.NEEDS_SOCKET, f"{scope['path']} speaks WebSocket: open a socket there, at ws or wss"
+    )
+    told = [("Upgrade", "websocket")]
+    await call.answer(error.code.status, error.body(), headers=told)
 
 
 async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:

@@ -94,7 +94,11 @@ class Router:
             refused = Call(
                 scope, receive, send, caller=NOBODY, cluster_id="", parameters=parameters
             )
-            await refused.fail(error)
+            self._traffic.begin(refused)
+            try:
+                await refused.fail(error)
+            finally:
+                self._traffic.count(refused)
             return
         call = Call(
             scope,

@@ -20,6 +20,8 @@ from gateway.rest.calls import Call
 MAX_CALLERS: Final = 1_000
 # What callers beyond that number do together. No caller's key begins so.
 OTHERS: Final = "*"
+# Calls that were not let in: of nobody known, or beyond a limit. No user has an empty name.
+STRANGERS: Final = "user:"
 # The last minutes, in steps short enough for a picture. With all callers busy they are 2 MB.
 STEP_S: Final = 15
 STEPS: Final = 20

@@ -29,9 +29,11 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.errors import handler
 from gateway.rest.openapi.describe import Describe
 from gateway.rest.process import methods_at, worker
+from gateway.rest.traffic import STRANGERS
 from gateway.rest.worker import CLIENT_ID, Worker
 
 METHODS: Final = ["get", "head", "post", "put", "patch", "delete"]
+NOT_LET_IN: Final = frozenset({Code.NOT_AUTHENTICATED.status, Code.TOO_MANY.status})
 SEGMENT: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -81,6 +83,8 @@ class ApiView(APIView):
             methods = [*self.allowed_methods, *methods_at(request.path)]
             answer["Allow"] = ", ".join(methods)
         caller = getattr(self, "caller", None)
+        if caller is None and answer.status_code in NOT_LET_IN:
+            self.worker.traffic.add(STRANGERS, requests=1, errors=1)
         if caller is not None:
             content = getattr(answer, "data", None)
             self.worker.traffic.add(

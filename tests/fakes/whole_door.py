@@ -29,6 +29,7 @@ from gateway.rest.identity import Identity
 from gateway.rest.limits import Limits, Rates
 from gateway.rest.worker import Place, Worker
 from gateway.server import Http
+from gateway.ws import endpoint
 
 WAIT_S = 60
 
@@ -109,7 +110,8 @@ def whole_door(
         if bootstrap:
             connection = Connection(bootstrap=bootstrap, timeout_s=timeout_s)
             worker.__dict__["connection"] = connection
-        calls = mounts.mounts(worker, mounts.Door.WEB)
+        sockets = {endpoint.PATH: endpoint.Room(worker)}
+        calls = mounts.mounts(worker, mounts.Door.WEB, sockets=sockets)
         process.take(worker, calls.routes())
         modules.limits.of_process = lambda: limited  # type: ignore[assignment]
         prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]

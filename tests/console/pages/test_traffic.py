@@ -4,6 +4,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from gateway.rest.traffic import STRANGERS
 from tests.builders import tokens
 from tests.builders.traffic import Workers
 
@@ -40,6 +41,15 @@ def test_others_see_themselves_and_their_own_tokens(olga: Client, workers: Worke
     assert "of-host" not in page
     assert ">alice " not in page
     assert "all others" not in page
+
+
+def test_calls_that_were_not_let_in_are_a_row_for_who_governs(
+    alice: Client, olga: Client, workers: Workers
+) -> None:
+    workers.counter.add(STRANGERS, requests=7, errors=7)
+
+    assert "not let in" in text_of(alice)
+    assert "not let in" not in text_of(olga)
 
 
 def test_where_nobody_called_the_page_says_so(

@@ -122,6 +122,7 @@ ASKED: Final[list[tuple[Code, Ask]]] = [
     (Code.NOT_ACCEPTABLE, Ask(target=f"{C}/topics", accept="text/html")),
     (Code.TOO_LARGE, Ask(method="POST", target=f"{C}/topics", body=b" " * 1_048_577)),
     (Code.UNSUPPORTED_TYPE, Ask(method="POST", target=f"{C}/topics", body={}, media_type="a/b")),
+    (Code.NEEDS_SOCKET, Ask(target="/ws/v1")),
     (Code.UNPROCESSABLE, v2_records("/rest/topics/orders", {})),
     (Code.KAFKA_REFUSED, Ask(method="POST", target=f"{C}/topics", body={"topic_name": "orders"})),
     (Code.KAFKA_REFUSED, Ask(target=f"{C}/acls")),

@@ -1,16 +1,19 @@
 """A method that an address does not take is told with those that it takes."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from gateway.rest import process
+from gateway.rest.traffic import STRANGERS
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.whole_door import WholeDoor, whole_door
 
 pytestmark = pytest.mark.slow
 
+COUNTED_S = 30
 CLUSTER = "the-cluster-of-a-test1"
 C = f"/v3/clusters/{CLUSTER}"
 CONSUMER = "/rest/consumers/g/instances/i"
@@ -67,3 +70,22 @@ def test_each_call_is_described(door: WholeDoor) -> None:
         if prefix != "/kafka/v3":
             at = f"{prefix}{route.path}"
             assert described[at][route.method.lower()]["summary"] != f"{route.method} {at}."
+
+
+def test_calls_that_are_not_let_in_are_counted_together(door: WholeDoor) -> None:
+    before = door.worker.traffic.rows().get(STRANGERS, {}).get("requests", 0)
+
+    codes = [
+        door.ask(method, target, authorization="Bearer made-up").code
+        for method, target in (
+            ("GET", f"{C}/topics"),
+            ("POST", f"{C}/topics/orders/records"),
+            ("GET", "/rest/v1/topics/orders/records"),
+        )
+    ]
+
+    assert codes == [(401, 40101)] * 3
+    # A call is counted when it is over, which its client hears first.
+    until = time.monotonic() + COUNTED_S
+    while door.worker.traffic.rows()[STRANGERS]["requests"] < before + 3:
+        assert time.monotonic() < until

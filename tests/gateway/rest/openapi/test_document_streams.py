@@ -1,0 +1,81 @@
+"""Calls that no view serves, made up by their description and asked over a real socket."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+
+from gateway.rest import process
+from tests.builders import tokens
+from tests.database import sqlite_databases
+from tests.fakes.broker_thread import broker_beside
+from tests.fakes.whole_door import WholeDoor, whole_door
+from tests.gateway.rest.asking import CLUSTER
+
+pytestmark = pytest.mark.slow
+# Of each of some twenty calls.
+EXAMPLES = 10
+KNOWN = {"cluster_id": CLUSTER, "topic": "orders", "topic_name": "orders", "partition": "0"}
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeDoor]:
+    folder = tmp_path_factory.mktemp("door")
+    with (
+        sqlite_databases(folder),
+        broker_beside(tmp_path_factory.mktemp("broker"), topics={"orders": 1}) as broker,
+        whole_door(folder, broker.bootstrap, cluster=CLUSTER) as found,
+    ):
+        found.token = tokens.token(grants=tokens.EVERYTHING)
+        yield found
+
+
+def test_no_call_that_is_made_up_fails_the_bare_side(door: WholeDoor) -> None:
+    found = door.ask("GET", "/v3/openapi.json").json()
+    bare = {(f"{prefix}{route.path}", route.method) for prefix, route in process.routes()}
+    found["paths"] = {
+        path: {method: one for method, one in way.items() if (path, method.upper()) in bare}
+        for path, way in found["paths"].items()
+    }
+    for way in found["paths"].values():
+        for one in way.values():
+            for parameter in one["parameters"]:
+                # What is about nothing that there is ends early.
+                if parameter["in"] == "path" and parameter["name"] in KNOWN:
+                    parameter["schema"] = {"type": "string", "enum": [KNOWN[parameter["name"]]]}
+                elif parameter["in"] == "path":
+                    parameter["schema"] |= {"minLength": 1}
+    failed: list[str] = []
+    answered: set[int] = set()
+    operations = 0
+
+    for result in schemathesis.openapi.from_dict(found).get_all_operations():
+        operation = result.ok()  # type: ignore[union-attr] # an error would fail here
+        operations += 1
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def ask(case: Any) -> None:
+            query = f"?{urlencode(case.query)}" if case.query else ""
+            body = case.body if isinstance(case.body, dict | list | str | int) else None
+            kind = case.media_type or "application/json"
+            told = door.ask(case.method, f"{case.formatted_path}{query}", body, media_type=kind)
+            answered.add(told.status)
+            if told.status >= 500:
+                failed.append(f"{case.method} {case.formatted_path} {told.body!r}")
+
+        ask()
+
+    assert failed == []
+    assert operations >= 15
+    assert {400, 404, 422} <= answered
