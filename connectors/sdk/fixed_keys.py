@@ -6,6 +6,7 @@ with the reason, unless it says what is done anyway.
 
 from typing import Any
 
+from connectors.sdk.checks import show
 from connectors.sdk.configs import Check, Importance, Key, Kind
 
 
@@ -27,7 +28,8 @@ def _only(allowed: tuple[Any, ...], why: str) -> Check:
     def check_fixed(value: Any) -> str | None:
         if value in allowed or value in (None, ""):
             return None
-        shown = " or ".join("none" if one is None else str(one) for one in allowed)
-        return f"It is not supported ({why}): take it out, or give {shown}"
+        shown = " or ".join(show(one) for one in allowed if one is not None)
+        other = f", or give {shown}" if shown else ""
+        return f"It is not supported ({why}): take it out{other}"
 
     return check_fixed
