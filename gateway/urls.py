@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v3/", include("gateway.rest.v3.urls")),
     path("kafka/v3/", include("gateway.rest.v3.urls")),
     path("rest/", include("gateway.rest.v2.urls")),
+    re_path(r"^connect(?:/|$)", include("connectors.rest.urls")),
     # After all that REST serves here.
     re_path(r"^(?:v3|kafka/v3|rest|ws|sse)(?:/|$)", unknown),
     path("", include("console.urls")),

@@ -36,10 +36,12 @@ OURS: Final[Mapping[Door, str]] = {Door.GATEWAY: "/v1", Door.WEB: "/rest/v1"}
 EVENTS: Final = "/sse/v1"
 # What another worker of the home was asked and hands to this one, which owns what it is about.
 PASSED: Final = "/passed"
+# Kafka Connect's REST, whose addresses are at the root of a port of its own too.
+CONNECT: Final = "/connect"
 # Below these nothing is the console's; at the gateway's own port nothing is.
 PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
     Door.GATEWAY: ("",),
-    Door.WEB: (*V3, "/rest", "/ws", "/sse"),
+    Door.WEB: (*V3, "/rest", "/ws", "/sse", CONNECT),
 }
 
 

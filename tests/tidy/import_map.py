@@ -177,6 +177,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         ),
         "django celery",
     ),
+    # Views of programs, as those of the gateway; each asks services and selectors.
+    "connectors.rest": (
+        "connectors gateway.access gateway.kafka gateway.rest",
+        "django rest_framework",
+    ),
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS

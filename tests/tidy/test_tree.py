@@ -33,7 +33,6 @@ FROM_TABLES |= {"connectors.sdk.testing"}
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "connectors.services": "pages and REST",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 

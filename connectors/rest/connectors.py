@@ -1,0 +1,175 @@
+"""Connectors over REST: lists, configs, states, tasks, offsets, topics."""
+
+from typing import Any
+from urllib.parse import quote
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from connectors import selectors, services
+from connectors.refusals import NotFound
+from connectors.rest import bodies, shapes
+from connectors.rest.views import ConnectView, prefix_of
+from gateway.access.operations import Kind
+
+
+class ConnectorsView(ConnectView):
+    def get(self, request: Request) -> Response:
+        """List the connectors that the caller may see: names, or what `expand` asks for."""
+        names = self.visible(Kind.CONNECTOR, selectors.names(self.cluster_id))
+        asked = request.query_params.getlist("expand")
+        if not asked:
+            return Response(names)
+        found: dict[str, dict[str, Any]] = {name: {} for name in names}
+        if "info" in asked:
+            for info in selectors.connectors(self.cluster_id, among=names):
+                found[info.name]["info"] = shapes.info(info)
+        if "status" in asked:
+            for status in selectors.statuses(self.cluster_id, among=names):
+                found[status.name]["status"] = shapes.status(status)
+        return Response(found)
+
+    def post(self, request: Request) -> Response:
+        """Make a connector."""
+        name, config, target = bodies.create_of(self.sent())
+        made = services.create(self.by, self.cluster_id, name, config, target=target)
+        return _made(request, made)
+
+
+class ConnectorView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        self.require_view(name)
+        return Response(shapes.info(selectors.connector(self.cluster_id, name)))
+
+    def delete(self, _request: Request, name: str) -> Response:
+        services.delete(self.by, self.cluster_id, name)
+        return Response(status=204)
+
+
+class ConfigView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        self.require_view(name)
+        return Response(dict(selectors.connector(self.cluster_id, name).config))
+
+    def put(self, request: Request, name: str) -> Response:
+        """Replace the config of a connector, or make it."""
+        config = bodies.config_of(self.sent())
+        info, is_new = services.put_config(self.by, self.cluster_id, name, config)
+        return _made(request, info) if is_new else Response(shapes.info(info))
+
+    def patch(self, _request: Request, name: str) -> Response:
+        """Change some keys; null takes one away."""
+        patch = bodies.patch_of(self.sent())
+        return Response(shapes.info(services.patch_config(self.by, self.cluster_id, name, patch)))
+
+
+class StatusView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        self.require_view(name)
+        return Response(shapes.status(selectors.status(self.cluster_id, name)))
+
+
+class TasksView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        self.require_view(name)
+        selectors.connector(self.cluster_id, name)
+        return Response(shapes.tasks(selectors.status(self.cluster_id, name)))
+
+
+class TaskStatusView(ConnectView):
+    def get(self, _request: Request, name: str, task: str) -> Response:
+        self.require_view(name)
+        missing = f"No status found for task {name}-{task}"
+        try:
+            found = selectors.status(self.cluster_id, name)
+        except NotFound:
+            raise NotFound(missing) from None
+        for one in found.tasks:
+            if one.number == number_of(task):
+                return Response(shapes.task_status(one, found.version))
+        raise NotFound(missing)
+
+
+class RestartTaskView(ConnectView):
+    def post(self, _request: Request, name: str, task: str) -> Response:
+        services.restart_task(self.by, self.cluster_id, name, number_of(task))
+        return Response(status=204)
+
+
+class RestartView(ConnectView):
+    def post(self, _request: Request, name: str) -> Response:
+        """Begin anew: the connector, its tasks too, or only what has failed."""
+        include, only_failed = self.flag("includeTasks"), self.flag("onlyFailed")
+        status = services.restart(
+            self.by, self.cluster_id, name, include_tasks=include, only_failed=only_failed
+        )
+        if not include and not only_failed:
+            return Response(status=204)
+        return Response(shapes.status(status), status=202)
+
+
+class PauseView(ConnectView):
+    def put(self, _request: Request, name: str) -> Response:
+        services.pause(self.by, self.cluster_id, name)
+        return Response(status=202)
+
+
+class ResumeView(ConnectView):
+    def put(self, _request: Request, name: str) -> Response:
+        services.resume(self.by, self.cluster_id, name)
+        return Response(status=202)
+
+
+class StopView(ConnectView):
+    def put(self, _request: Request, name: str) -> Response:
+        services.stop(self.by, self.cluster_id, name)
+        return Response(status=204)
+
+
+class OffsetsView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        """Tell how far a source was read, or what the group of a sink has committed."""
+        self.require_view(name)
+        if selectors.connector(self.cluster_id, name).kind == "source":
+            found = selectors.source_offsets(self.cluster_id, name)
+            return Response(shapes.source_offsets(found))
+        with self.groups() as groups:
+            return Response(shapes.sink_offsets(groups.committed(f"{services.GROUP}{name}")))
+
+    def patch(self, _request: Request, name: str) -> Response:
+        """Set offsets of a stopped connector; null takes one away."""
+        offsets = bodies.offsets_of(self.sent())
+        with self.groups() as groups:
+            said = services.alter_offsets(self.by, self.cluster_id, name, offsets, groups=groups)
+        return Response({"message": said})
+
+    def delete(self, _request: Request, name: str) -> Response:
+        """Forget the offsets of a stopped connector."""
+        with self.groups() as groups:
+            said = services.reset_offsets(self.by, self.cluster_id, name, groups=groups)
+        return Response({"message": said})
+
+
+class TopicsView(ConnectView):
+    def get(self, _request: Request, name: str) -> Response:
+        """Tell which topics were read or written since they were last reset."""
+        self.require_view(name)
+        topics = selectors.connector(self.cluster_id, name).topics
+        return Response({name: {"topics": list(topics)}})
+
+
+class ResetTopicsView(ConnectView):
+    def put(self, _request: Request, name: str) -> Response:
+        services.reset_topics(self.by, self.cluster_id, name)
+        return Response(status=202)
+
+
+def number_of(text: str) -> int:
+    """Return the number of a task; -1, which nobody has, for what is no number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
+
+
+def _made(request: Request, info: selectors.ConnectorInfo) -> Response:
+    address = f"{prefix_of(request)}/connectors/{quote(info.name, safe='')}"
+    where = request.build_absolute_uri(address)
+    return Response(shapes.info(info), status=201, headers={"Location": where})

@@ -1,0 +1,112 @@
+"""The worker as Kafka Connect shows one: its version, its health, and its loggers.
+
+Levels are those of the process that is asked, and hold until it ends.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from django.db import Error
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from connectors import selectors
+from connectors.refusals import NotFound, Unfit
+from connectors.rest import shapes
+from connectors.rest.views import ConnectView
+from gateway.access.operations import Kind, Operation
+
+ROOT: Final = "root"
+TRACE: Final = 5
+LEVELS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "OFF": logging.CRITICAL + 10,
+        "FATAL": logging.CRITICAL,
+        "ERROR": logging.ERROR,
+        "WARN": logging.WARNING,
+        "INFO": logging.INFO,
+        "DEBUG": logging.DEBUG,
+        "TRACE": TRACE,
+    }
+)
+# When levels were changed, by logger, in milliseconds. There are as many as loggers, which come
+# from modules and not from calls.
+_changed_at_ms: dict[str, int] = {}
+
+
+class RootView(ConnectView):
+    def get(self, _request: Request) -> Response:
+        """Tell the version of the interface, and the cluster."""
+        return Response(
+            {
+                "version": shapes.VERSION,
+                "commit": shapes.COMMIT,
+                "kafka_cluster_id": self.cluster_id,
+            }
+        )
+
+
+class HealthView(ConnectView):
+    def get(self, _request: Request) -> Response:
+        """Tell whether configs can be read and written."""
+        try:
+            selectors.names(self.cluster_id)
+        except Error as error:
+            said = f"The database of connectors does not answer: {type(error).__name__}"
+            return Response({"status": "unhealthy", "message": said}, status=503)
+        said = "Worker has completed startup and is ready to handle requests."
+        return Response({"status": "healthy", "message": said})
+
+
+class LoggersView(ConnectView):
+    def get(self, _request: Request) -> Response:
+        self.require(Operation.MANAGE_BROKERS, Kind.CLUSTER)
+        return Response({name: _shown(name, logger) for name, logger in sorted(_loggers())})
+
+
+class LoggerView(ConnectView):
+    def get(self, _request: Request, logger: str) -> Response:
+        self.require(Operation.MANAGE_BROKERS, Kind.CLUSTER)
+        return Response(_shown(logger, _logger(logger)))
+
+    def put(self, request: Request, logger: str) -> Response:
+        """Set the level of a logger and of those below it, in this process."""
+        self.require(Operation.MANAGE_BROKERS, Kind.CLUSTER)
+        if request.query_params.get("scope", "worker").lower() == "cluster":
+            raise Unfit("scope=cluster is not served: a level is of one process, leave scope out")
+        given = self.sent().get("level")
+        if given is None:
+            raise Unfit("Desired 'level' parameter was not specified in request.")
+        level = LEVELS.get(str(given).upper())
+        if level is None:
+            raise NotFound(f"invalid log level '{str(given)[:100]}'.")
+        _logger(logger)
+        below = f"{logger}."
+        names = [name for name, _ in _loggers() if logger in (ROOT, name) or name.startswith(below)]
+        for name in names:
+            _logger(name).setLevel(level)
+            _changed_at_ms[name] = int(1000 * time.time())
+        return Response(sorted(names))
+
+
+def _loggers() -> Iterator[tuple[str, logging.Logger]]:
+    yield ROOT, logging.getLogger()
+    for name, found in list(logging.root.manager.loggerDict.items()):
+        if isinstance(found, logging.Logger):
+            yield name, found
+
+
+def _logger(name: str) -> logging.Logger:
+    for known, found in _loggers():
+        if known == name:
+            return found
+    raise NotFound(f"Logger {name} not found.")
+
+
+def _shown(name: str, logger: logging.Logger) -> dict[str, Any]:
+    effective = logger.getEffectiveLevel()
+    level = next((word for word, number in LEVELS.items() if number <= effective), "TRACE")
+    return {"level": level, "last_modified": _changed_at_ms.get(name)}

@@ -1,0 +1,58 @@
+"""The worker over REST: version, health, and levels of loggers."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gateway.rest.asking import CLUSTER, Api
+
+NAME = "tests.connectors.made_up"
+
+
+@pytest.fixture(autouse=True)
+def logger() -> Iterator[logging.Logger]:
+    found = logging.getLogger(NAME)
+    yield found
+    found.setLevel(logging.NOTSET)
+
+
+def test_the_root_names_the_interface_and_the_cluster(connect: Api) -> None:
+    assert connect.get("/") == {
+        "version": "4.3.0",
+        "commit": "samsa",
+        "kafka_cluster_id": CLUSTER,
+    }
+    assert connect.get("/health")["status"] == "healthy"
+
+
+def test_levels_are_shown_and_set_for_a_logger_and_those_below(
+    connect: Api, logger: logging.Logger
+) -> None:
+    assert connect.get("/admin/loggers/root")["last_modified"] is None
+
+    answer = connect("PUT", f"/admin/loggers/{NAME}", {"level": "debug"})
+
+    assert (answer.status_code, answer.json()) == (200, [NAME])
+    assert logger.level == logging.DEBUG
+    shown = connect.get("/admin/loggers")[NAME]
+    assert shown["level"] == "DEBUG"
+    assert shown["last_modified"] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (NAME, {"level": "nope"}, 404, "invalid log level 'nope'."),
+        (NAME, {}, 400, "Desired 'level' parameter was not specified in request."),
+        ("nobody.there", {"level": "INFO"}, 404, "Logger nobody.there not found."),
+        (f"{NAME}?scope=cluster", {"level": "INFO"}, 400, "scope=cluster is not served"),
+    ],
+)
+def test_levels_that_cannot_be_set_are_refused(
+    connect: Api, path: str, body: dict[str, str], status: int, message: str
+) -> None:
+    answer = connect("PUT", f"/admin/loggers/{path}", body)
+
+    assert answer.status_code == status
+    assert answer.json()["message"].startswith(message)
