@@ -1,5 +1,6 @@
 """Tables of PostgreSQL, read and written. Its client is imported by tasks, not by this package."""
 
 from connectors.plugins.postgres.sink import PostgresSink
+from connectors.plugins.postgres.source import PostgresSource
 
-CONNECTORS = (PostgresSink,)
+CONNECTORS = (PostgresSource, PostgresSink)

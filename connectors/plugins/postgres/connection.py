@@ -138,9 +138,9 @@ def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connecti
             user=parsed[USER] or address.user or None,
             password=password.reveal() if password else None,
             sslmode=address.ssl_mode,
-            # Certificates of the host's user are none of the config's business.
             sslrootcert="system" if address.ssl_mode == "verify-full" else None,
-            passfile=os.devnull,
+            # Passwords of the host's user are none of the config's business: no such file.
+            passfile=f"{os.devnull}/none",
             gssencmode="disable",
             connect_timeout=CONNECT_S,
             application_name=address.application,
