@@ -1,7 +1,9 @@
 """How far a sink has written, as rows of the target: changed in the transaction of the rows.
 
-The epoch is the fence: whoever finds a row of a later owner writes nothing. A row is locked from
-the look at it until the end of the transaction, so that two owners cannot pass each other.
+A row names the task that has its partition, and the epoch of that. A slice claims its rows when it
+begins, unless the same task has a later owner; whoever finds somebody else in a row later on writes
+nothing. A row is locked from the look at it until the end of the transaction, so that two owners
+cannot pass each other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,21 +21,23 @@ MAKE: Final = """
         topic text NOT NULL,
         partition integer NOT NULL,
         next_offset bigint,
+        task integer NOT NULL,
         epoch bigint NOT NULL,
         changed_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (connector, topic, partition)
     )
 """
 CLAIM: Final = """
-    INSERT INTO {} AS o (connector, topic, partition, epoch)
-    SELECT %(connector)s, p.topic, p.partition, %(epoch)s
+    INSERT INTO {} AS o (connector, topic, partition, task, epoch)
+    SELECT %(connector)s, p.topic, p.partition, %(task)s, %(epoch)s
     FROM unnest(%(topics)s::text[], %(partitions)s::integer[]) AS p (topic, partition)
     ORDER BY 2, 3
     ON CONFLICT (connector, topic, partition)
-    DO UPDATE SET epoch = EXCLUDED.epoch WHERE o.epoch < EXCLUDED.epoch
+    DO UPDATE SET task = EXCLUDED.task, epoch = EXCLUDED.epoch
+    WHERE o.task <> EXCLUDED.task OR o.epoch < EXCLUDED.epoch
 """
 LOOK: Final = """
-    SELECT o.topic, o.partition, o.next_offset, o.epoch
+    SELECT o.topic, o.partition, o.next_offset, o.task, o.epoch
     FROM {} o JOIN unnest(%(topics)s::text[], %(partitions)s::integer[]) AS p (topic, partition)
     ON o.topic = p.topic AND o.partition = p.partition
     WHERE o.connector = %(connector)s
@@ -50,12 +54,18 @@ STORE: Final = """
 
 class SinkOffsets:
     def __init__(
-        self, connection: "psycopg.Connection[Any]", *, table: str, connector: str, epoch: int
+        self,
+        connection: "psycopg.Connection[Any]",
+        *,
+        table: str,
+        connector: str,
+        task: int,
+        epoch: int,
     ) -> None:
         self._connection = connection
         self._table = tuple(table.split("."))
         self._connector = connector
-        self._epoch = epoch
+        self._owner = (task, epoch)
 
     def make(self) -> None:
         """Make the table where it is missing, which needs no right where it is not."""
@@ -70,18 +80,18 @@ class SinkOffsets:
         """Shut out earlier owners; return the offsets to begin at, of partitions that have one."""
         named = self._named(partitions)
         with self._connection.transaction():
-            self._execute(CLAIM, {**named, "epoch": self._epoch})
+            self._execute(CLAIM, {**named, "task": self._owner[0], "epoch": self._owner[1]})
             found = self.lock(partitions)
         return {place: offset for place, offset in found.items() if offset is not None}
 
     def lock(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Return offsets, whose rows nobody else changes in this transaction."""
         rows = self._execute(LOOK, self._named(partitions)).fetchall()
-        if late := [row for row in rows if row[3] > self._epoch]:
-            topic, partition, _, epoch = late[0]
+        if others := [row for row in rows if tuple(row[3:]) != self._owner]:
+            topic, partition, _, task, epoch = others[0]
             raise RetriableError(
-                f"{topic}, partition {partition}: a later owner (epoch {epoch}, ours is "
-                f"{self._epoch}) has taken over"
+                f"{topic}, partition {partition}: a later owner has taken over (task {task}, epoch "
+                f"{epoch}; ours are {self._owner[0]} and {self._owner[1]})"
             )
         return {TopicPartition(topic=row[0], partition=row[1]): row[2] for row in rows}
 

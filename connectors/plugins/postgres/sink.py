@@ -146,6 +146,7 @@ class PostgresSinkTask(SinkTask):
             connection,
             table=self._settings.offsets_table,
             connector=self._settings.offsets_name,
+            task=self._context.task,
             epoch=self._context.epoch,
         )
 

@@ -266,6 +266,39 @@ def test_an_owner_that_was_replaced_writes_nothing_more(
     assert rows(database) == [(1, "a")]
 
 
+def test_a_partition_that_moves_to_another_task_is_written_by_that_alone(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    context.epoch = 7
+    first = started(context, parsed)
+    first.open([ORDERS])
+    first.put([person(1, "a")])
+
+    other = MemorySinkContext(connector="sink", task=1, epoch=5)
+    second = started(other, parsed)
+    begin_at = second.open([ORDERS])
+    with pytest.raises(RetriableError, match="later owner"):
+        first.put([person(2, "b")])
+    second.put([person(2, "b")])
+    other.close()
+
+    assert begin_at == {ORDERS: 2}
+    assert rows(database) == [(1, "a"), (2, "b")]
+
+
+def test_an_owner_that_was_replaced_may_not_begin_again(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database)
+    newer = MemorySinkContext(connector="sink", epoch=2)
+    started(newer, parsed).open([ORDERS])
+    newer.close()
+
+    with pytest.raises(RetriableError, match="later owner"):
+        started(context, parsed).open([ORDERS])
+
+
 def test_nothing_of_a_batch_stays_where_one_record_cannot_be_taken(
     database: Database, context: MemorySinkContext
 ) -> None:
