@@ -99,7 +99,7 @@ ROWS: Final = (
     Row(
         names=("SAMSA_CONNECT_*",),
         kinds=DOOR_KINDS | {Kind.WORKER},
-        reason="which files and variables configs of connectors may refer to, and the key file",
+        reason="which files, variables and hosts configs of connectors may name, and the key file",
     ),
     Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),

@@ -3,7 +3,7 @@
 A config names the target, and whoever writes configs need not be allowed to reach what the worker
 reaches: its own machine, its network, the metadata service of its cloud. So a name is resolved
 once, every address is judged, and the connection goes to an address that was judged, since a second
-lookup could answer otherwise. What an administrator allows stands in `SAMSA_ALLOWED_TARGETS`:
+lookup could answer otherwise. What an administrator allows stands in `SAMSA_CONNECT_TARGETS`:
 hosts (`db.internal`, `*.internal`), addresses and networks (`127.0.0.1`, `10.0.0.0/8`), each with
 or without a port (`127.0.0.1:5432`), or `*` for everything; separated by commas.
 
@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from connectors.sdk.errors import ConfigError, RetriableError
 
-SETTING: Final = "SAMSA_ALLOWED_TARGETS"
+SETTING: Final = "SAMSA_CONNECT_TARGETS"
 # A host that is there answers a connection within milliseconds, on the other side of the earth
 # within half a second; a slice must not wait for one that is not.
 CONNECT_S: Final = 5.0

@@ -64,7 +64,7 @@ def test_what_is_not_public_is_refused(
         outgoing.addresses("target.example", 8080)
 
     assert kind in str(refused.value)
-    assert "SAMSA_ALLOWED_TARGETS=target.example:8080" in str(refused.value)
+    assert "SAMSA_CONNECT_TARGETS=target.example:8080" in str(refused.value)
 
 
 @pytest.mark.parametrize("written", ["127.1", "2130706433", "0x7f000001", "017700000001"])
@@ -138,7 +138,7 @@ def test_rules_of_ipv6_have_their_port_behind_brackets() -> None:
 
 @pytest.mark.parametrize("setting", ["a b", "http://x", "x:99999999", "*.*", "a,,/8"])
 def test_an_entry_that_says_nothing_is_refused_by_its_text(setting: str) -> None:
-    with pytest.raises(ConfigError, match="SAMSA_ALLOWED_TARGETS has the entry"):
+    with pytest.raises(ConfigError, match="SAMSA_CONNECT_TARGETS has the entry"):
         outgoing.parse_rules(setting)
 
 

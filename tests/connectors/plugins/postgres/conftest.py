@@ -14,7 +14,7 @@ def database(
     unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[psycopg.Connection[Any]]:
     """Return a connection to an empty database of the test's own."""
-    monkeypatch.setenv("SAMSA_ALLOWED_TARGETS", "127.0.0.1")
+    monkeypatch.setenv("SAMSA_CONNECT_TARGETS", "127.0.0.1")
     server, name = shared_postgres(), unique("rows").lower().replace("-", "_")
     url = server.make_database(name)
     try:

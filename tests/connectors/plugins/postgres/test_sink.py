@@ -393,9 +393,9 @@ def test_retries_end_where_that_is_configured(
 def test_a_host_that_may_not_be_reached_is_refused(
     database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("SAMSA_ALLOWED_TARGETS")
+    monkeypatch.delenv("SAMSA_CONNECT_TARGETS")
 
-    with pytest.raises(ConnectorError, match=r"SAMSA_ALLOWED_TARGETS=127\.0\.0\.1"):
+    with pytest.raises(ConnectorError, match=r"SAMSA_CONNECT_TARGETS=127\.0\.0\.1"):
         started(context, keys(database)).open([ORDERS])
 
 
