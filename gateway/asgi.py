@@ -22,7 +22,7 @@ from gateway.rest import mounts, process
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
 from gateway.shared.link import BadAddress, address_of
-from gateway.ws import endpoint
+from gateway.ws import description, endpoint
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -97,7 +97,7 @@ class Program:
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
         dispatch = Dispatch(
-            _console() if is_web else {},
+            {description.PATH: description.application} | (_console() if is_web else {}),
             calls=calls,
             quoted=prefixes,
             otherwise=django,

@@ -95,8 +95,9 @@ class Auth(Frame):
 class Produce(Frame):
     id: Name
     topic: Topic
-    key: msgspec.Raw = msgspec.Raw()
-    value: msgspec.Raw = msgspec.Raw()
+    # Made by a factory: a default would have no form in the description.
+    key: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    value: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     format: FormatName = "string"
     headers: Annotated[list[HeaderIn], msgspec.Meta(max_length=MAX_HEADERS)] | None = None
     partition: Index | None = None

@@ -14,6 +14,7 @@ from console.events import running
 from console.messages import endpoint as messages
 from gateway.access.operations import Role
 from gateway.middleware import HEADERS
+from gateway.ws import description
 from tests.builders import users
 from tests.console import cluster_rows
 from tests.database import FILES, forget, sqlite_databases
@@ -61,6 +62,12 @@ def test_nobody_is_answered_without_signing_in(path: str) -> None:
 
     assert status == 401
     assert {name: headers[name.lower()] for name in HEADERS} == HEADERS
+
+
+def test_the_description_of_frames_is_for_everybody() -> None:
+    status, headers, _body = ask(description.PATH)
+
+    assert (status, headers["content-type"]) == (200, "application/json")
 
 
 @pytest.mark.parametrize("path", QUERIES)

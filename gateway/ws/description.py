@@ -1,0 +1,107 @@
+"""The description of all frames, for programs: AsyncAPI, with a JSON Schema of each.
+
+Beside that of the calls: `/v3/openapi.json` has those, and names this one.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, get_args
+
+import msgspec
+
+from gateway.rest.calls import JSON, Receive, Scope, Send
+from gateway.ws import told
+from gateway.ws.frames import PROTOCOL, Said
+
+ADDRESS: Final = "/ws/v1"
+PATH: Final = "/ws/v1/frames.json"
+METHODS: Final = ("GET", "HEAD")
+ABOUT: Final = """\
+One socket, whose text messages are JSON objects; the field `type` names the frame.
+
+A program shows a token in the handshake (`Authorization: Bearer …`), a page in its first frame.
+Records come within the credit that a subscription has been given. Codes of errors are those of
+REST; a close has 4000 and the status that HTTP has for the reason, or 1012 where the worker stops.
+"""
+# What each frame is for; a frame without a row fails the test of this module.
+SAID: Final[Mapping[str, str]] = {
+    "auth": "Show a token, first of all; or later a fresh one of the same name.",
+    "produce": "Write a record; answered by `receipt` or `error`, perhaps after `throttle`.",
+    "subscribe": "Read topics, what a pattern means, or partitions; with `group` as a member.",
+    "credit": "Let more come.",
+    "ack": "Commit, for a group: the offset behind the last record that is done with.",
+    "pause": "Take nothing of a subscription, or of some of its partitions.",
+    "resume": "Take of them again.",
+    "seek": "Go on elsewhere, in partitions that the subscription reads.",
+    "unsubscribe": "End a subscription.",
+    "ping": "Ask for a `pong`.",
+}
+TOLD: Final[Mapping[str, str]] = {
+    "ready": "Who the socket belongs to, and in which cluster.",
+    "receipt": "A record is written.",
+    "throttle": "The caller writes more than it may; the record goes in so many milliseconds.",
+    "assigned": "What a subscription reads, and from where; later what has been added to that.",
+    "batch": "Records of one partition in a row.",
+    "acked": "The offsets that a group keeps now.",
+    "gap": "Offsets that nobody gets, and why.",
+    "revoked": "Partitions that a subscription reads no more, and whether it is over.",
+    "error": "What failed, of an `id`, of a `sid`, or of the socket.",
+    "pong": "The answer to `ping`.",
+}
+CHANNEL: Final = {"$ref": "#/channels/socket"}
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - ASGI's own
+    """Answer the description, to everybody."""
+    is_asked = scope["method"] in METHODS
+    body = text() if is_asked else b""
+    headers = [
+        (b"content-type", JSON.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"allow", ", ".join(METHODS).encode()),
+    ]
+    status = 200 if is_asked else 405
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    sent = b"" if scope["method"] == "HEAD" else body
+    await send({"type": "http.response.body", "body": sent})
+
+
+@cache
+def text() -> bytes:
+    return json.dumps(document()).encode()
+
+
+def document() -> dict[str, Any]:
+    kinds = (*get_args(Said), *get_args(told.AnyTold))
+    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    messages = {
+        name: {
+            "name": name,
+            "summary": sentence,
+            "contentType": JSON,
+            "payload": {"$ref": f"#/components/schemas/{name.capitalize()}"},
+        }
+        for name, sentence in {**SAID, **TOLD}.items()
+    }
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "Samsa, over WebSockets", "version": PROTOCOL, "description": ABOUT},
+        "defaultContentType": JSON,
+        "channels": {
+            "socket": {
+                "address": ADDRESS,
+                "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+            }
+        },
+        # From the server's side, as AsyncAPI has it.
+        "operations": {
+            "hear": {"action": "receive", "channel": CHANNEL, "messages": _named(SAID)},
+            "tell": {"action": "send", "channel": CHANNEL, "messages": _named(TOLD)},
+        },
+        "components": {"messages": messages, "schemas": schemas},
+    }
+
+
+def _named(names: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"$ref": f"#/channels/socket/messages/{name}"} for name in names]
