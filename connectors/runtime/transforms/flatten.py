@@ -22,8 +22,7 @@ KEYS: Final = Definition(
     )
 )
 _PURPOSE: Final = "flattening"
-_REFUSED: Final = frozenset({Type.ARRAY, Type.MAP})
-_PLAIN: Final = (bool, int, float, str, bytes, bytearray, memoryview)
+_PLAIN: Final = (bool, int, float, str, bytes, bytearray, memoryview, list, tuple)
 
 
 def build(parsed: Mapping[str, Any], side: Side) -> Apply:
@@ -100,7 +99,7 @@ def _flat_fields(
         own = inner.default
         if own is None and default is not None:
             own = default.values.get(field.name)
-        if inner.type in _REFUSED:
+        if inner.type is Type.MAP:
             raise DataError(
                 f"Flatten transformation does not support {words(inner)} for record with schemas "
                 f"(for field {full})."

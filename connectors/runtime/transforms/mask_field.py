@@ -61,8 +61,6 @@ def build(parsed: Mapping[str, Any], side: Side) -> Apply:
 
     def apply(record: Record) -> Record:
         schema, value = side.read(record)
-        if value is None:
-            return record
         if schema is None:
             plain = dict(map_of(value, _PURPOSE))
             plain.update((name, masked(plain.get(name), None)) for name in fields)

@@ -101,10 +101,10 @@ def names(key: str, *, may_be_missing: bool = False) -> Check:
         if not value:
             wrong = "must not be empty. Valid values include: any non-empty value"
             return None if may_be_missing else Message(f"Configuration '{key}' {wrong}")
-        if "" in value:
-            return Message(f"Configuration '{key}' values must not be empty.")
         if len(set(value)) < len(value):
             return Message(f"Configuration '{key}' values must not be duplicated.")
+        if "" in value:
+            return Message(f"Configuration '{key}' values must not be empty.")
         return None
 
     return check_names

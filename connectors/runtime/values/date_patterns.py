@@ -70,16 +70,19 @@ class Pattern:
             for part in self._parts
         )
 
-    def parse(self, text: str) -> int:
-        """Return milliseconds since 1970; what follows the last field is not looked at."""
-        millis = self.parse_start(text)
-        if millis is None:
-            raise DataError(f"{text[:100]!r} does not match the date pattern {self.text!r}")
-        return millis
+    def parse(self, text: str, *, is_whole: bool = False) -> int:
+        """Return milliseconds since 1970.
 
-    def parse_start(self, text: str) -> int | None:
-        """Return milliseconds since 1970, or None where the text does not begin as the pattern."""
+        What follows the last field is not looked at, except where the pattern must be the whole.
+        """
         found: dict[str, int] = {}
+        end = self._read(text, found)
+        if end is None or (is_whole and end < len(text)):
+            raise DataError(f"{text[:100]!r} does not match the date pattern {self.text!r}")
+        return _millis(found)
+
+    def _read(self, text: str, found: dict[str, int]) -> int | None:
+        """Read all fields into `found`; return where they end, or None where one is not there."""
         at = 0
         for index, part in enumerate(self._parts):
             if isinstance(part, str):
@@ -94,7 +97,7 @@ class Pattern:
             if end is None:
                 return None
             at = end
-        return _millis(found)
+        return at
 
 
 def _compile(text: str) -> tuple[_Part, ...]:

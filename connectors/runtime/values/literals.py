@@ -57,7 +57,11 @@ def parse(text: str) -> Parsed:
     """Return the value that a text stands for, with its schema."""
     if not text:
         return STRING, text
-    found = _Reader(text).read(embedded=False)
+    reader = _Reader(text)
+    found = reader.read(embedded=False)
+    if not reader.is_done():
+        # Java takes the beginning for the whole: 10 for 10:20, and the rest is lost.
+        return STRING, text
     return NULL if found is None else found
 
 
@@ -90,9 +94,12 @@ class _Reader:
             # No list and no map: a text, if it is not inside of another.
             self._at = start
         token = self._next()
-        if not token.strip():
+        if not token.strip(BLANKS):
             return STRING, token
         return self._word(token.strip(BLANKS), embedded)
+
+    def is_done(self) -> bool:
+        return not self._has_next()
 
     def _word(self, token: str, embedded: bool) -> Parsed:
         is_digit = token[0].isdecimal()
@@ -183,13 +190,15 @@ def _temporal(text: str) -> Parsed | None:
     schema, pattern = _TEMPORAL.get(len(text), (None, None))
     if schema is None or pattern is None:
         return None
-    millis = pattern.parse_start(text)
-    if millis is None:
+    try:
+        millis = pattern.parse(text, is_whole=True)
+    except DataError:
         return None
     if schema is _TIMESTAMP_SCHEMA:
         return schema, timestamp_of(millis)
     if schema is _TIME_SCHEMA:
-        return schema, time_of(millis % MILLIS_PER_DAY)
+        # Java makes an hour beyond the day a time that it cannot write; here it stays a text.
+        return (schema, time_of(millis)) if 0 <= millis < MILLIS_PER_DAY else None
     return schema, date_of(millis // MILLIS_PER_DAY)
 
 

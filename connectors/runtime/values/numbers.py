@@ -14,6 +14,10 @@ Number: TypeAlias = int | float | Decimal
 
 # Jackson reads no longer number, and Python takes long over the digits of one.
 MAX_DIGITS: Final = 1000
+# BigDecimal holds the scale in 32 bits.
+_MAX_EXPONENT: Final = (1 << 31) - 1
+# The power of ten from which the lowest 64 bits are zero.
+_ZEROS_OF_BITS: Final = 64
 # Within these, Java writes a number without exponent.
 _PLAIN_FROM: Final = 1e-3
 _PLAIN_BELOW: Final = 1e7
@@ -37,6 +41,9 @@ def to_whole(number: Number, bits: int) -> int:
         # A floating point number goes through int or long, which it saturates.
         widest = max(bits, 32)
         return wrapped(_saturated(number, widest), bits)
+    if isinstance(number, Decimal) and unscaled_exponent(number) >= _ZEROS_OF_BITS:
+        # So many zeros at its end are zeros in its lowest bits too, and it would fill the memory.
+        return 0
     return wrapped(int(number), bits)
 
 
@@ -103,9 +110,15 @@ def parse_decimal(text: str) -> Decimal:
         number = Decimal(text)
     except ArithmeticError as error:
         raise DataError(f"{text!r} is not a number") from error
-    if not number.is_finite():
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT:
         raise DataError(f"{text!r} is not a number")
     return number
+
+
+def unscaled_exponent(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    # What is no number has a letter there.
+    return exponent if isinstance(exponent, int) else 0
 
 
 def unscaled(number: Decimal) -> tuple[int, int]:

@@ -72,7 +72,10 @@ def with_fields(schema: Schema, fields: Iterable[Field]) -> Schema:
     """Return a struct with other fields and the same name, version, words and parameters.
 
     As Java's transforms copy them: required, and without the default, which had the old fields.
+    DataError for what is no struct.
     """
+    if schema.type is not Type.STRUCT:
+        raise DataError(f"Cannot list fields on non-struct type {words(schema)}")
     return Schema(
         type=Type.STRUCT,
         name=schema.name,

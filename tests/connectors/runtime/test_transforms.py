@@ -114,7 +114,7 @@ def test_flatten_names_inner_fields_by_their_way_and_hands_down_what_may_miss() 
     plain = applied("Flatten$Value", record({"a": {"b": None, "c": 1}, "d": 2}))
     assert plain.value == {"a.b": None, "a.c": 1, "d": 2}
     with pytest.raises(DataError, match=r"for field a\.b"):
-        applied("Flatten$Value", record({"a": {"b": [1]}}))
+        applied("Flatten$Value", record({"a": {"b": Decimal(1)}}))
 
 
 def test_fields_are_moved_or_copied_into_headers() -> None:
