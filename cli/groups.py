@@ -35,8 +35,9 @@ WATCH_SECONDS: Final = 2.0
 
 STATE_WORDS: Final = {state.value.lower(): state for state in GroupState}
 TYPE_WORDS: Final = {kind.value: kind for kind in (GroupType.CLASSIC, GroupType.CONSUMER)}
-# States that a filter of the client library can name.
-STATES_TO_ASK: Final = [state.value for state in GroupState if state is not GroupState.UNKNOWN]
+# States that a filter of the client library cannot name.
+UNNAMED: Final = {GroupState.UNKNOWN, GroupState.ASSIGNING, GroupState.RECONCILING}
+STATES_TO_ASK: Final = [state.value for state in GroupState if state not in UNNAMED]
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 

@@ -1,6 +1,7 @@
-"""Who coordinates each of many groups, and how it is assigned: a question for a hundred at a time.
+"""What a list shows of many groups: a question for a hundred at a time.
 
-The client library asks for each group by itself, and does not tell which broker has listed one.
+The client library asks for each group by itself, does not tell which broker has listed one, and has
+no words for some states and for members that speak another protocol than their group.
 What cannot be found out here is left out, for the library to ask.
 """
 
@@ -30,6 +31,9 @@ MAX_LIST_BYTES: Final = 32 * 1024 * 1024
 AT_ONCE: Final = 100
 MAX_PIECE_BYTES: Final = 16 * 1024 * 1024
 DEAD: Final = "Dead"
+STATES: Final[Mapping[str, GroupState]] = {state.value: state for state in GroupState}
+# What a member that speaks the classic protocol is called.
+CLASSIC_MEMBER: Final = 0
 VALUE: Final = "consumer groups"
 
 
@@ -40,7 +44,38 @@ class Question:
     api: int
     version: int
     body: Callable[[Sequence[str]], bytes]
-    read: Callable[[Reader], dict[str, str]]
+    read: Callable[[Reader], dict[str, "Told"]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a broker says of a group; a state that has no word here is the library's."""
+
+    assignor: str
+    state: GroupState | None = None
+    is_mixed: bool = False
+
+
+# One without members is assigned by nothing, and nobody is asked.
+IDLE: Final = Told(assignor="")
+
+
+def refined(connection: Connection, broker: Broker, group: Group) -> Group:
+    """Return a group of the consumer protocol with what the library does not tell of it."""
+    try:
+        there = at(connection, broker)
+        told = _asked(there, QUESTIONS[GroupType.CONSUMER], [group.name]).get(group.name)
+    except (KafkaFailure, struct.error):
+        return group
+    if told is None:
+        return group
+    return replace(group, state=told.state or group.state, is_mixed=told.is_mixed)
+
+
+def at(connection: Connection, broker: Broker) -> Connection:
+    """Return a connection to one broker of a cluster."""
+    host = f"[{broker.host}]" if ":" in broker.host else broker.host
+    return replace(connection, bootstrap=f"{host}:{broker.port}")
 
 
 def overview(
@@ -54,27 +89,29 @@ def overview(
     # The deadline is for all of the questions.
     until = connection.deadline()
     for broker in brokers:
-        host = f"[{broker.host}]" if ":" in broker.host else broker.host
-        there = replace(connection, bootstrap=f"{host}:{broker.port}", until=until)
+        there = replace(at(connection, broker), until=until)
         try:
             own = [names[name] for name in _listed(there) if name in names]
-            assignors = _assignors(there, own)
+            told = _told(there, own)
         except (KafkaFailure, struct.error):
             continue
         for summary in own:
-            # One without members is assigned by nothing.
-            is_idle = summary.state is GroupState.EMPTY and summary.type is GroupType.CLASSIC
-            assignor = "" if is_idle else assignors.get(summary.name)
-            if assignor is not None:
+            said = IDLE if is_idle(summary) else told.get(summary.name)
+            if said is not None:
                 found[summary.name] = Group(
                     name=summary.name,
-                    state=summary.state,
+                    state=said.state or summary.state,
                     type=summary.type,
-                    assignor=assignor,
+                    assignor=said.assignor,
                     coordinator=broker.id,
                     members=(),
+                    is_mixed=said.is_mixed,
                 )
     return found
+
+
+def is_idle(summary: GroupSummary) -> bool:
+    return summary.state is GroupState.EMPTY and summary.type is GroupType.CLASSIC
 
 
 def _listed(connection: Connection) -> list[str]:
@@ -90,39 +127,31 @@ def _listed(connection: Connection) -> list[str]:
     return names
 
 
-def _assignors(connection: Connection, summaries: Sequence[GroupSummary]) -> dict[str, str]:
-    """Return what assigns the partitions of groups that a broker coordinates."""
-    found: dict[str, str] = {}
+def _told(connection: Connection, summaries: Sequence[GroupSummary]) -> dict[str, Told]:
+    """Return what a broker says of groups that it coordinates."""
+    found: dict[str, Told] = {}
     for kind, question in QUESTIONS.items():
-        names = [
-            summary.name
-            for summary in summaries
-            if summary.type is kind
-            and not (kind is GroupType.CLASSIC and summary.state is GroupState.EMPTY)
-        ]
+        names = [one.name for one in summaries if one.type is kind and not is_idle(one)]
         for start in range(0, len(names), AT_ONCE):
-            piece = names[start : start + AT_ONCE]
             try:
-                answer = ask(
-                    connection,
-                    question.api,
-                    question.version,
-                    question.body(piece),
-                    VALUE,
-                    max_bytes=MAX_PIECE_BYTES,
-                )
-                found |= question.read(answer)
+                found |= _asked(connection, question, names[start : start + AT_ONCE])
             except (KafkaFailure, struct.error):
                 # One group that is too large, or a broker that goes: the library asks for these.
                 continue
     return found
 
 
+def _asked(connection: Connection, question: Question, names: Sequence[str]) -> dict[str, Told]:
+    body = question.body(names)
+    answer = ask(connection, question.api, question.version, body, VALUE, max_bytes=MAX_PIECE_BYTES)
+    return question.read(answer)
+
+
 def _classic_body(names: Sequence[str]) -> bytes:
     return struct.pack(">i", len(names)) + b"".join(map(text, names))
 
 
-def _classic(answer: Reader) -> dict[str, str]:
+def _classic(answer: Reader) -> dict[str, Told]:
     found = {}
     answer.number("i")
     for _ in range(answer.count()):
@@ -135,7 +164,7 @@ def _classic(answer: Reader) -> dict[str, str]:
             for _data in range(2):
                 answer.data()
         if not code and state != DEAD:
-            found[name] = assignor
+            found[name] = Told(assignor=assignor, state=STATES.get(state))
     return found
 
 
@@ -144,27 +173,28 @@ def _consumer_body(names: Sequence[str]) -> bytes:
     return b"\0" + varint(len(names) + 1) + b"".join(map(compact, names)) + b"\0\0"
 
 
-def _consumers(answer: Reader) -> dict[str, str]:
+def _consumers(answer: Reader) -> dict[str, Told]:
     found = {}
     answer.skip_tags()
     answer.number("i")
     for _ in range(answer.compact_count()):
         code = answer.number("h")
         answer.compact_text()
-        name = answer.compact_text()
-        answer.compact_text()
+        name, state = answer.compact_text(), answer.compact_text()
         answer.skip(8)
         assignor = answer.compact_text()
-        for _member in range(answer.compact_count()):
-            _skip_member(answer)
+        kinds = {_kind_of_member(answer) for _ in range(answer.compact_count())}
         answer.skip(4)
         answer.skip_tags()
         if not code:
-            found[name] = assignor
+            found[name] = Told(
+                assignor=assignor, state=STATES.get(state), is_mixed=CLASSIC_MEMBER in kinds
+            )
     return found
 
 
-def _skip_member(answer: Reader) -> None:
+def _kind_of_member(answer: Reader) -> int:
+    """Pass over a member; return which protocol it speaks."""
     for _ in range(3):
         answer.compact_text()
     answer.skip(4)
@@ -180,12 +210,14 @@ def _skip_member(answer: Reader) -> None:
             answer.skip(4 * answer.compact_count())
             answer.skip_tags()
         answer.skip_tags()
+    kind = answer.number("b")
     answer.skip_tags()
+    return kind
 
 
 QUESTIONS: Final[Mapping[GroupType, Question]] = {
     GroupType.CLASSIC: Question(api=DESCRIBE_GROUPS, version=1, body=_classic_body, read=_classic),
     GroupType.CONSUMER: Question(
-        api=CONSUMER_GROUP_DESCRIBE, version=0, body=_consumer_body, read=_consumers
+        api=CONSUMER_GROUP_DESCRIBE, version=1, body=_consumer_body, read=_consumers
     ),
 }

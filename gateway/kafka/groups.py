@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
-from gateway.kafka.group_overview import overview
+from gateway.kafka.group_overview import overview, refined
 from gateway.kafka.offset_deletion import delete_offsets
 from gateway.kafka.offset_listing import committed_offsets
 from gateway.kafka.values import (
@@ -134,6 +134,14 @@ class Groups:
         missing = [summary.name for summary in wanted if summary.name not in found]
         found |= self.find(missing)
         return [found[summary.name] for summary in wanted if summary.name in found]
+
+    def refined(self, group: Group, brokers: Iterable[Broker]) -> Group:
+        """Return a group with its true state, and whether its members speak two protocols."""
+        if group.type is GroupType.CONSUMER:
+            for broker in brokers:
+                if broker.id == group.coordinator:
+                    return refined(self._connection, broker, group)
+        return group
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
         """Return all that groups have committed: by group, by place."""

@@ -194,10 +194,12 @@ class Place:
 
 
 class GroupState(Enum):
-    """Kafka's words. What the client library has no word for is UNKNOWN."""
+    """Kafka's words. The client library calls Assigning and Reconciling Unknown."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
     STABLE = "Stable"
     EMPTY = "Empty"
     DEAD = "Dead"
@@ -239,6 +241,8 @@ class Group:
     assignor: str
     coordinator: int | None
     members: tuple[Member, ...]
+    # Whether some members of a group of the consumer protocol speak the classic one, where asked.
+    is_mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

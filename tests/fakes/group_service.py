@@ -43,6 +43,8 @@ class MadeUpMember:
     assignment: dict[str, list[int]] = field(default_factory=dict)
     # Members of a group of the consumer protocol are on their way to another assignment.
     target: dict[str, list[int]] = field(default_factory=dict)
+    # As ConsumerGroupDescribe has it: 0 speaks the classic protocol, 1 the one of the group.
+    protocol: int = 1
 
 
 @dataclass
@@ -166,6 +168,7 @@ class GroupService:
                             client_host=member.host,
                             assignment=_assigned(member.assignment),
                             target_assignment=_assigned(member.target),
+                            member_type=member.protocol if call.version >= 1 else -1,
                         )
                         for member in group.members
                     ],

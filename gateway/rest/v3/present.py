@@ -158,8 +158,7 @@ class Bodies:
             "partition_assignor": found.assignor,
             "state": found.state.name,
             "type": found.type.name,
-            # The client library does not tell which protocol a member speaks.
-            "is_mixed_consumer_group": False,
+            "is_mixed_consumer_group": found.is_mixed,
             # Where none is known: an address that answers 404.
             "coordinator": self.link(
                 "brokers", -1 if found.coordinator is None else found.coordinator

@@ -11,7 +11,7 @@ from gateway.kafka import group_overview, wire
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.groups import Groups
-from gateway.kafka.values import Group
+from gateway.kafka.values import Group, GroupState
 from gateway.kafka.wire import Reader
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.group_service import GroupService, MadeUpGroup, MadeUpMember, served
@@ -28,6 +28,9 @@ MANY = 250
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     service = GroupService()
     service.groups |= {"empty": MadeUpGroup(), "idle": MadeUpGroup(type="consumer")}
+    service.groups["mixed"] = MadeUpGroup(
+        type="consumer", members=[replace(MEMBERS[0], protocol=0), MEMBERS[1]]
+    )
     service.groups |= {f"classic-{n}": MadeUpGroup(members=MEMBERS) for n in range(MANY)}
     service.groups |= {
         f"consumer-{n}-ä": MadeUpGroup(type="consumer", members=MEMBERS) for n in range(MANY)
@@ -63,8 +66,9 @@ def test_the_list_says_what_the_library_says_of_each(
     found = shown(connection)
 
     assert described == []
-    assert len(found) == 2 * MANY + 2
-    assert found == wanted
+    assert len(found) == 2 * MANY + 3
+    assert [group.name for group in found if group.is_mixed] == ["mixed"]
+    assert [replace(group, is_mixed=False) for group in found] == wanted
 
 
 def test_a_question_is_about_a_hundred_groups(
@@ -117,3 +121,40 @@ def test_an_answer_that_lies_about_its_lengths_is_none(data: bytes) -> None:
         group_overview._classic(Reader(data))  # noqa: SLF001 - what reads bytes from outside
     with pytest.raises(struct.error):
         group_overview._consumers(Reader(b"\0\0\0\0\0\xff\xff\xff\xff\xff\x01" + data))  # noqa: SLF001
+
+
+def consumers(state: str, kinds: list[int]) -> bytes:
+    """Return an answer about one group of the consumer protocol, as Kafka writes it."""
+    member = b"\2m\0\0" + bytes(4) + b"\2c\2h" + b"\1\0" + 2 * b"\1\0"
+    members = b"".join(member + struct.pack(">b", kind) + b"\0" for kind in kinds)
+    words = wire.compact("g") + wire.compact(state)
+    group = b"\0\0\0" + words + bytes(8) + wire.compact("uniform")
+    ended = bytes(4) + b"\0"
+    return b"\0" + bytes(4) + b"\2" + group + wire.varint(len(kinds) + 1) + members + ended
+
+
+@pytest.mark.parametrize(
+    ("state", "kinds", "told"),
+    [
+        ("Stable", [1, 1], (GroupState.STABLE, False)),
+        ("Assigning", [1, 0], (GroupState.ASSIGNING, True)),
+        ("Reconciling", [-1], (GroupState.RECONCILING, False)),
+        ("OfTomorrow", [], (None, False)),
+    ],
+)
+def test_states_and_protocols_that_the_library_does_not_tell_are_read(
+    state: str, kinds: list[int], told: tuple[GroupState | None, bool]
+) -> None:
+    [found] = group_overview._consumers(Reader(consumers(state, kinds))).values()  # noqa: SLF001
+
+    assert (found.state, found.is_mixed) == told
+
+
+def test_one_group_is_told_with_its_state(connection: Connection) -> None:
+    asking, brokers = Groups(connection), Admin(connection).cluster().brokers
+    [mixed, consumer, classic] = asking.describe(["mixed", "consumer-1-ä", "classic-1"])
+
+    assert asking.refined(mixed, brokers) == replace(mixed, is_mixed=True)
+    assert asking.refined(mixed, [replace(one, port=1) for one in brokers]) == mixed
+    assert asking.refined(consumer, brokers) == consumer
+    assert asking.refined(classic, brokers) == classic
