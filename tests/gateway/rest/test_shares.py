@@ -69,23 +69,23 @@ def test_so_many_workers_are_heard() -> None:
     assert shares.part(CALLS, now=0.0) == 1.0
 
 
-class Worlds:
+class Workers:
     """Some workers, a clock that is moved by hand, and what they tell each other."""
 
     def __init__(self, count: int) -> None:
         self.now = 0.0
-        self.workers = [
+        self.limits = [
             Limits(Rates(requests=RATE, records=0, bytes=0), monotonic=lambda: self.now)
             for _ in range(count)
         ]
         self.can_tell = True
 
     def tick(self) -> None:
-        told = [limits.divide(TICK_S) for limits in self.workers]
+        told = [limits.divide(TICK_S) for limits in self.limits]
         if self.can_tell:
             for number, wants in enumerate(told):
-                for other in self.workers:
-                    if other is not self.workers[number]:
+                for other in self.limits:
+                    if other is not self.limits[number]:
                         other.hear(str(number), wants)
 
     def granted(self, seconds: float, *, at: range) -> int:
@@ -95,7 +95,7 @@ class Worlds:
         for step in range(steps):
             self.now += 0.01
             for number in at:
-                found += sum(self._is_granted(self.workers[number]) for _ in range(10))
+                found += sum(self._is_granted(self.limits[number]) for _ in range(10))
             if step % round(TICK_S / 0.01) == 0:
                 self.tick()
         return found
@@ -111,9 +111,9 @@ class Worlds:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_workers_together_grant_one_rate(count: int) -> None:
-    worlds = Worlds(count)
-    first = worlds.granted(1, at=range(count))
-    later = worlds.granted(10, at=range(count))
+    workers = Workers(count)
+    first = workers.granted(1, at=range(count))
+    later = workers.granted(10, at=range(count))
 
     # Full buckets at the beginning, and up to half a second of which nobody has told.
     assert first <= count * (RATE + RATE * TICK_S) + RATE
@@ -121,21 +121,21 @@ def test_workers_together_grant_one_rate(count: int) -> None:
 
 
 def test_a_rate_follows_its_caller_from_worker_to_worker() -> None:
-    worlds = Worlds(3)
-    worlds.granted(5, at=range(3))
-    worlds.granted(2, at=range(1))
-    alone = worlds.granted(5, at=range(1))
+    workers = Workers(3)
+    workers.granted(5, at=range(3))
+    workers.granted(2, at=range(1))
+    alone = workers.granted(5, at=range(1))
 
     assert alone >= 4.5 * RATE
 
 
 def test_workers_that_cannot_tell_count_for_themselves() -> None:
-    worlds = Worlds(2)
-    worlds.granted(3, at=range(2))
-    worlds.can_tell = False
-    worlds.granted(2, at=range(2))
+    workers = Workers(2)
+    workers.granted(3, at=range(2))
+    workers.can_tell = False
+    workers.granted(2, at=range(2))
 
-    assert worlds.granted(5, at=range(2)) >= 2 * 4.9 * RATE
+    assert workers.granted(5, at=range(2)) >= 2 * 4.9 * RATE
 
 
 def use_up(limits: Limits) -> None:
@@ -144,9 +144,9 @@ def use_up(limits: Limits) -> None:
 
 
 def test_the_time_to_wait_is_that_of_the_part() -> None:
-    worlds = Worlds(2)
-    worlds.granted(5, at=range(2))
-    own = worlds.workers[0]
+    workers = Workers(2)
+    workers.granted(5, at=range(2))
+    own = workers.limits[0]
     with pytest.raises(ApiError) as refused:
         use_up(own)
 

@@ -181,6 +181,25 @@ def test_consumers_are_used_by_whichever_worker_takes_the_call(
     assert max(balancer.served.values()) - min(balancer.served.values()) <= 1
 
 
+def test_a_consumer_with_a_chosen_name_outlives_what_workers_share(
+    home: Cluster, client: Client
+) -> None:
+    path = client.subscribed("unshared", name="kept")
+    client.fetched(path, range(10), is_late=True)
+    home.kill("valkey")
+
+    # Each worker, whether or not the server is back by then.
+    again = [client.ask("GET", f"{path}/records?timeout=1")[0] for _ in range(3)]
+    clash, _ = client.ask("POST", "/consumers/unshared", {"name": "kept"})
+    committed = client.ask("POST", f"{path}/offsets")
+    deleted = client.ask("DELETE", path)[0]
+
+    assert again == [200, 200, 200]
+    assert clash == 409
+    assert committed == (200, None)
+    assert deleted == 204
+
+
 def test_a_fetch_that_waits_ends_when_its_token_is_revoked(
     home: Cluster, balancer: Balancer
 ) -> None:
@@ -207,7 +226,7 @@ def test_a_killed_worker_is_told_of_and_its_group_goes_on(
     with worker_beside(home, "gateway-9", log=tmp_path / "log") as owner:
         path = Client(owner.address, token).subscribed(group, **names)
         # Passed on by the others until its owner ends in the middle.
-        client.fetched(path, range(10))
+        client.fetched(path, range(10), is_late=True)
         owner.kill()
 
     told = [client.ask("GET", f"{path}/records") for _ in range(3)]
