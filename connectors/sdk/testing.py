@@ -138,9 +138,7 @@ def run_sink(
     try:
         begin_at = open_sink(task, batches)
         for batch in batches:
-            if left := [
-                record for record in batch if record.origin_offset >= begin_at.get(record.origin, 0)
-            ]:
+            if left := not_before(begin_at, batch):
                 task.put(left)
         return task.flush()
     finally:
@@ -150,6 +148,13 @@ def run_sink(
 def open_sink(task: SinkTask, batches: Sequence[list[SinkRecord]]) -> Mapping[TopicPartition, int]:
     """Open a started task on the partitions of some batches; return where it wants to begin."""
     return task.open(sorted({record.origin for batch in batches for record in batch}))
+
+
+def not_before(
+    begin_at: Mapping[TopicPartition, int], batch: Sequence[SinkRecord]
+) -> list[SinkRecord]:
+    """Return the records of a batch that the offsets of `open` leave."""
+    return [record for record in batch if record.origin_offset >= begin_at.get(record.origin, 0)]
 
 
 def sink_record(

@@ -27,7 +27,7 @@ FROM_TABLES |= {
 FROM_TABLES |= {"console.management.commands.collector"}
 FROM_TABLES |= {f"connectors.management.commands.connect_{name}" for name in ("beat", "worker")}
 # Found by authors of connectors, for their tests.
-FROM_TABLES |= {"connectors.sdk.testing"}
+FROM_TABLES |= {"connectors.sdk.testing", "connectors.sdk.contract"}
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.

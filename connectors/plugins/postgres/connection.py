@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.postgres import addresses
 from connectors.sdk import outgoing
-from connectors.sdk.checks import in_range, non_empty, one_of
+from connectors.sdk.checks import in_range, non_empty
 from connectors.sdk.configs import REQUIRED, Importance, Key, Kind, Secret
 from connectors.sdk.connector import Context, Parsed
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.fixed_keys import fixed_key
 
 if TYPE_CHECKING:
     import psycopg
@@ -78,22 +79,10 @@ def keys() -> tuple[Key, ...]:
             default=10_000,
             check=in_range(0, 600_000),
         ),
-        _key(
-            DIALECT,
-            Kind.STRING,
-            "Only PostgreSqlDatabaseDialect, or nothing.",
-            default="",
-            check=one_of("", "PostgreSqlDatabaseDialect"),
-            is_internal=True,
+        fixed_key(
+            DIALECT, Kind.STRING, "", "it is PostgreSQL", also=("PostgreSqlDatabaseDialect",)
         ),
-        _key(
-            TIMEZONE,
-            Kind.STRING,
-            "The time zone of columns without one: UTC.",
-            default="UTC",
-            check=one_of("UTC"),
-            is_internal=True,
-        ),
+        fixed_key(TIMEZONE, Kind.STRING, "UTC", "columns without a time zone are UTC"),
         _key(
             STATEMENT_TIMEOUT,
             Kind.INT,

@@ -8,6 +8,7 @@ from connectors.plugins.postgres import connection
 from connectors.sdk.checks import in_range, non_empty, one_of
 from connectors.sdk.configs import Definition, Importance, Key, Kind, Value
 from connectors.sdk.connector import Parsed
+from connectors.sdk.fixed_keys import fixed_key
 
 INSERT_MODE: Final = "insert.mode"
 BATCH_SIZE: Final = "batch.size"
@@ -23,6 +24,7 @@ RETRY_BACKOFF: Final = "retry.backoff.ms"
 OFFSETS_TABLE: Final = "offsets.table"
 OFFSETS_NAME: Final = "offsets.name"
 QUOTE: Final = "quote.sql.identifiers"
+QUOTED: Final = "names are quoted, so their upper and lower case counts"
 DATA: Final = "Records into rows"
 TABLES: Final = "Tables"
 RETRIES: Final = "Retries"
@@ -205,16 +207,7 @@ def _table_keys() -> tuple[Key, ...]:
             doc="Whether columns that are missing are added.",
             group=TABLES,
         ),
-        _key(
-            QUOTE,
-            Kind.STRING,
-            "always",
-            "Names are quoted always, so their upper and lower case counts.",
-            importance=Importance.LOW,
-            check=one_of("always"),
-            group=TABLES,
-            is_internal=True,
-        ),
+        fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
         _key(
             OFFSETS_TABLE,
             Kind.STRING,

@@ -5,9 +5,11 @@ from enum import Enum
 from typing import Any, Final
 
 from connectors.plugins.postgres import connection
+from connectors.plugins.postgres.sink_settings import QUOTED
 from connectors.sdk.checks import each_of, in_range, non_empty, one_of
 from connectors.sdk.configs import REQUIRED, Definition, Importance, Key, Kind, Value
 from connectors.sdk.connector import Parsed
+from connectors.sdk.fixed_keys import fixed_key
 
 MODE: Final = "mode"
 INCREMENTING: Final = "incrementing.column.name"
@@ -321,23 +323,9 @@ def _pace_keys() -> tuple[Key, ...]:
 def _fixed_keys() -> tuple[Key, ...]:
     """Return keys that take one value only, and those that tasks are told."""
     return (
-        _key(QUOTE, Kind.STRING, "always", "Always.", check=one_of("always"), is_internal=True),
-        _key(
-            GRANULARITY,
-            Kind.STRING,
-            "connect_logical",
-            "Times are milliseconds.",
-            check=one_of("connect_logical"),
-            is_internal=True,
-        ),
-        _key(
-            ISOLATION,
-            Kind.STRING,
-            "DEFAULT",
-            "The database's own.",
-            check=one_of("DEFAULT"),
-            is_internal=True,
-        ),
+        fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
+        fixed_key(GRANULARITY, Kind.STRING, "connect_logical", "times are milliseconds"),
+        fixed_key(ISOLATION, Kind.STRING, "DEFAULT", "it is the database's own"),
         _key(TASK, Kind.INT, 0, "Which of the tasks this is.", is_internal=True),
         _key(TASKS, Kind.INT, 1, "How many tasks there are.", is_internal=True),
     )

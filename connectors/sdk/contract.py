@@ -1,0 +1,169 @@
+"""What every connector promises, as checks that its author's tests call; each fails by assertion.
+
+`definition_is_sound`, `tasks_are_told_what_is_defined` and `secrets_stay_hidden` hold for all,
+`source_resumes` for those whose records have an end, `sink_repeats_nothing` for those that claim
+exactly once.
+"""
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from connectors.sdk import checks
+from connectors.sdk.configs import Kind, Secret
+from connectors.sdk.connector import Config, Connector, SinkConnector, SourceConnector
+from connectors.sdk.records import SinkRecord, SourceRecord
+from connectors.sdk.testing import (
+    MemorySinkContext,
+    MemorySourceContext,
+    not_before,
+    open_sink,
+    parse_config,
+    run_sink,
+    run_source,
+    sink_record,
+)
+
+# What a secret is in these checks: nothing else contains it.
+SECRET: Final = "s3cret-of-the-contract"  # noqa: S105 - made to be looked for
+# Every place behind which a slice may begin is tried where there are few, and so many where not.
+MAX_CUTS: Final = 12
+
+
+def definition_is_sound(connector: type[Connector]) -> None:
+    """Check that keys have words, defaults that pass their own checks, and no secret by default."""
+    assert connector.name, f"{connector.__name__} has a name"
+    assert connector.title, f"{connector.name} has a title"
+    assert connector.summary, f"{connector.name} has a summary"
+    definition = connector.definition()
+    assert list(definition.by_name) == list(connector.definition().by_name), "keys stay the same"
+    for key in definition:
+        assert key.doc, f"{key.name} has words for the form"
+        if key.is_required:
+            continue
+        value = checks.parse(key, key.default)
+        assert value is None or checks.check(key, value) is None, f"{key.name}: its default passes"
+        assert key.kind is not Kind.PASSWORD or not value, f"{key.name}: no secret is a default"
+    both = set(connector.refused) & set(definition.by_name)
+    assert not both, f"keys are either served or refused: {both}"
+
+
+def tasks_are_told_what_is_defined(connector: Connector, config: Config) -> None:
+    """Check that there are as many tasks as asked for at most, each with a config that parses."""
+    parsed = parse_config(connector.definition(), config)
+    for most in (1, 2, 7):
+        told = connector.task_configs(parsed, max_tasks=most)
+        assert 1 <= len(told) <= most, f"{len(told)} tasks of at most {most}"
+        for own in told:
+            assert all(isinstance(text, str) for text in own.values()), f"texts: {own}"
+            parse_config(connector.definition(), {**config, **own})
+        assert told == connector.task_configs(parsed, max_tasks=most), "twice the same"
+
+
+def secrets_stay_hidden(connector: Connector, config: Config) -> None:
+    """Check that a task that fails at once tells no PASSWORD, in its words, trace or log."""
+    definition = connector.definition()
+    secret = {
+        key.name: SECRET
+        for key in definition
+        if key.kind is Kind.PASSWORD and checks.check(key, Secret(SECRET)) is None
+    }
+    parsed = parse_config(definition, {**config, **secret})
+    assert all(isinstance(parsed[name], Secret) for name in secret), "passwords are parsed as such"
+    said = [repr(parsed), str(parsed), repr(connector.validate(parsed))]
+    said += [repr(own) for own in connector.task_configs(parsed, max_tasks=2)]
+    context = MemorySourceContext() if isinstance(connector, SourceConnector) else None
+    sink_context = MemorySinkContext()
+    try:
+        if isinstance(connector, SourceConnector):
+            assert context is not None, "made above"
+            run_source(connector, parsed, context, max_polls=1)
+        elif isinstance(connector, SinkConnector):
+            run_sink(connector, parsed, sink_context, [_one_record()])
+    # Whatever it fails with is what is looked at.
+    except Exception as error:  # noqa: BLE001
+        said += [str(error), "".join(traceback.format_exception(error))]
+    for used in (context, sink_context):
+        if used is not None:
+            said += [*used.lines, repr(used.kept)]
+            used.close()
+    assert not [text for text in said if SECRET in text], "a secret is told"
+
+
+def source_resumes(
+    connector: SourceConnector, config: Config, *, max_repeated: int = 0
+) -> list[SourceRecord]:
+    """Check that a slice goes on behind any stored record, in a process that knows nothing else.
+
+    `max_repeated` records may come again where a place in the source lies between none of them.
+    Returns all records.
+    """
+    parsed = parse_config(connector.definition(), config)
+    whole = _read(connector, parsed, [])
+    assert whole, "the source has something to read"
+    step = max(1, len(whole) // MAX_CUTS)
+    for cut in (*range(1, len(whole), step), len(whole)):
+        rest = _read(connector, parsed, whole[:cut])
+        left = whole[cut:]
+        assert rest[len(rest) - len(left) :] == left, f"behind record {cut} something is missing"
+        assert len(rest) - len(left) <= max_repeated, f"behind record {cut} something is repeated"
+    return whole
+
+
+def sink_repeats_nothing(
+    connector: SinkConnector,
+    config: Config,
+    batches: Sequence[list[SinkRecord]],
+    contents: Callable[[], Any],
+) -> None:
+    """Check that batches put twice, and batches lost before their flush, are there once.
+
+    `contents` returns what the other side holds.
+    """
+    assert connector.is_exactly_once, "what is claimed is checked, and nothing else"
+    parsed = parse_config(connector.definition(), config)
+    first, rest = list(batches[:1]), list(batches)
+    for unflushed, again in ((first, first), (rest, rest), (first, rest)):
+        context = MemorySinkContext()
+        _put_without_flush(connector, parsed, context, unflushed)
+        context.close()
+        context = MemorySinkContext()
+        run_sink(connector, parsed, context, again)
+        context.close()
+    once = contents()
+    context = MemorySinkContext()
+    run_sink(connector, parsed, context, rest)
+    context.close()
+    assert contents() == once, "what was put again is there again"
+
+
+def _read(
+    connector: SourceConnector, parsed: Mapping[str, Any], stored: Sequence[SourceRecord]
+) -> list[SourceRecord]:
+    context = MemorySourceContext()
+    context.store(stored)
+    try:
+        return run_source(connector, parsed, context)
+    finally:
+        context.close()
+
+
+def _put_without_flush(
+    connector: SinkConnector,
+    parsed: Mapping[str, Any],
+    context: MemorySinkContext,
+    batches: Sequence[list[SinkRecord]],
+) -> None:
+    task = connector.task()
+    task.start(context, parsed)
+    try:
+        begin_at = open_sink(task, batches)
+        for batch in batches:
+            if left := not_before(begin_at, batch):
+                task.put(left)
+    finally:
+        task.stop()
+
+
+def _one_record() -> list[SinkRecord]:
+    return [sink_record({"id": 1})]
