@@ -5,7 +5,7 @@ Values are frozen, and show no password. Whoever asks has been asked for its rig
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from connectors.references import Allowed
 from connectors.refusals import NotFound, Unfit
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
+from connectors.tasks import database_time
 from connectors.validation import Validation
 from connectors.vault import Place, Stored, Vault, masked
 
@@ -27,6 +28,8 @@ MAX_CONNECTORS: Final = 1000
 # Lines of a log that a page shows at once.
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
+# Workers say that they are there every three seconds; one that starts takes some seconds.
+WORKER_SILENCE: Final = timedelta(seconds=15)
 # What Kafka Connect calls the worker of what nobody runs has no word there; empty would be taken
 # for a host without a name.
 NO_WORKER: Final = "-"
@@ -146,6 +149,12 @@ def log_lines(
         Line(number=row.pk, task=row.task, at=row.at, level=row.level, text=row.text)
         for row in reversed(newest)
     ]
+
+
+def has_workers(cluster: str) -> bool:
+    """Tell whether some worker has said lately that it is there."""
+    since = database_time.now() - WORKER_SILENCE
+    return models.Worker.objects.filter(cluster=cluster, seen_at__gte=since).exists()
 
 
 def catalogue() -> list[Plugin]:

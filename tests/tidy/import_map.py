@@ -16,7 +16,9 @@ CONTROLPLANE = (
 CONTROLPLANE_DOORS = "brokers.controlplane.services brokers.controlplane.selectors "
 WATCHED = "brokers.inspection brokers.cluster.image "
 WATCHERS_DOORS = "brokers.controlplane.selectors brokers.controlplane.logs "
-CONNECTORS_DOORS = "connectors.services connectors.selectors connectors.changes "
+CONNECTORS_DOORS = (
+    "connectors.services connectors.selectors connectors.changes connectors.refusals "
+)
 READ_OF_BROKERS = (
     "brokers.controlplane.selectors brokers.cluster.image brokers.protocol.errors "
     "brokers.protocol.schema brokers.coordination.groups brokers.inspection brokers.key_files "

@@ -6,7 +6,7 @@ from django.db import connections
 from django.test import Client
 
 from console.queries.reading import State
-from tests.builders import live
+from tests.builders import connectors, live
 from tests.builders.addresses import NAME, addresses
 from tests.builders.live import Told
 from tests.console import cluster_rows
@@ -32,7 +32,18 @@ def make_loaded(told: Told) -> None:
     cluster_rows.change(cluster, 7, f"topic {NAME} was created", kind="create topic")
     cluster_rows.audit_entry(cluster, 1, before={"a": "1"}, after={"a": "2"})
     cluster_rows.audit_entry(cluster, 2, outcome="INVALID_CONFIG", message="why not")
+    make_connectors()
     collect(told, {1: loaded_feed()}, {1: "127.0.0.1:9092", 2: "127.0.0.1:9093"})
+
+
+def make_connectors() -> None:
+    """Have one connector that works in part, and one that is paused."""
+    partly = connectors.connector(CLUSTER, NAME)
+    connectors.task(partly, 0, figures={"written_per_s": 12.5, "records_written": 900})
+    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is no text\n  at line 3")
+    connectors.line(partly, "began at record 0", level="WARNING")
+    connectors.offset(partly, {"task": 0}, {"record": 900})
+    connectors.connector(CLUSTER, "to-files", kind="sink", target="PAUSED", state="PAUSED")
 
 
 def loaded_feed() -> Feed:

@@ -1,0 +1,190 @@
+"""The list of connectors: those in need first, what they carry, and how far sinks are behind."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from connectors import selectors
+from connectors.selectors import ConnectorInfo, Status
+from console import group_names
+from console.monitoring.tables import GroupRow
+from console.queries.frame import Frame, frame
+from console.queries.lag import MARKS, Mark
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import Names, Rights
+from gateway.access.operations import Kind, Operation
+
+# Of a trace: enough for its first line to say what went wrong.
+TRACE_CHARS: Final = 300
+FAILED: Final = "FAILED"
+RUNNING: Final = "RUNNING"
+SINK: Final = "sink"
+# What a sink's group is named after.
+GROUP: Final = "connect-"
+# By state: the class, the word, and what it means; the order is that of the list.
+STATES: Final[Mapping[str, Mark]] = MappingProxyType(
+    {
+        FAILED: Mark(
+            state="bad", word="Failed", meaning="It does nothing until somebody restarts it."
+        ),
+        "PARTLY": Mark(
+            state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
+        ),
+        "UNASSIGNED": Mark(
+            state="warn", word="Waiting", meaning="No worker has taken it yet, or all are busy."
+        ),
+        "RESTARTING": Mark(state="warn", word="Restarting", meaning="Its tasks begin anew."),
+        RUNNING: Mark(
+            state="ok", word="Running", meaning="Its tasks run, or have their turn soon."
+        ),
+        "PAUSED": Mark(
+            state="stale", word="Paused", meaning="Its tasks keep their place and do nothing."
+        ),
+        "STOPPED": Mark(
+            state="stale", word="Stopped", meaning="It has no tasks; offsets can be changed."
+        ),
+    }
+)
+ORDER: Final = {state: place for place, state in enumerate(STATES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """How far a sink's group is behind, as the collector told."""
+
+    mark: Mark
+    lag: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    name: str
+    kind: str
+    title: str  # of the plugin
+    state: str
+    mark: Mark
+    running: int
+    tasks: int
+    cause: str  # the first line of what went wrong
+    restarts: int
+    rate: float | None  # records a second, of the last slices
+    behind: Behind | None
+    topics: tuple[str, ...]
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connectors:
+    frame: Frame
+    is_whole: bool = True
+    rows: tuple[Row, ...] = ()
+    failed: int = 0
+    # No worker has said for a while that it is there, and some connector needs one.
+    lacks_workers: bool = False
+
+
+def connectors(cluster_id: str | None, rights: Rights) -> Reading[Connectors]:
+    return last_good.read(
+        ("connectors", cluster_id, rights.grants),
+        lambda: _read(cluster_id, rights),
+        is_empty=lambda data: not data.rows,
+    )
+
+
+def visible(rights: Rights, cluster_id: str) -> Names:
+    """Return the connectors that a user may see."""
+    return rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.CONNECTOR)
+
+
+def _read(cluster_id: str | None, rights: Rights) -> Connectors:
+    around = frame(cluster_id, rights)
+    if around.shown is None:
+        return Connectors(frame=around)
+    cluster = around.shown.cluster_id
+    names = visible(rights, cluster)
+    infos = [info for info in selectors.connectors(cluster) if info.name in names]
+    told = {status.name: status for status in selectors.statuses(cluster)}
+    titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
+    groups = groups_of(around, (info.name for info in infos if info.kind == SINK), rights)
+    rows = [
+        _row(info, told[info.name], titles.get(info.plugin, info.plugin), groups)
+        for info in infos
+        if info.name in told
+    ]
+    rows.sort(key=lambda row: (ORDER[row.state], row.name))
+    return Connectors(
+        frame=around,
+        is_whole=names.is_all,
+        rows=tuple(rows),
+        failed=sum(row.mark.state == "bad" for row in rows),
+        lacks_workers=bool(rows) and not selectors.has_workers(cluster),
+    )
+
+
+def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, Behind]:
+    """Return how far sinks are behind, by connector; those whose group the user may see."""
+    if around.shown is None or around.live is None:
+        return {}
+    cluster = around.shown.cluster_id
+    may_see = rights.names(Operation.VIEW, cluster=cluster, kind=Kind.GROUP)
+    table = around.live.snapshot.tables.get("groups", {})
+    found = {}
+    for name in names:
+        group = f"{GROUP}{name}"
+        told = table.get(group)
+        if told is not None and group in may_see:
+            row = GroupRow(*told)
+            found[name] = Behind(
+                mark=MARKS[row.verdict_value], lag=row.lag, link=group_names.link(cluster, group)
+            )
+    return found
+
+
+def state_of(status: Status) -> str:
+    """Return one word for a connector and its tasks together."""
+    failed = sum(task.state == FAILED for task in status.tasks)
+    if status.state == FAILED or (failed and failed == len(status.tasks)):
+        return FAILED
+    if failed:
+        return "PARTLY"
+    if status.state == RUNNING and any(task.state != RUNNING for task in status.tasks):
+        waiting = [task.state for task in status.tasks if task.state != RUNNING]
+        return min(waiting, key=lambda state: ORDER[state])
+    return status.state
+
+
+def cause_of(status: Status) -> str:
+    """Return the first line of what went wrong: of the connector, or of the first task."""
+    traces = (status.trace, *(task.trace for task in status.tasks))
+    first = next((trace for trace in traces if trace.strip()), "")
+    lines = first.strip().splitlines()
+    return lines[0][:TRACE_CHARS] if lines else ""
+
+
+def rate_of(status: Status) -> float | None:
+    """Return the records a second of all tasks; None where none has told one."""
+    name = "written_per_s" if status.kind != SINK else "read_per_s"
+    rates = [float(task.figures[name]) for task in status.tasks if name in task.figures]
+    return sum(rates) if rates else None
+
+
+def _row(info: ConnectorInfo, status: Status, title: str, groups: Mapping[str, Behind]) -> Row:
+    state = state_of(status)
+    return Row(
+        name=info.name,
+        kind=info.kind,
+        title=title,
+        state=state,
+        mark=STATES[state],
+        running=sum(task.state == RUNNING for task in status.tasks),
+        tasks=len(status.tasks),
+        cause=cause_of(status),
+        restarts=sum(task.restarts for task in status.tasks),
+        rate=rate_of(status),
+        behind=groups.get(info.name),
+        topics=info.topics,
+        changed_at=info.changed_at,
+    )

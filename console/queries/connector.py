@@ -1,0 +1,189 @@
+"""One connector: how it is, its tasks, its config, its log and its offsets."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from connectors import selectors
+from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
+from console.queries.connect import (
+    SINK,
+    STATES,
+    Behind,
+    cause_of,
+    groups_of,
+    rate_of,
+    state_of,
+    visible,
+)
+from console.queries.frame import Frame, frame
+from console.queries.lag import Mark
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import Resource, Rights, decide
+from gateway.access.operations import Kind, Operation
+
+# Lines of the log that a page shows; the newest thousand are kept.
+MAX_LINES: Final = 300
+# Places of a source that a page shows; the REST interface tells all.
+MAX_PLACES: Final = 500
+LEVELS: Final[Mapping[str, str]] = {"ERROR": "bad", "WARN": "warn", "WARNING": "warn"}
+
+
+class Tab(Enum):
+    TASKS = "tasks"
+    CONFIG = "config"
+    LOG = "log"
+    OFFSETS = "offsets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    number: int
+    mark: Mark
+    worker: str
+    restarts: int
+    retries: int
+    trace: str
+    read: int
+    written: int
+    skipped: int
+    dead: int
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRow:
+    line: Line
+    mark: str  # the class of its level, or empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class May:
+    """What the user may do with this connector."""
+
+    operate: bool
+    alter: bool
+    delete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorPage:
+    frame: Frame
+    name: str
+    tab: Tab
+    info: ConnectorInfo | None = None
+    title: str = ""
+    status: Status | None = None
+    mark: Mark | None = None
+    cause: str = ""
+    rate: float | None = None
+    behind: Behind | None = None
+    may: May | None = None
+    missing: str = ""  # why the plugin cannot run here
+    tasks: tuple[TaskRow, ...] = ()
+    config: tuple[tuple[str, str], ...] = ()
+    config_json: str = ""
+    lines: tuple[LogRow, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+    more_places: int = 0
+
+    @property
+    def is_sink(self) -> bool:
+        return self.info is not None and self.info.kind == SINK
+
+
+def connector(
+    cluster_id: str | None, name: str, tab: Tab, rights: Rights
+) -> Reading[ConnectorPage]:
+    return last_good.read(
+        ("connector", cluster_id, name, tab, rights.grants),
+        lambda: _read(cluster_id, name, tab, rights),
+        is_empty=lambda data: data.info is None,
+    )
+
+
+def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> ConnectorPage:
+    around = frame(cluster_id, rights)
+    nothing = ConnectorPage(frame=around, name=name, tab=tab)
+    if around.shown is None or name not in visible(rights, around.shown.cluster_id):
+        return nothing
+    cluster = around.shown.cluster_id
+    infos = selectors.connectors(cluster, among=[name])
+    statuses = selectors.statuses(cluster, among=[name])
+    # It may be deleted between the two.
+    if not infos or not statuses:
+        return nothing
+    info, status = infos[0], statuses[0]
+    plugin = next((each for each in selectors.catalogue() if each.name == info.plugin), None)
+    places = offsets_of(info) if tab is Tab.OFFSETS else []
+    return ConnectorPage(
+        frame=around,
+        name=name,
+        tab=tab,
+        info=info,
+        title=info.plugin if plugin is None else plugin.title,
+        missing="" if plugin is None else plugin.missing,
+        status=status,
+        mark=STATES[state_of(status)],
+        cause=cause_of(status),
+        rate=rate_of(status),
+        behind=groups_of(around, [name] if info.kind == SINK else [], rights).get(name),
+        may=_may(rights, cluster, name),
+        tasks=tuple(_task(task, info.kind) for task in status.tasks),
+        config=tuple(sorted(info.config.items())),
+        config_json=json.dumps(dict(sorted(info.config.items())), indent=2, ensure_ascii=False),
+        lines=_lines(cluster, name) if tab is Tab.LOG else (),
+        places=tuple(places[:MAX_PLACES]),
+        more_places=max(0, len(places) - MAX_PLACES),
+    )
+
+
+def _may(rights: Rights, cluster: str, name: str) -> May:
+    def may(operation: Operation) -> bool:
+        what = Resource(kind=Kind.CONNECTOR, cluster=cluster, name=name)
+        return decide(rights, operation, what).is_allowed
+
+    return May(
+        operate=may(Operation.OPERATE_CONNECTORS),
+        alter=may(Operation.ALTER_CONNECTORS),
+        delete=may(Operation.DELETE_CONNECTORS),
+    )
+
+
+def offsets_of(info: ConnectorInfo) -> list[tuple[str, str]]:
+    """Return the places of a source and how far each was read, as JSON; none of a sink."""
+    if info.kind == SINK:
+        return []
+    return [
+        (_shown(place), _shown(offset))
+        for place, offset in selectors.source_offsets(info.cluster, info.name)
+    ]
+
+
+def _shown(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _task(task: TaskStatus, kind: str) -> TaskRow:
+    figures = task.figures
+    rate = figures.get("read_per_s" if kind == SINK else "written_per_s")
+    return TaskRow(
+        number=task.number,
+        mark=STATES[task.state],
+        worker=task.worker,
+        restarts=task.restarts,
+        retries=task.retries,
+        trace=task.trace,
+        read=int(figures.get("records_read", 0)),
+        written=int(figures.get("records_written", 0)),
+        skipped=int(figures.get("records_skipped", 0)),
+        dead=int(figures.get("dead_letters", 0)),
+        rate=None if rate is None else float(rate),
+    )
+
+
+def _lines(cluster: str, name: str) -> tuple[LogRow, ...]:
+    found = selectors.log_lines(cluster, name, limit=MAX_LINES)
+    return tuple(LogRow(line=line, mark=LEVELS.get(line.level.upper(), "")) for line in found)

@@ -1,0 +1,195 @@
+"""Connect: the list of connectors, one of them, and the orders that a page gives."""
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from brokers.controlplane import audit
+from connectors import models
+from gateway.access.operations import Kind, Operation
+from tests.builders import connectors as rows
+from tests.builders import live, users
+from tests.builders.live import Told
+from tests.console import cluster_rows
+
+CLUSTER = cluster_rows.CLUSTER_ID
+URL = f"{reverse('console:connectors')}?cluster={CLUSTER}"
+TRACE = "DataError: <b>17</b> is no number\n  at line 3\n  at line 4"
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    cluster_rows.cluster()
+
+
+def page_of(name: str, tab: str = "tasks") -> str:
+    return f"{reverse('console:connector', args=[name])}?cluster={CLUSTER}&tab={tab}"
+
+
+def text_of(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+def order(user: Client, name: str, verb: str) -> Any:
+    address = reverse("console:order-connector", args=[name, verb])
+    return user.post(address, {"cluster": CLUSTER})
+
+
+def test_a_list_without_connectors_says_what_they_are_for(alice: Client) -> None:
+    assert "No connectors yet" in text_of(alice.get(URL))
+
+
+def test_those_in_need_come_first_with_the_first_line_of_their_trace(alice: Client) -> None:
+    rows.task(rows.connector(CLUSTER, "a-fine"))
+    partly = rows.connector(CLUSTER, "b-partly")
+    rows.task(partly, 0)
+    rows.task(partly, 1, state="FAILED", trace=TRACE, restarts=2)
+    rows.connector(CLUSTER, "c-paused", state="PAUSED", target="PAUSED")
+    rows.connector(CLUSTER, "d-failed", state="FAILED", trace="ConfigError: no such table")
+
+    answer = alice.get(URL)
+
+    names = re.findall(r'href="/connectors/([a-d]-[a-z]+)\?', answer.content.decode())
+    assert names == ["d-failed", "b-partly", "a-fine", "c-paused"]
+    page = text_of(answer)
+    assert "ConfigError: no such table" in page
+    assert "1 of 2" in page
+    assert "at line 3" not in page
+    assert b"<b>17</b>" not in answer.content
+
+
+def test_a_sink_shows_how_far_its_group_is_behind(alice: Client, told: Told) -> None:
+    rows.connector(CLUSTER, "to-files", kind="sink")
+    told.put(live.group("connect-to-files", lag=417))
+
+    assert "417" in text_of(alice.get(URL))
+    assert "417 records" in text_of(alice.get(page_of("to-files")))
+
+
+def test_that_no_worker_is_there_is_said(alice: Client) -> None:
+    rows.connector(CLUSTER, "a")
+    assert "No worker" in text_of(alice.get(URL))
+
+    rows.worker(CLUSTER)
+    assert "No worker" not in text_of(alice.get(URL))
+
+
+def test_a_user_sees_the_connectors_that_a_grant_names() -> None:
+    rows.connector(CLUSTER, "orders-in")
+    rows.connector(CLUSTER, "salaries-in")
+    carl, user = users.user("carl", role=None), Client()
+    users.grant(carl, Operation.VIEW, kind=Kind.CONNECTOR, pattern="orders-*")
+    user.force_login(carl)
+
+    page = text_of(user.get(URL))
+
+    assert "orders-in" in page
+    assert "salaries-in" not in page
+    assert user.get(page_of("orders-in")).status_code == 200
+    assert user.get(page_of("salaries-in")).status_code == 404
+
+
+def test_each_part_of_a_connector_shows_what_is_there(alice: Client) -> None:
+    row = rows.connector(CLUSTER, "a")
+    rows.task(row, figures={"records_read": 12, "records_written": 11, "dead_letters": 1})
+    rows.task(row, 1, state="FAILED", trace=TRACE)
+    rows.line(row, "began at <i>0</i>", level="WARNING")
+    rows.offset(row, {"table": "orders"}, {"id": 4711})
+
+    assert TRACE in text_of(alice.get(page_of("a")))
+    assert '"kafka.topic": "orders"' in text_of(alice.get(page_of("a", "config")))
+    log = alice.get(page_of("a", "log"))
+    assert "began at <i>0</i>" in text_of(log)
+    assert b"<i>0</i>" not in log.content
+    assert '{"id": 4711}' in text_of(alice.get(page_of("a", "offsets")))
+
+
+def test_a_password_is_shown_as_a_mask(alice: Client) -> None:
+    config = {"connection.password": {"sealed": "abcdefgh:c2VhbGVk"}, "topic": "t"}
+    rows.connector(CLUSTER, "a", config=config)
+
+    page = text_of(alice.get(page_of("a", "config")))
+
+    assert "[hidden]" in page
+    assert "c2VhbGVk" not in page
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "after"),
+    [
+        ("pause", "STARTED", "PAUSED"),
+        ("stop", "STARTED", "STOPPED"),
+        ("resume", "PAUSED", "STARTED"),
+    ],
+)
+def test_an_order_is_written_down_and_told(
+    verb: str, before: str, after: str, olga: Client
+) -> None:
+    rows.connector(CLUSTER, "a", target=before)
+
+    answer = order(olga, "a", verb)
+
+    assert (answer.status_code, models.Connector.objects.get().target) == (302, after)
+    (entry,) = audit.entries(cluster_id=CLUSTER)
+    assert (entry.name, entry.actor, dict(entry.after)) == ("a", "User:olga", {"target": after})
+
+
+def test_a_restart_begins_a_new_generation_and_a_task_restarts_alone(olga: Client) -> None:
+    row = rows.connector(CLUSTER, "a")
+    rows.task(row, 0)
+    rows.task(row, 1, state="FAILED", trace=TRACE)
+
+    assert order(olga, "a", "restart").status_code == 302
+    row.refresh_from_db()
+    assert row.generation == 2
+
+    row.tasks.filter(number=1).update(state="FAILED", trace=TRACE)
+    again = reverse("console:restart-task", args=["a", 1])
+    assert olga.post(again, {"cluster": CLUSTER}).status_code == 302
+    assert row.tasks.get(number=1).trace == ""
+
+
+def test_what_is_not_there_gets_no_order(olga: Client) -> None:
+    rows.connector(CLUSTER, "a")
+
+    assert order(olga, "none", "pause").status_code == 404
+    assert order(olga, "a", "explode").status_code == 404
+    missing = reverse("console:restart-task", args=["a", 7])
+    assert olga.post(missing, {"cluster": CLUSTER}).status_code == 404
+
+
+def test_a_viewer_sees_and_changes_nothing(victor: Client) -> None:
+    rows.task(rows.connector(CLUSTER, "a"))
+
+    page = text_of(victor.get(page_of("a")))
+
+    assert "Pause" not in page
+    assert "Delete" not in page
+    assert order(victor, "a", "pause").status_code == 403
+    assert victor.get(reverse("console:delete-connector", args=["a"])).status_code == 403
+    assert models.Connector.objects.get().target == "STARTED"
+
+
+def test_a_connector_is_deleted_once_its_name_is_typed(alice: Client) -> None:
+    rows.task(rows.connector(CLUSTER, "a"))
+    address = reverse("console:delete-connector", args=["a"])
+
+    assert "begins anew" in text_of(alice.get(f"{address}?cluster={CLUSTER}"))
+    wrong = alice.post(address, {"cluster": CLUSTER, "typed": "b"})
+    assert (wrong.status_code, models.Connector.objects.count()) == (400, 1)
+
+    right = alice.post(address, {"cluster": CLUSTER, "typed": "a"})
+    assert (right.status_code, models.Connector.objects.count()) == (302, 0)
+
+
+def test_a_name_with_a_slash_has_a_page_that_its_link_leads_to(alice: Client) -> None:
+    name = "team/a b%2F"
+    rows.task(rows.connector(CLUSTER, name))
+
+    (link,) = re.findall(r'href="(/connectors/team[^"]+)"', alice.get(URL).content.decode())
+
+    assert name in text_of(alice.get(html.unescape(link)))
