@@ -6,8 +6,9 @@ A schema is read once: messages that begin with the same bytes have the same sch
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from connectors.runtime.converters.json_reader import Reader, has_decimals, make_reader
 from connectors.runtime.converters.json_schemas import SchemaReader, schema_text
@@ -20,8 +21,13 @@ from connectors.sdk.configs import Definition, Importance, Key, Kind, Width
 from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.schemas import Schema
 
+K = TypeVar("K", bytes, str)
+
 # One kept schema takes kilobytes, so this is what a host can spare for one task.
 MAX_CACHE: Final = 100_000
+# Characters of all schemas that are kept: an object takes twenty times its JSON, and who may write
+# to a topic may write any number of large ones.
+MAX_KEPT_CHARS: Final = 4 * 1024 * 1024
 # What a whole number of 64 bits has at most is one digit less, or this many.
 _LONG_DIGITS: Final = 19
 _HAS_LONG_DIGITS: Final = re.compile(rb"[0-9]{%d}" % _LONG_DIGITS)
@@ -99,20 +105,19 @@ class JsonConverter:
         if wrong := _check_cache(parsed["schemas.cache.size"]):
             raise ConfigError(f"schemas.cache.size: {wrong}")
         self._max_kept: int = parsed["schemas.cache.size"]
-        self._readers = Derived(self._make_reader, max_kept=self._max_kept)
         self._writers = Derived(self._make_writer, max_kept=self._max_kept)
         self._starts = Derived(self._envelope_start, max_kept=self._max_kept)
         self._schemas = SchemaReader(lambda schema: make_reader(schema, fills=self._fills))
         # Schemas by the bytes before the payload, and by their JSON with sorted keys.
-        self._by_start: dict[bytes, Schema | None] = {}
-        self._by_text: dict[str, Schema | None] = {}
+        self._by_start: _Kept[bytes] = _Kept(self._max_kept)
+        self._by_text: _Kept[str] = _Kept(self._max_kept)
         self._content = self._schema_of_config(parsed["schema.content"])
 
-    def _schema_of_config(self, text: str | None) -> Schema | None:
+    def _schema_of_config(self, text: str | None) -> "_Known | None":
         if not text or not self._has_schemas:
             return None
         try:
-            return self._schemas.read(_parse(text.encode()))
+            return self._known(self._schemas.read(_parse(text.encode())))
         except DataError as error:
             raise ConfigError(f"schema.content is no schema: {error}") from error
 
@@ -126,7 +131,8 @@ class JsonConverter:
             if not self._has_schemas:
                 return None, _parse(payload)
             if self._content is not None:
-                return self._content, self._read(self._content, payload)
+                known = self._content
+                return known.schema, known.read(_parse(payload, is_exact=known.is_exact))
             return self._read_envelope(payload)
         except RecursionError as error:
             raise DataError("JSON is nested too deep") from error
@@ -146,8 +152,10 @@ class JsonConverter:
         except UnicodeEncodeError as error:
             raise DataError(f"a text holds half of a surrogate pair: {error}") from error
 
-    def _make_reader(self, schema: Schema) -> tuple[Reader, bool]:
-        return make_reader(schema, fills=self._fills), has_decimals(schema)
+    def _known(self, schema: Schema | None) -> "_Known":
+        if schema is None:
+            return _Known(None, lambda told: told, False)
+        return _Known(schema, make_reader(schema, fills=self._fills), has_decimals(schema))
 
     def _make_writer(self, schema: Schema) -> Writer:
         return make_writer(schema, fills=self._fills, is_numeric=self._is_numeric)
@@ -156,25 +164,15 @@ class JsonConverter:
         text = schema_text(schema, lambda one, value: self._make_writer(one)(value))
         return f'{{"schema":{text},"payload":'
 
-    def _read(self, schema: Schema | None, payload: bytes) -> Any:
-        """Read a payload that stands alone."""
-        if schema is None:
-            return _parse(payload)
-        read, is_exact = self._readers(schema)
-        return read(_parse(payload, is_exact=is_exact))
-
     def _read_envelope(self, payload: bytes) -> tuple[Schema | None, Any]:
         split = payload.find(_PAYLOAD_START) if payload.startswith(_SCHEMA_START) else -1
         start = payload[:split] if split > 0 else b""
-        if start in self._by_start:
-            schema = self._by_start[start]
-            rest = b"{" + payload[split + 1 :]
-            read, is_exact = (None, False) if schema is None else self._readers(schema)
-            told = _parse(rest, is_exact=is_exact)
+        known = self._by_start.get(start)
+        if known is not None:
+            told = _parse(b"{" + payload[split + 1 :], is_exact=known.is_exact)
             # What has more keys is no envelope, which the long way says.
             if len(told) == 1:
-                value = told["payload"]
-                return schema, value if read is None else read(value)
+                return known.schema, known.read(told["payload"])
         told = _parse(payload)
         if not isinstance(told, dict) or told.keys() != {"schema", "payload"}:
             raise DataError(
@@ -182,25 +180,54 @@ class JsonConverter:
                 "not contain additional fields. If you are trying to deserialize plain JSON data, "
                 "set schemas.enable=false in your converter configuration."
             )
-        schema = self._schema(told["schema"])
+        known = self._schema(told["schema"])
         if start and _is_whole_schema(start, told["schema"]):
-            _keep(self._by_start, start, schema, self._max_kept)
-        if schema is None:
-            return None, told["payload"]
-        read, is_exact = self._readers(schema)
-        return schema, read((_parse(payload, is_exact=True) if is_exact else told)["payload"])
+            self._by_start.put(start, known)
+        if known.is_exact:
+            told = _parse(payload, is_exact=True)
+        return known.schema, known.read(told["payload"])
 
-    def _schema(self, told: Any) -> Schema | None:
+    def _schema(self, told: Any) -> "_Known":
         text = json.dumps(told, sort_keys=True)
-        if text not in self._by_text:
-            _keep(self._by_text, text, self._schemas.read(told), self._max_kept)
-        return self._by_text[text]
+        known = self._by_text.get(text)
+        if known is None:
+            known = self._known(self._schemas.read(told))
+            self._by_text.put(text, known)
+        return known
 
 
-def _keep(kept: dict[Any, Any], key: Any, value: Any, max_kept: int) -> None:
-    if len(kept) >= max_kept:
-        kept.pop(next(iter(kept)))
-    kept[key] = value
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A schema that was read, what reads its values, and whether numbers are read by digits."""
+
+    schema: Schema | None
+    read: Reader
+    is_exact: bool
+
+
+class _Kept(Generic[K]):
+    """Schemas by what stood for them, the oldest forgotten where they are too many or too long."""
+
+    def __init__(self, max_kept: int) -> None:
+        self._max_kept = max_kept
+        self._chars = 0
+        self._kept: dict[K, _Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: K) -> _Known | None:
+        return self._kept.get(key)
+
+    def put(self, key: K, known: _Known) -> None:
+        if len(key) > MAX_KEPT_CHARS or key in self._kept:
+            return
+        self._kept[key] = known
+        self._chars += len(key)
+        while len(self._kept) > self._max_kept or self._chars > MAX_KEPT_CHARS:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            self._chars -= len(oldest)
 
 
 def _is_whole_schema(start: bytes, told: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from connectors.runtime import converters
+from connectors.runtime.converters import json_converter
 from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.schemas import INT32, OPTIONAL_STRING, STRING, Schema, Struct, Type
 from tests.builders.connect_values import (
@@ -214,4 +215,15 @@ def test_known_schemas_are_bounded() -> None:
         of = Schema(type=Type.INT8, version=version)
         assert converter.to_value("t", converter.from_value("t", of, 1)) == (of, 1)
 
-    assert len(vars(converter)["_by_start"]) == 2
+    assert len(vars(converter)["_by_start"]) == len(vars(converter)["_by_text"]) == 2
+
+
+def test_large_schemas_of_strangers_are_forgotten_before_they_fill_the_memory() -> None:
+    converter = made()
+    large = "x" * (json_converter.MAX_KEPT_CHARS // 3)
+
+    for version in range(5):
+        told = f'{{"schema":{{"type":"int8","version":{version},"doc":"{large}"}},"payload":1}}'
+        assert converter.to_value("t", told.encode())[1] == 1
+
+    assert len(vars(converter)["_by_start"]) == len(vars(converter)["_by_text"]) == 2
