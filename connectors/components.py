@@ -3,7 +3,7 @@
 Says which keys they add, under which names. Knows no values.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -28,6 +28,8 @@ class Components:
     header_converters: Classes
     transforms: Classes
     predicates: Classes
+    # Yields the key that names a part's class, and what is wrong with the part as a whole.
+    problems: Callable[[Mapping[str, str]], Iterator[tuple[str, str]]] = lambda _: iter(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
