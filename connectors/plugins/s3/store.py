@@ -7,7 +7,6 @@ the errors of the sdk, by who must act.
 import base64
 import hashlib
 import html
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -119,9 +118,11 @@ class Store:
         query = [("max-uploads", str(MAX_LISTED)), ("prefix", prefix), ("uploads", "")]
         answer = self._ask("GET", "", query)
         self._check(answer, prefix)
-        found = _texts(answer, "Upload", is_leaf=False)
-        pairs = [(_texts_in(one, "Key"), _texts_in(one, "UploadId")) for one in found]
-        return [(keys[0], ids[0]) for keys, ids in pairs if keys and ids]
+        found = _inside(_text(answer), "Upload")
+        pairs = [(_inside(one, "Key"), _inside(one, "UploadId")) for one in found]
+        return [
+            (html.unescape(keys[0]), html.unescape(ids[0])) for keys, ids in pairs if keys and ids
+        ]
 
     def _ask(
         self,
@@ -195,12 +196,16 @@ def _as_headers(metadata: Mapping[str, str]) -> dict[str, str]:
     return {f"{METADATA}{name}": value for name, value in metadata.items()}
 
 
-def _texts(answer: Answer, tag: str, *, is_leaf: bool = True) -> list[str]:
-    return _texts_in(answer.body.decode("utf-8", "replace"), tag, is_leaf=is_leaf)
+def _texts(answer: Answer, tag: str) -> list[str]:
+    return [html.unescape(text) for text in _inside(_text(answer), tag) if "<" not in text]
 
 
-def _texts_in(text: str, tag: str, *, is_leaf: bool = True) -> list[str]:
+def _text(answer: Answer) -> str:
+    return answer.body.decode("utf-8", "replace")
+
+
+def _inside(text: str, tag: str) -> list[str]:
     """Return what stands between the tags of a name; answers of S3 need no more of XML."""
-    inner = "[^<]*" if is_leaf else ".*?"
-    found = re.findall(f"<{tag}>({inner})</{tag}>", text, re.DOTALL)
-    return [html.unescape(one) if is_leaf else one for one in found]
+    # Looked for once from begin to end, whatever is in the text.
+    parts = [part.partition(f"</{tag}>") for part in text.split(f"<{tag}>")[1:]]
+    return [inner for inner, end, _ in parts if end]
