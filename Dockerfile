@@ -11,9 +11,10 @@ COPY manage.py ./
 COPY docker/entry docker/
 COPY brokers brokers
 COPY cli cli
+COPY connectors connectors
 COPY console console
 COPY gateway gateway
-RUN python -m compileall -q brokers cli console gateway
+RUN python -m compileall -q brokers cli connectors console gateway
 
 USER samsa
 ENV SAMSA_HOME=/var/lib/samsa PYTHONUNBUFFERED=1

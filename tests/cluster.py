@@ -118,12 +118,13 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(
+def running_cluster(  # noqa: PLR0913 - one for each option of `up`
     folder: Path,
     *,
     brokers: int = 1,
     has_web: bool = False,
     gateway_workers: int = 0,
+    connect_workers: int = 1,
     certificate: tuple[Path, Path] | None = None,
     web_bind: str = "",
     port: int = 0,
@@ -138,6 +139,7 @@ def running_cluster(
         web_port=0 if has_web else None,
         rest_port=0 if gateway_workers else None,
         gateway_workers=gateway_workers or 1,
+        workers=connect_workers,
         web_cert=made,
         web_key=key,
         web_bind=web_bind,

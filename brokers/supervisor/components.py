@@ -174,7 +174,8 @@ def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]
     """The components that connectors need; none where nothing carries their messages."""
     if not options.workers or (doors.valkey is None and not doors.has_foreign_store):
         return []
-    told = shared_by_all(home)
+    # Foreign code runs here: it is told of nothing that it does not need.
+    told = {"SAMSA_HOME": str(home.folder), **leftovers.mark(home.folder)}
     if doors.valkey is not None:
         told |= store_url(home)
     names = [f"connect-worker-{number}" for number in range(1, options.workers + 1)]

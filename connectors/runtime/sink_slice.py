@@ -30,6 +30,8 @@ QUIET_FLUSH_S: Final = 0.2
 MAX_UNFLUSHED: Final = 10_000
 # How long an empty look at the topics takes: a stop is heard within it.
 LOOK_S: Final = 0.5
+# And where others wait; long enough for a first answer of a broker.
+HASTY_LOOK_S: Final = 0.1
 # Longer waits for the other side are left to the next slice.
 MAX_WAIT_S: Final = 5.0
 # Where our memory between slices has the offsets that were flushed, and, by partition, how far
@@ -59,8 +61,13 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
 
 def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
     """Tell, where others wait, whether opening the task would be in vain."""
-    flushed: Mapping[TopicPartition, int] = turn.ports.memory.get(FLUSHED, {})
-    if turn.verdict() is not Verdict.YIELD or not all(place in flushed for place in places):
+    if turn.verdict() is not Verdict.YIELD:
+        return False
+    flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
+    if flushed is None:
+        # The first slice here: what the group has is never ahead of what the task made durable.
+        flushed = turn.ports.wire.committed(GROUP.format(turn.spec.connector))
+    if not all(place in flushed for place in places):
         return False
     ends = turn.ports.wire.bounds(places)
     return all(place in ends and ends[place][1] <= flushed[place] for place in places)
@@ -160,6 +167,8 @@ class _SinkSlice:
         return is_idle
 
     def _wait_s(self) -> float:
+        if self._turn.verdict() is Verdict.YIELD:
+            return HASTY_LOOK_S
         longest = QUIET_FLUSH_S if self._unflushed else LOOK_S
         return min(longest, self._turn.left_s())
 

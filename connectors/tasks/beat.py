@@ -16,11 +16,12 @@ from django.db import DatabaseError, connections, transaction
 
 from connectors.database import CONNECT
 from connectors.models import Beat
-from connectors.tasks import celery_app, database_time, planning, processes, workers
+from connectors.tasks import celery_app, database_time, home, planning, processes, workers
 from connectors.tasks.processes import Process, Watched
 
 log: Final = logging.getLogger(__name__)
 TICK_S: Final = 1.0
+COMPONENT: Final = "connect-beat"
 # A beat that is gone with its host is replaced after this.
 HOLD: Final = timedelta(seconds=6)
 # Asked for again before it is over.
@@ -63,6 +64,7 @@ class Planner:
             if hold(self._cluster, self._holder):
                 workers.bury_silent(self._cluster)
                 planning.plan(self._cluster, self._messages)
+            home.touch(COMPONENT)
         except DatabaseError as error:
             log.warning("plan.not_made reason=%r", str(error))
             connections[CONNECT].close()

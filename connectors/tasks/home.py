@@ -39,6 +39,13 @@ def connection() -> Connection:
     return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
 
 
+def touch(name: str) -> None:
+    """Leave word that a process works, where others look at the time of a file."""
+    # A full disk, or a folder that is not there, ends nobody.
+    with suppress(OSError):
+        (settings.SAMSA_SOCKETS / f"{name}.alive").touch(mode=0o600)
+
+
 def say_ready() -> None:
     """Tell the process that started this one, where one waits."""
     if settings.SAMSA_READY_FD >= 0:

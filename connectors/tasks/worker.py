@@ -10,7 +10,8 @@ import mmap
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -20,7 +21,7 @@ from django.db import DatabaseError, connections
 
 from connectors.database import CONNECT
 from connectors.runtime.ports import Wire
-from connectors.tasks import celery_app, preparation, processes, workers
+from connectors.tasks import celery_app, home, leases, preparation, processes, workers
 from connectors.tasks.slices import Runner
 
 log: Final = logging.getLogger(__name__)
@@ -28,6 +29,10 @@ PR_SET_PDEATHSIG: Final = 1
 PRCTL: Final = ctypes.CDLL(None, use_errno=True).prctl
 # Messages wait so long for a child that has not reached the database yet.
 REGISTERED_WITHIN_S: Final = 30.0
+# So often in a row, at the times at which a worker says that it is there, messages wait for it and
+# none has come: Celery has lost its connection without noticing, which happens where Valkey ends
+# just as it acknowledges a message.
+DEAF_AFTER: Final = 3
 # As Kubernetes and people write it in status: where, and which.
 NAME: Final = "{}@{}"
 
@@ -38,6 +43,8 @@ class Place:
 
     cluster: str
     name: str
+    # Its name in the home.
+    component: str
 
 
 class Flag:
@@ -63,6 +70,10 @@ class Child:
         self._runner = Runner(place.name, wire, is_draining=draining.is_set)
         self._registered = threading.Event()
         self._over = threading.Event()
+        # Messages that are being worked on, and those that came since the last look.
+        self._at_work = threading.Event()
+        self._heard = threading.Event()
+        self._unheard = 0
         self._thread = threading.Thread(target=self._keep_known, name="presence", daemon=True)
 
     def begin(self) -> None:
@@ -80,7 +91,8 @@ class Child:
         """Run a slice, and give the next one to the queue where the task goes on at once."""
         if not self._registered.wait(REGISTERED_WITHIN_S):
             return
-        again = self._runner.run(task, ticket)
+        with self._working():
+            again = self._runner.run(task, ticket)
         if again is None:
             return
         try:
@@ -91,7 +103,31 @@ class Child:
 
     def prepare(self, connector: int, generation: int) -> None:
         if self._registered.wait(REGISTERED_WITHIN_S):
-            preparation.prepare(self._place.name, connector, generation)
+            with self._working():
+                preparation.prepare(self._place.name, connector, generation)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        self._heard.set()
+        self._at_work.set()
+        try:
+            yield
+        finally:
+            self._at_work.clear()
+
+    def _listen(self) -> None:
+        """End a worker that hears nothing, so that it is started anew."""
+        is_deaf = (
+            not self._heard.is_set()
+            and not self._at_work.is_set()
+            and leases.has_others(self._place.name, 0)
+        )
+        self._heard.clear()
+        self._unheard = self._unheard + 1 if is_deaf else 0
+        if self._unheard >= DEAF_AFTER:
+            log.error("worker.deaf worker=%s", self._place.name)
+            # The parent has nothing under way, and this process ends with it.
+            os.kill(self._parent.number, signal.SIGKILL)
 
     def _keep_known(self) -> None:
         """Say that the worker is there, for as long as this process is."""
@@ -111,6 +147,8 @@ class Child:
         if self._registered.is_set():
             if not workers.seen(name, parent):
                 workers.register(self._place.cluster, name, parent, is_new=False)
+            self._listen()
+            home.touch(self._place.component)
             return
         workers.register(self._place.cluster, name, parent, is_new=True)
         self._registered.set()
@@ -149,6 +187,8 @@ def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], N
     signals.setup_logging.connect(lambda **_: None, weak=False)
     app.worker_main(
         [
+            # Without its banner, which logs would repeat at each start.
+            "--quiet",
             *("worker", "--hostname", NAME.format("worker", place.name)),
             *("--queues", celery_app.QUEUE.format(place.name)),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),

@@ -26,7 +26,7 @@ FILE: Final = ROOT / "docker-compose.yml"
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = COMPOSE["services"]
 # Those of the image, which anchors of the file have merged already.
-OURS: Final = ("brokers", "web", "gateway", "collector")
+OURS: Final = ("brokers", "web", "gateway", "collector", "connect-beat", "connect-worker")
 HEALTHY_SECONDS: Final = 120
 STOP_SECONDS: Final = 40
 # A health command takes half a second of a core, so that a pause between two is no waste.
@@ -67,7 +67,7 @@ def test_an_image_holds_every_folder_that_its_processes_import() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
 
-    for folder in ("brokers", "cli", "console", "gateway"):
+    for folder in ("brokers", "cli", "connectors", "console", "gateway"):
         assert f"COPY {folder} {folder}\n" in dockerfile
         assert f"!{folder}" in ignored
     assert "!manage.py" in ignored

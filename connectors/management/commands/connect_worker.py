@@ -29,7 +29,8 @@ class Command(BaseCommand):
         logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
         # It says of each message that it came.
         logging.getLogger("celery").setLevel(logging.WARNING)
-        place = worker.Place(cluster=home.cluster(), name=name_of(given["name"]))
+        name = given["name"]
+        place = worker.Place(cluster=home.cluster(), name=name_of(name), component=name)
         worker.serve(place, lambda: ClusterWire(home.connection), home.say_ready)
 
 

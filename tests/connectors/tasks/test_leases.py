@@ -9,8 +9,16 @@ from connectors.runtime.ports import Ending, LeaseLost, SliceEnd, Verdict
 from connectors.tasks import database_time, leases
 from connectors.tasks.source_offsets import StoredOffsets
 from tests.connectors.tasks.rows import add_connector, add_task, again, expire, queued, taken
+from tests.extras import requires
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = [
+    pytest.mark.usefixtures("database"),
+    pytest.mark.parametrize(
+        "database",
+        ["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, requires("postgresql")])],
+        indirect=True,
+    ),
+]
 BUSY = SliceEnd(ending=Ending.BUSY)
 
 

@@ -7,8 +7,16 @@ import pytest
 from connectors.models import Connector, Task, Worker
 from connectors.tasks import beat, database_time, planning, preparation, processes, workers
 from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, again, taken
+from tests.extras import requires
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = [
+    pytest.mark.usefixtures("database"),
+    pytest.mark.parametrize(
+        "database",
+        ["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, requires("postgresql")])],
+        indirect=True,
+    ),
+]
 
 
 class Sent:
