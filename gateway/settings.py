@@ -174,6 +174,23 @@ if DOOR == "rest":
 # Names below REST may end in a slash, and a redirect would lose the body of a call.
 APPEND_SLASH = False
 
+# What lists of words are called in the description of the interfaces, as the published one has it.
+SPECTACULAR_SETTINGS = {
+    "ENUM_NAME_OVERRIDES": {
+        name: f"gateway.rest.v3.words.{words}"
+        for name, words in (
+            ("AclOperation", "ACL_OPERATIONS"),
+            ("AclPatternType", "PATTERN_TYPES"),
+            ("AclPermission", "ACL_PERMISSIONS"),
+            ("AclResourceType", "ACL_RESOURCE_TYPES"),
+            ("ConfigOperation", "CONFIG_OPERATIONS"),
+            ("ConfigSource", "CONFIG_SOURCES"),
+            ("ConsumerGroupState", "GROUP_STATES"),
+            ("ConsumerGroupType", "GROUP_TYPES"),
+        )
+    }
+}
+
 ROOT_URLCONF = "gateway.urls" if DOOR == "web" else "gateway.rest.urls"
 TEMPLATES = [
     {

@@ -17,6 +17,7 @@ from gateway.rest.v3.words import (
     ACL_OPERATIONS,
     ACL_PERMISSIONS,
     ACL_RESOURCE_TYPES,
+    CONFIG_OPERATIONS,
     CONFIG_SOURCES,
     GROUP_STATES,
     GROUP_TYPES,
@@ -310,7 +311,7 @@ class UpdateConfigRequestData(Shape):
 
 
 class AlteredConfig(NamedValue):
-    operation = ChoiceField(["SET", "DELETE"], required=False, allow_null=True)
+    operation = ChoiceField(CONFIG_OPERATIONS, required=False, allow_null=True)
 
 
 class AlterConfigBatchRequestData(Shape):

@@ -58,6 +58,14 @@ def test_bodies_are_described(described: dict[str, Any]) -> None:
     assert body["schema"] == {"$ref": "#/components/schemas/CreateTopicRequestData"}
 
 
+def test_lists_of_words_have_the_names_of_the_interface(described: dict[str, Any]) -> None:
+    lists = {name for name, one in described["components"]["schemas"].items() if "enum" in one}
+
+    assert lists >= {"AclOperation", "ConfigSource", "ConsumerGroupState", "ConsumerGroupType"}
+    # Others are named by a digest, which changes with their words.
+    assert not {name for name in lists if name.endswith("Enum")} - {"ConfigTypeEnum", "NullEnum"}
+
+
 def test_no_two_operations_share_a_name(described: dict[str, Any]) -> None:
     names = [one["operationId"] for way in described["paths"].values() for one in way.values()]
 
