@@ -228,11 +228,11 @@ def _about_parts(
     for prefix in keys.CONVERTERS:
         if prefix in config:
             yield from _no_class(prefix, config[prefix], converters_for(prefix, components))
-    for name, wrong in components.problems(config):
+    for name, problem in components.problems(config):
         # Only a worker knows what a reference stands for.
         prefix = f"{name.removesuffix('.type')}."
         if not any(has_reference(text) for key, text in config.items() if key.startswith(prefix)):
-            yield name, wrong
+            yield name, problem
     for name in config:
         if (wrong := keys.refused_override(name)) is not None:
             yield name, wrong

@@ -7,14 +7,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final, Generic, TypeVar
 
 from connectors.runtime.converters.json_reader import Reader, has_decimals, make_reader
 from connectors.runtime.converters.json_schemas import SchemaReader, schema_text
 from connectors.runtime.converters.json_writer import Writer, make_writer, plain_text
 from connectors.runtime.converters.plain import TYPE_KEY
-from connectors.runtime.values.numbers import MAX_DIGITS, wrapped
+from connectors.runtime.values.numbers import MAX_DIGITS, parse_decimal, wrapped
 from connectors.runtime.values.structs import Derived
 from connectors.sdk.checks import in_range, one_of_ignoring_case
 from connectors.sdk.configs import Definition, Importance, Key, Kind, Width
@@ -251,19 +250,15 @@ def _real(text: str) -> float:
     return float(text)
 
 
-def _decimal(text: str) -> Decimal:
-    if len(text) > MAX_DIGITS:
-        raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
-    return Decimal(text)
-
-
 def _refuse(word: str) -> float:
     raise DataError(f"JSON has no number {word}")
 
 
 _FAST: Final = json.JSONDecoder(parse_constant=_refuse)
 _CAREFUL: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_long, parse_float=_real)
-_EXACT: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_decimal, parse_int=_decimal)
+_EXACT: Final = json.JSONDecoder(
+    parse_constant=_refuse, parse_float=parse_decimal, parse_int=parse_decimal
+)
 _BLANKS: Final = " \t\n\r"
 
 

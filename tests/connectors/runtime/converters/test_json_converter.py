@@ -174,6 +174,15 @@ def test_bad_messages_are_refused_with_the_reason(payload: bytes, words: str) ->
         made().to_value("t", payload)
 
 
+def test_a_number_beyond_every_decimal_is_refused() -> None:
+    price = made().from_value("t", decimal_schema(2), Decimal("1.00"))
+    assert price is not None
+
+    for number in (b"1e99999999999999999999", b"9" * 1001):
+        with pytest.raises(DataError):
+            made().to_value("t", price.replace(b'"ZA=="', number))
+
+
 def test_a_schema_nested_without_end_is_refused() -> None:
     depth = 200
     told = '{"type":"array","items":' * depth + '{"type":"int8"}' + "}" * depth
