@@ -282,23 +282,29 @@ class Readers:
         """End the readers of topics that are gone, and find what appears, as long as any read."""
         while self._feeds or self._followers:
             await asyncio.sleep(WATCH_S)
-            asked = list(self._feeds.values())
-            followers = list(self._followers.values())
             try:
-                await self._match([one for one in followers if one.has_pattern])
-                names = {feed.place.topic for feed in asked}
-                names.update(*(follower.topics for follower in followers))
-                found = await self._ask(self._topics, sorted(names))
+                await self._look_at_topics()
             except KafkaFailure:
                 # No broker answers: that says nothing of topics.
                 continue
-            for feed in asked:
-                topic = found.get(feed.place.topic)
-                if (topic is None or topic.id != feed.topic_id) and not feed.is_over:
-                    feed.over(*(GONE if topic is None else MADE_AGAIN))
-            for follower in followers:
-                await self._take_up(follower, found)
+            except Exception:
+                # All readers of the process have this one look, and the next may succeed.
+                log.exception("readers.look_failed")
         self._watch = None
+
+    async def _look_at_topics(self) -> None:
+        asked = list(self._feeds.values())
+        followers = list(self._followers.values())
+        await self._match([one for one in followers if one.has_pattern])
+        names = {feed.place.topic for feed in asked}
+        names.update(*(follower.topics for follower in followers))
+        found = await self._ask(self._topics, sorted(names))
+        for feed in asked:
+            topic = found.get(feed.place.topic)
+            if (topic is None or topic.id != feed.topic_id) and not feed.is_over:
+                feed.over(*(GONE if topic is None else MADE_AGAIN))
+        for follower in followers:
+            await self._take_up(follower, found)
 
     # --- what appears --------------------------------------------------------------------------
 

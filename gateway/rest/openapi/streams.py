@@ -105,9 +105,10 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
     ),
     ("GET", "/"): Row(
         summary="Read records of some topics as events, for as long as the caller stays.",
-        says="`topics` names them, with commas between; goes on after `Last-Event-ID`.",
+        says="`topics` names them, with commas between, or `pattern` means those that the caller"
+        " may read; goes on after `Last-Event-ID`.",
         answers=(EVENTS,),
-        query=("topics", "from", "max", "wait", "format"),
+        query=("topics", "pattern", "from", "max", "wait", "format"),
     ),
 }
 

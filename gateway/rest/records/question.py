@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Final
 
+from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Place, Position, PositionKind
 from gateway.rest.codes import ApiError, Code
 
@@ -26,6 +27,8 @@ MAX_PARTITIONS: Final = 256
 # No partition has a higher number, and no record a higher offset.
 MAX_INDEX: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
+# The id of an event while a pattern means no topic yet: all that comes is new to who goes on there.
+NOWHERE: Final = "-"
 FIELDS: Final = frozenset({"partition", "from", "max", "max_bytes", "wait", "format"})
 BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
 END: Final = Position(kind=PositionKind.END)
@@ -51,17 +54,20 @@ class Question:
     max_records: int | None
     max_bytes: int
     wait_s: float
+    # In the place of topics: those that it means, of what the caller may read.
+    pattern: TopicPattern | None = None
 
     def starts(self, found: Mapping[str, Sequence[int]]) -> dict[Place, Position]:
         """Return where to begin in each partition, of those that the topics have."""
         places = [
             Place(topic=topic, partition=index)
-            for topic in self.topics
+            for topic in (self.topics if self.pattern is None else sorted(found))
             for index in (found[topic] if self.partitions is None else self.partitions)
         ]
         if len(places) > MAX_PARTITIONS:
+            topics = ", ".join(self.topics) if self.pattern is None else "its topics"
             raise bad(
-                f"{', '.join(self.topics)} have {len(places)} partitions, {MAX_PARTITIONS} can be"
+                f"{topics} have {len(places)} partitions, {MAX_PARTITIONS} can be"
                 " read at the same time: name some with partition=0,1,2"
             )
         if isinstance(self.start, Position):
@@ -71,14 +77,19 @@ class Question:
 
 
 def asked(
-    topics: Sequence[str], query: Mapping[str, str], *, is_stream: bool, last_event_id: str = ""
+    topics: Sequence[str],
+    query: Mapping[str, str],
+    *,
+    is_stream: bool,
+    last_event_id: str = "",
+    pattern: TopicPattern | None = None,
 ) -> Question:
     """Return what a query asks of topics; ApiError where it cannot be meant."""
     if unknown := sorted(query.keys() - FIELDS):
         raise bad(f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}")
     start: Position | Mapping[Place, Position] = END if is_stream else BEGINNING
     if last_event_id:
-        start = _of_event(topics, last_event_id)
+        start = _of_event(topics, last_event_id, pattern)
     elif "from" in query:
         start = _start(topics, query["from"])
     return Question(
@@ -91,6 +102,7 @@ def asked(
         ),
         max_bytes=_number(query, "max_bytes", default=None, most=MAX_BYTES) or DEFAULT_BYTES,
         wait_s=_wait(query["wait"]) if "wait" in query else DEFAULT_WAIT_S,
+        pattern=pattern,
     )
 
 
@@ -101,9 +113,8 @@ def written(positions: Mapping[Place, int]) -> str:
 
 def event_id(positions: Mapping[Place, int]) -> str:
     """Return positions as `Last-Event-ID` takes them."""
-    return ",".join(
-        f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions)
-    )
+    told = (f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions))
+    return ",".join(told) or NOWHERE
 
 
 def bad(message: str) -> ApiError:
@@ -121,18 +132,22 @@ def _start(topics: Sequence[str], text: str) -> Position | Mapping[Place, Positi
         return Position(kind=PositionKind.TIME, value=_time_ms(text))
     found: dict[Place, Position] = {}
     for part in text.split(","):
-        found |= _pair(topics[0], part)
-    if len(topics) > 1:
+        found |= _pair(topics[0] if topics else "", part)
+    if len(topics) != 1:
         raise bad(f"from is {text[:80]!r}: of several topics, Last-Event-ID says where each is")
     return _few(found)
 
 
-def _of_event(topics: Sequence[str], text: str) -> Mapping[Place, Position]:
+def _of_event(
+    topics: Sequence[str], text: str, pattern: TopicPattern | None
+) -> Mapping[Place, Position]:
     found: dict[Place, Position] = {}
-    for part in text.split(","):
+    for part in [] if text == NOWHERE else text.split(","):
         topic, _, rest = part.strip().partition(":")
-        if topic not in topics:
-            raise bad(f"Last-Event-ID names {topic[:80]!r}, and {', '.join(topics)} are read")
+        is_read = topic in topics if pattern is None else bool(pattern.among([topic]))
+        if not is_read:
+            wanted = ", ".join(topics) if pattern is None else repr(pattern.text)
+            raise bad(f"Last-Event-ID names {topic[:80]!r}, and {wanted} are read")
         found |= _pair(topic, rest)
     return _few(found)
 

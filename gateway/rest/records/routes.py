@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from gateway.access.callers import Caller
+from gateway.access.grants import Names
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.following import Follow
+from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 from gateway.kafka.values import Place
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
@@ -93,18 +95,47 @@ class Reads:
     async def events(self, call: Call) -> None:
         """Answer with events of the topics that the query names."""
         query = call.query()
+        if "pattern" in query:
+            await self._answer_pattern(call, query)
+            return
         topics = query.pop("topics", "").split(",")
         if not all(topics) or len(topics) > MAX_TOPICS:
-            raise bad(f"topics is missing: name up to {MAX_TOPICS}, like topics=orders,payments")
+            raise bad(
+                f"topics is missing: name up to {MAX_TOPICS}, like topics=orders,payments, or give"
+                " a pattern"
+            )
         await self._answer(call, topics, query, Form.EVENTS)
 
+    async def _answer_pattern(self, call: Call, query: dict[str, str]) -> None:
+        text = query.pop("pattern")
+        if both := sorted(query.keys() & {"topics", "partition"}):
+            raise bad(f"a pattern means all partitions of its topics: leave out {both[0]}")
+        if not readable(call, call.caller):
+            call.require(Operation.READ_PAYLOADS, Kind.TOPIC, text)
+        try:
+            pattern = TopicPattern(text)
+        except BadPattern as error:
+            raise bad(str(error)) from None
+        await self._answer(call, (), query, Form.EVENTS, pattern)
+
     async def _answer(
-        self, call: Call, topics: Sequence[str], query: Mapping[str, str], form: Form | None
+        self,
+        call: Call,
+        topics: Sequence[str],
+        query: Mapping[str, str],
+        form: Form | None,
+        pattern: TopicPattern | None = None,
     ) -> None:
         for topic in topics:
             call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
         last_event_id = "" if form is None else call.headers.get("last-event-id", "")
-        question = asked(topics, query, is_stream=form is not None, last_event_id=last_event_id)
+        question = asked(
+            topics,
+            query,
+            is_stream=form is not None,
+            last_event_id=last_event_id,
+            pattern=pattern,
+        )
         try:
             if form is None:
                 with self._reads.taken(call.caller):
@@ -123,7 +154,11 @@ class Reads:
         """Nothing is held when all streams have ended."""
 
     async def _stream(self, call: Call, question: Question, form: Form) -> None:
-        starts = question.starts(await self._readers.partitions(question.topics))
+        caller = call.caller
+        if question.pattern is None:
+            found = await self._readers.partitions(question.topics)
+        else:
+            found = await self._readers.matching(question.pattern, readable(call, caller))
 
         def reserve(_places: Sequence[Place]) -> int:
             return max(0, MAX_PARTITIONS - len(reading.positions))
@@ -131,17 +166,21 @@ class Reads:
         # Who names partitions wants those.
         follow = None
         if question.partitions is None:
-            follow = Follow(topics=question.topics, reserve=reserve)
-        reading = await self._readers.open(starts, follow=follow)
+            follow = Follow(
+                topics=question.topics,
+                pattern=question.pattern,
+                readable=lambda: readable(call, caller),
+                reserve=reserve,
+            )
+        reading = await self._readers.open(question.starts(found), follow=follow)
         try:
 
-            def holds(caller: Caller) -> bool:
-                return all(
-                    caller.decide(
-                        Operation.READ_PAYLOADS, Kind.TOPIC, call.cluster_id, topic
-                    ).is_allowed
-                    for topic in question.topics
-                )
+            def holds(again: Caller) -> bool:
+                nonlocal caller
+                caller = again
+                names = readable(call, caller)
+                topics = {*question.topics, *(place.topic for place in reading.positions)}
+                return bool(names) and all(topic in names for topic in topics)
 
             watch = self._callers.watch(call.caller, holds)
             stream = Stream(call, question, reading, form, watch=watch)
@@ -152,6 +191,11 @@ class Reads:
                 self._streams.discard(stream)
         finally:
             reading.close()
+
+
+def readable(call: Call, caller: Caller) -> Names:
+    """Return the topics whose records a caller may see, in the cluster of a call."""
+    return caller.rights.names(Operation.READ_PAYLOADS, cluster=call.cluster_id, kind=Kind.TOPIC)
 
 
 class Room:

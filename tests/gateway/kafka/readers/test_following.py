@@ -288,3 +288,27 @@ def test_news_that_nobody_takes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert not reading.can_take_up
     assert isinstance(reading.take_now(max_records=1, max_bytes=1)[0], End)
     assert reading.can_take_up
+
+
+@pytest.mark.slow
+def test_a_look_that_fails_ends_no_other_look(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(site: Site) -> None:
+        await site.make("again")
+        reading = await site.follow(Follow(topics=["again"]))
+        asked = Readers._take_up  # noqa: SLF001 - what fails is a bug that nobody knows
+        failed: list[object] = []
+
+        async def fail(*arguments: object) -> None:
+            if not failed:
+                failed.append(arguments)
+                raise AssertionError("a bug")
+            await asked(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Readers, "_take_up", fail)
+        await site.widen("again", 2)
+        assert told(await take(reading, 1)) == [("Begin", "again", 1)]
+        assert failed
+
+    run(broker, work)

@@ -10,13 +10,13 @@ import pytest
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Role
+from gateway.access.operations import Operation, Role
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.readers import engine
 from gateway.kafka.readers.engine import Readers
-from gateway.kafka.values import NewRecord
+from gateway.kafka.values import NewRecord, NewTopic
 from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.records import routes as records
@@ -64,14 +64,23 @@ class Callers:
 
     def __init__(self, role: Role = Role.OPERATOR) -> None:
         self.revoked = asyncio.Event()
-        self._caller = Caller(
-            kind=CallerKind.TOKEN, name="t", rights=Rights([Grant(role=role)]), number=1
-        )
+        self.rights = Rights([Grant(role=role)])
+        self.watched = asyncio.Event()
+        self._holds: Callable[[Caller], bool] = bool
+
+    def look(self) -> bool:
+        """Tell whether the stream that was opened last may go on, as it is asked at times."""
+        return self._holds(self._caller())
+
+    def _caller(self) -> Caller:
+        return Caller(kind=CallerKind.TOKEN, name="t", rights=self.rights, number=1)
 
     async def of(self, scope: Scope) -> Caller:
-        return self._caller
+        return self._caller()
 
     async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
+        self._holds = holds
+        self.watched.set()
         await self.revoked.wait()
         assert holds(caller)
         return ApiError(Code.NOT_AUTHENTICATED, "the token was revoked")
@@ -424,6 +433,81 @@ def test_a_partition_that_is_added_is_told_and_read(
         await lines.leave()
 
     run(broker, work)
+
+
+def test_topics_of_a_pattern_are_read_as_events_and_gone_on_with(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WATCH_S", "LIST_S", "FRESH_S"):
+        monkeypatch.setattr(engine, name, 0.05)
+
+    def make(name: str) -> None:
+        Admin(Connection(bootstrap=broker.bootstrap)).create([NewTopic(name=name, partitions=1)])
+        write(broker, name, [b"1"])
+
+    async def work(site: Site) -> None:
+        first = site.ask("/sse/v1?pattern=eu-.*&max=1")
+        await first.until(bool)
+        await asyncio.to_thread(make, "us-a")
+        await asyncio.to_thread(make, "eu-a")
+        told = events(await first.all())
+        assert [name for name, _, _ in told] == ["heartbeat", "assigned", "batch", "close"]
+        assert [last_id for _, last_id, _ in told] == ["-", "eu-a:0:0", "eu-a:0:1", "eu-a:0:1"]
+
+        await asyncio.to_thread(make, "eu-b")
+        for last_id, wanted in (("-", ["eu-a:0:1,eu-b:0:1"]), ("eu-a:0:1", ["eu-a:0:1,eu-b:0:1"])):
+            most = 2 if last_id == "-" else 1
+            again = site.ask(f"/sse/v1?pattern=eu-.*&max={most}", last_event_id=last_id)
+            assert [events(await again.all())[-1][1]] == wanted
+
+        wrong = site.ask("/sse/v1?pattern=us-.*", last_event_id="eu-a:0:1")
+        assert "names 'eu-a', and 'us-.*' are read" in await wrong.all()
+
+    run(broker, work)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("pattern=(", "is no expression of RE2"),
+        ("pattern=", "0 characters"),
+        ("pattern=a&topics=orders", "leave out topics"),
+        ("pattern=a&partition=0", "leave out partition"),
+        ("pattern=a&from=0:1", "of several topics"),
+    ],
+)
+def test_a_pattern_that_cannot_be_meant_is_refused(
+    broker: BesideBroker, query: str, words: str
+) -> None:
+    async def work(site: Site) -> None:
+        client = site.ask(f"/sse/v1?{query}")
+        assert words in await client.all()
+        assert client.status == 400
+
+    run(broker, work)
+
+
+def test_a_stream_by_a_pattern_ends_with_the_right_to_what_it_reads(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        site.callers.rights = rights_to("orders", "odd")
+        client = site.ask("/sse/v1?pattern=o.*")
+        [(_, last_id, _)] = events(await client.until(bool))
+        assert last_id == f"odd:0:4,orders:0:{RECORDS},orders:1:{RECORDS}"
+        await site.callers.watched.wait()
+        assert site.callers.look()
+        site.callers.rights = rights_to("orders")
+        assert not site.callers.look()
+        await client.leave()
+
+        site.callers.rights = rights_to()
+        refused = site.ask("/sse/v1?pattern=o.*")
+        assert "may not read payloads" in await refused.all()
+
+    run(broker, work)
+
+
+def rights_to(*patterns: str) -> Rights:
+    return Rights(Grant(operation=Operation.READ_PAYLOADS, pattern=each) for each in patterns)
 
 
 def test_a_caller_has_so_many_streams_and_no_more(
