@@ -16,6 +16,7 @@ class HttpSink(SinkConnector):
     )
     title = "HTTP requests"
     summary = "Sends records to a web server, one by one or in batches."
+    refused = keys.REFUSED
 
     @classmethod
     def definition(cls) -> Definition:

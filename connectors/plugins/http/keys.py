@@ -223,26 +223,28 @@ DEFINITION: Final = Definition(
             "Errors",
             check=lambda value: None if value is None else in_range(0, 86_400_000)(value),
         ),
-        fixed_key("kafka.retry.backoff.ms", Kind.LONG, None, "retry.backoff.ms says it"),
         fixed_key("behavior.on.error", Kind.STRING, "fail", "errors.tolerance says it"),
-        fixed_key("retry.on.status.codes", Kind.STRING, None, "408, 425, 429 and 5xx are repeated"),
-        fixed_key("batch.key.pattern", Kind.STRING, None, "a batch goes to one address"),
         fixed_key("batch.buffering.enabled", Kind.BOOLEAN, False, "records go when they come"),
-        fixed_key("regex.patterns", Kind.STRING, None, "transforms change records"),
-        fixed_key("regex.replacements", Kind.STRING, None, "transforms change records"),
-        fixed_key("http.proxy.host", Kind.STRING, None, "connections go to the server itself"),
         fixed_key("http.proxy.port", Kind.INT, 0, "connections go to the server itself"),
         fixed_key("http.ssl.trust.all.certs", Kind.BOOLEAN, False, f"give {CERTIFICATES}"),
-        fixed_key("https.ssl.truststore.location", Kind.STRING, None, f"give {CERTIFICATES}"),
-        fixed_key("https.ssl.keystore.location", Kind.STRING, None, "clients show no certificate"),
-        fixed_key("oauth2.access.token.url", Kind.STRING, None, "tokens are not fetched"),
-        fixed_key("reporter.bootstrap.servers", Kind.LIST, None, "answers go to no topic"),
-        fixed_key("reporter.result.topic.name", Kind.STRING, None, "answers go to no topic"),
-        fixed_key(
-            "reporter.error.topic.name", Kind.STRING, None, "errors.deadletterqueue.topic.name does"
-        ),
     )
 )
+
+# Documented for Java's sinks and not served here, with the reason.
+REFUSED: Final[Mapping[str, str]] = {
+    "kafka.retry.backoff.ms": "retry.backoff.ms says it",
+    "retry.on.status.codes": "408, 425, 429 and 5xx are repeated",
+    "batch.key.pattern": "a batch goes to one address",
+    "regex.patterns": "transforms change records",
+    "regex.replacements": "transforms change records",
+    "http.proxy.host": "connections go to the server itself",
+    "https.ssl.truststore.location": f"give {CERTIFICATES}",
+    "https.ssl.keystore.location": "clients show no certificate",
+    "oauth2.access.token.url": "tokens are not fetched",
+    "reporter.bootstrap.servers": "answers go to no topic",
+    "reporter.result.topic.name": "answers go to no topic",
+    "reporter.error.topic.name": "errors.deadletterqueue.topic.name does",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ class S3Sink(SinkConnector):
     title = "S3 files"
     summary = "Writes records into files of a bucket, as lines of JSON or as Parquet."
     is_exactly_once = True
+    refused = keys.REFUSED
 
     @classmethod
     def definition(cls) -> Definition:

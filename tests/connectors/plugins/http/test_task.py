@@ -42,6 +42,7 @@ def errors(config: Mapping[str, str]) -> dict[str, str]:
     found = parsed(config)
     wrong = {key.name: check(key, found[key.name]) for key in HttpSink.definition()}
     wrong |= {value.name: value.errors[0] for value in HttpSink().validate(found)}
+    wrong |= {name: HttpSink.refused[name] for name in config if name in HttpSink.refused}
     return {name: text for name, text in wrong.items() if text is not None}
 
 

@@ -27,6 +27,7 @@ def errors(**more: str) -> dict[str, str]:
     found = parsed(config)
     wrong = {key.name: check(key, found[key.name]) for key in S3Sink.definition()}
     wrong |= {value.name: value.errors[0] for value in S3Sink().validate(found)}
+    wrong |= {name: S3Sink.refused[name] for name in config if name in S3Sink.refused}
     return {name: text for name, text in wrong.items() if text is not None}
 
 

@@ -13,7 +13,7 @@ from connectors.plugins.s3 import chunks
 from connectors.plugins.s3.connector import S3Sink
 from connectors.plugins.s3.store import Store
 from connectors.plugins.s3.task import S3Task
-from connectors.sdk import outgoing
+from connectors.sdk import contract, outgoing
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
 from connectors.sdk.exchanges import Connection
 from connectors.sdk.records import SinkRecord, TopicPartition
@@ -195,6 +195,14 @@ def test_fields_part_a_run_of_records_into_files_that_stand_or_fall_together(
     ]
     assert sorted(lines(bucket)) == [0, 1, 2, 3, 4, 5]
     assert durable == {ORDERS: 6}
+
+
+def test_the_contract_of_exactly_once_is_kept(bucket: Bucket) -> None:
+    batches = [records(0, 12), records(12, 25)]
+
+    contract.sink_repeats_nothing(S3Sink(), bucket.config(), batches, lambda: lines(bucket))
+
+    assert lines(bucket) == list(range(20))
 
 
 class Killed(BaseException):
