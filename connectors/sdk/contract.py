@@ -42,6 +42,8 @@ def definition_is_sound(connector: type[Connector]) -> None:
         if key.is_required:
             continue
         value = checks.parse(key, key.default)
+        given = list(key.default) if isinstance(key.default, tuple) else key.default
+        assert given == value, f"{key.name}: its default is a value, not a text of one"
         assert value is None or checks.check(key, value) is None, f"{key.name}: its default passes"
         assert key.kind is not Kind.PASSWORD or not value, f"{key.name}: no secret is a default"
     both = set(connector.refused) & set(definition.by_name)

@@ -152,7 +152,7 @@ def _data_keys() -> tuple[Key, ...]:
         _key(
             PK_FIELDS,
             Kind.LIST,
-            "",
+            (),
             "Names of the key's columns: for kafka three or none; for record_key one where the key "
             "is a single value, else fields of it, all where none is named; likewise for "
             "record_value.",
@@ -168,7 +168,7 @@ def _data_keys() -> tuple[Key, ...]:
         _key(
             WHITELIST,
             Kind.LIST,
-            "",
+            (),
             "The fields of the value that become columns; all where none is named.",
             group=DATA,
         ),

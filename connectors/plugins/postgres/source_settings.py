@@ -184,13 +184,13 @@ def _what_keys() -> tuple[Key, ...]:
         _key(
             WHITELIST,
             Kind.LIST,
-            "",
+            (),
             "Tables to read, as table or schema.table; all where neither these nor a query are "
             "named.",
             importance=Importance.HIGH,
             group=WHAT,
         ),
-        _key(BLACKLIST, Kind.LIST, "", "Tables not to read.", group=WHAT),
+        _key(BLACKLIST, Kind.LIST, (), "Tables not to read.", group=WHAT),
         _key(
             QUERY,
             Kind.STRING,
@@ -208,7 +208,7 @@ def _what_keys() -> tuple[Key, ...]:
         _key(
             TABLE_TYPES,
             Kind.LIST,
-            "TABLE",
+            ("TABLE",),
             f"Kinds of tables to read: {', '.join(RELATIONS)}.",
             importance=Importance.LOW,
             check=each_of(*RELATIONS),
@@ -251,7 +251,7 @@ def _how_keys() -> tuple[Key, ...]:
         _key(
             TIMESTAMPS,
             Kind.LIST,
-            "",
+            (),
             "Columns with the time of a row's last change; the first one that is not null counts.",
             group=HOW,
         ),
