@@ -50,7 +50,9 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
         max_delay_s = errors_of(spec.config).max_delay_s
         reading = reading_of(spec.config)
         places = share(wanted(reading, ports.wire.topics()), number=spec.number, count=spec.count)
-        if not places or _has_nothing_new(turn, places):
+        if not places:
+            return turn.end_without_work()
+        if _has_nothing_new(turn, places):
             return turn.end(is_idle=True)
         is_idle = _SinkSlice(turn, places, make_steps(spec.config)).run()
     # A task is foreign code: whatever it raises ends the slice and nothing else.

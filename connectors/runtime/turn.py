@@ -105,6 +105,13 @@ class Turn:
         wait = waits.idle(self.spec.idle_slices) if self._verdict is Verdict.YIELD else 0.0
         return self._end(Ending.IDLE, wait_s=wait, idle_slices=self.spec.idle_slices + 1)
 
+    def end_without_work(self) -> SliceEnd:
+        """Return the end of a slice that could not even wait for work: its topics are not there."""
+        if self.verdict() is Verdict.STOP:
+            return self._end(Ending.STOPPED)
+        slices = self.spec.idle_slices
+        return self._end(Ending.IDLE, wait_s=waits.idle(slices), idle_slices=slices + 1)
+
     def failed(self, error: Exception, *, max_delay_s: float) -> SliceEnd:
         """Return the end of a slice that an error has ended."""
         if isinstance(error, LeaseLost):

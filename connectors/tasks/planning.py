@@ -40,19 +40,22 @@ class Messages(Protocol):
 
 
 def rows(cluster: str) -> list[ConnectorRow]:
-    """Return all connectors of a cluster with their tasks, as of one moment."""
-    with transaction.atomic(using=CONNECT):
-        tasks: dict[int, list[TaskRow]] = defaultdict(list)
-        found = Task.objects.filter(connector__cluster=cluster).order_by("connector_id", "number")
-        for connector, *values in found.values_list("connector_id", *TASK_FIELDS):
-            tasks[connector].append(TaskRow(**dict(zip(TASK_FIELDS, values, strict=True))))
-        connectors = Connector.objects.filter(cluster=cluster).order_by("id")
-        return [
-            ConnectorRow(
-                **dict(zip(CONNECTOR_FIELDS, values, strict=True)), tasks=tuple(tasks[values[0]])
-            )
-            for values in connectors.values_list(*CONNECTOR_FIELDS)
-        ]
+    """Return all connectors of a cluster with their tasks.
+
+    Not of one moment, which would be a writer's turn each second: what has moved between the two
+    questions is another generation, or is found out when an action meets its row.
+    """
+    tasks: dict[int, list[TaskRow]] = defaultdict(list)
+    found = Task.objects.filter(connector__cluster=cluster).order_by("connector_id", "number")
+    for connector, *values in found.values_list("connector_id", *TASK_FIELDS):
+        tasks[connector].append(TaskRow(**dict(zip(TASK_FIELDS, values, strict=True))))
+    connectors = Connector.objects.filter(cluster=cluster).order_by("id")
+    return [
+        ConnectorRow(
+            **dict(zip(CONNECTOR_FIELDS, values, strict=True)), tasks=tuple(tasks[values[0]])
+        )
+        for values in connectors.values_list(*CONNECTOR_FIELDS)
+    ]
 
 
 def plan(cluster: str, messages: Messages) -> int:

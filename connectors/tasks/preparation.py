@@ -1,7 +1,10 @@
 """Asks a connector for its tasks, in a worker, and makes their rows."""
 
 import logging
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from django.db import transaction
@@ -18,6 +21,8 @@ log: Final = logging.getLogger(__name__)
 DEFAULT_MAX_TASKS: Final = 1
 # More tasks than this are no parallel work any more, and each is a row that the planner reads.
 MOST_TASKS: Final = 1000
+# A connector may look at the other side for 5 s; others of the worker wait meanwhile.
+ANSWER_S: Final = 20.0
 
 
 def prepare(worker: str, connector: int, generation: int) -> None:
@@ -53,7 +58,8 @@ def _task_configs(row: Connector) -> list[dict[str, str]]:
     )
     most = _max_tasks(clear.config.get("tasks.max", str(DEFAULT_MAX_TASKS)))
     try:
-        told = clear.plugin().task_configs(clear.parsed, max_tasks=most)
+        with _limited():
+            told = clear.plugin().task_configs(clear.parsed, max_tasks=most)
     # It must be told apart from ours, because its words may hold what the config holds.
     except Exception as error:
         error.secrets = clear.secrets  # type: ignore[attr-defined]
@@ -67,6 +73,25 @@ def _task_configs(row: Connector) -> list[dict[str, str]]:
     if len(told) > MOST_TASKS:
         raise ConfigError(f"{row.name} has {len(told)} tasks, and {MOST_TASKS} are allowed")
     return told
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Interrupt foreign code that takes too long; what hangs in a library, Celery's limit ends."""
+
+    def interrupt(*_: object) -> None:
+        raise ConfigError(
+            f"the connector has not said its tasks within {ANSWER_S:g} s: look whether the other"
+            " side answers, and restart the connector"
+        )
+
+    former = signal.signal(signal.SIGALRM, interrupt)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, ANSWER_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, former)
 
 
 def _max_tasks(text: str) -> int:

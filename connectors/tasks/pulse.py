@@ -62,7 +62,8 @@ class Pulse:
                 try:
                     self._look()
                 except DatabaseError as error:
-                    # It may be back before the lease is over.
+                    # It may be back before the lease is over; what is broken is opened anew.
+                    connections[CONNECT].close()
                     log.warning("lease.not_renewed task=%s reason=%r", self._taken.task, str(error))
         finally:
             connections[CONNECT].close()

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 
+from connectors.database import CONNECT
 from connectors.runtime import slice as runtime_slice
 from connectors.runtime.ports import Ending, Ports, SliceEnd, TaskSpec, Wire
 from connectors.runtime.traces import trace
@@ -47,7 +48,13 @@ class Runner:
         """Run a slice; return the ticket of the next one where the task goes on at once."""
         if self._is_draining():
             return None
-        taken = leases.take(self._worker, task, ticket)
+        try:
+            taken = leases.take(self._worker, task, ticket)
+        except DatabaseError as error:
+            # The message is lost, which the planner notices once the database is back.
+            log.warning("slice.not_taken task=%d reason=%r", task, str(error))
+            connections[CONNECT].close()
+            return None
         if taken is None:
             return None
         began = time.monotonic()
@@ -61,6 +68,7 @@ class Runner:
         except DatabaseError:
             # The lease ends by itself, and the planner takes it from there.
             log.exception("slice.not_released task=%s-%d", taken.name, taken.number)
+            connections[CONNECT].close()
             return None
         return again
 

@@ -1,13 +1,15 @@
 """The offsets of a source as a slice reads and stores them: rows behind the fence of the epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from django.db import transaction
+from django.db import DatabaseError, connections, transaction
 
 from connectors.database import CONNECT
 from connectors.models import SourceOffset, Task
 from connectors.places import digest_of
 from connectors.runtime.ports import LeaseLost
+from connectors.sdk.errors import RetriableError
 from connectors.sdk.records import Place
 from connectors.tasks import database_time
 from connectors.tasks.leases import Taken
@@ -20,12 +22,17 @@ class StoredOffsets:
         self._taken = taken
 
     def read(self, place: Place) -> Place | None:
-        row = SourceOffset.objects.filter(
-            connector=self._taken.connector, digest=digest_of(place)
-        ).first()
+        with _passing():
+            row = SourceOffset.objects.filter(
+                connector=self._taken.connector, digest=digest_of(place)
+            ).first()
         return None if row is None else row.offset
 
     def store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
+        with _passing():
+            self._store(offsets)
+
+    def _store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
         taken = self._taken
         with transaction.atomic(using=CONNECT):
             # Locked, so that nobody takes the task while its last offsets are written.
@@ -51,3 +58,13 @@ class StoredOffsets:
                 unique_fields=["connector", "digest"],
                 update_fields=["offset", "epoch", "changed_at"],
             )
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    """Let a database that is away be a reason to try again, and not the task's failure."""
+    try:
+        yield
+    except DatabaseError as error:
+        connections[CONNECT].close()
+        raise RetriableError(f"the database of offsets does not answer: {error}") from error

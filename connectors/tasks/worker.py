@@ -136,6 +136,8 @@ class Child:
                 try:
                     self._say()
                 except DatabaseError as error:
+                    # What is broken is opened anew.
+                    connections[CONNECT].close()
                     log.warning("worker.not_told reason=%r", str(error))
                 if self._over.wait(workers.SEEN_EVERY_S):
                     return

@@ -354,3 +354,13 @@ def test_a_group_that_begins_with_what_is_left_out_goes_on_behind_it() -> None:
 
     assert fakes.wire.values("dead") == [b"bad"]
     assert fakes.wire.groups["connect-c"] == {IN: 2}
+
+
+def test_a_task_whose_topics_are_not_there_waits_for_them_outside_of_its_slice() -> None:
+    fakes = FakePorts()
+    plugin = list_sink()
+
+    end = run(plugin, fakes, idle_slices=2)
+
+    assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 0.8, 3)
+    assert plugin.contexts == []

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 
 from connectors.models import Connector
 from connectors.runtime.ports import Ending, LeaseLost, SliceEnd, Verdict
+from connectors.sdk.errors import RetriableError
 from connectors.tasks import database_time, leases
 from connectors.tasks.source_offsets import StoredOffsets
 from tests.connectors.tasks.rows import add_connector, add_task, again, expire, queued, taken
@@ -146,3 +148,14 @@ def test_leases_of_a_process_that_ended_are_free_and_counted() -> None:
 
     assert freed == 1
     assert (again(task).leased_until, again(task).crashes) == (None, 1)
+
+
+def test_a_database_that_does_not_answer_is_a_reason_to_try_again() -> None:
+    offsets = StoredOffsets(taken(add_task(add_connector())))
+    with connections["connect"].cursor() as cursor:
+        cursor.execute("ALTER TABLE connectors_sourceoffset RENAME TO elsewhere")
+
+    with pytest.raises(RetriableError, match="does not answer"):
+        offsets.read({"a": 1})
+    with pytest.raises(RetriableError, match="does not answer"):
+        offsets.store([({"a": 1}, {"at": 1})])

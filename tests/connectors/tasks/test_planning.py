@@ -1,9 +1,11 @@
 """The planner's decisions become rows and messages."""
 
+import threading
 from datetime import datetime, timedelta
 
 import pytest
 
+from connectors import registry
 from connectors.models import Connector, Task, Worker
 from connectors.tasks import beat, database_time, planning, preparation, processes, workers
 from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, again, taken
@@ -74,6 +76,22 @@ def test_a_connector_that_cannot_say_its_tasks_fails_with_the_reason() -> None:
     row.refresh_from_db()
     assert (row.state, row.planned_generation) == ("FAILED", 1)
     assert row.trace.startswith("ConfigError: this worker has no connector nobody.knows")
+
+
+def test_a_connector_that_does_not_answer_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(*_: object, **__: object) -> None:
+        threading.Event().wait()
+
+    plugin = registry.plugins()["samsa.datagen"]
+    monkeypatch.setattr(plugin, "task_configs", hang)
+    monkeypatch.setattr(preparation, "ANSWER_S", 0.1)
+    row = add_connector(planned_generation=0, worker="w1")
+
+    preparation.prepare("w1", row.pk, 1)
+
+    row.refresh_from_db()
+    assert row.state == "FAILED"
+    assert "has not said its tasks within" in row.trace
 
 
 def test_a_new_life_of_a_task_has_no_lower_epoch() -> None:
