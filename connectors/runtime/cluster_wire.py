@@ -4,6 +4,7 @@ One for each process: questions and producers are kept between slices, since a c
 60 ms and three threads; consumers are not, since each belongs to one task.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,8 @@ from gateway.kafka.values import NewTopic, Place, Record
 
 # Producers of different settings that a process keeps; most connectors have none of their own.
 MAX_SENDERS: Final = 8
+# Many light tasks follow each other within a second, and each asks which topics there are.
+TOPICS_S: Final = 1.0
 DEFAULT_RESET: Final = "earliest"
 # Java's words for where to begin, in librdkafka's.
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
@@ -35,6 +38,8 @@ class ClusterWire:
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connect = connection
         self._senders: OrderedDict[tuple[tuple[str, str], ...], Sender] = OrderedDict()
+        self._topics: Mapping[str, int] | None = None
+        self._topics_at = 0.0
 
     @cached_property
     def _connection(self) -> Connection:
@@ -49,7 +54,11 @@ class ClusterWire:
         return Groups(self._connection)
 
     def topics(self) -> Mapping[str, int]:
-        return {topic.name: topic.partitions for topic in self._admin.topics()}
+        now = time.monotonic()
+        if self._topics is None or now - self._topics_at > TOPICS_S:
+            self._topics = {topic.name: topic.partitions for topic in self._admin.topics()}
+            self._topics_at = now
+        return self._topics
 
     def create(self, topic: NewTopic) -> bool:
         try:
@@ -58,6 +67,7 @@ class ClusterWire:
             if failed.name != EXISTS:
                 raise
             return False
+        self._topics = None
         return True
 
     def outlet(self, overrides: Mapping[str, str]) -> Sender:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from connectors.sdk.errors import DataError
 from connectors.sdk.records import Header, SinkRecord, SourceRecord
 from connectors.sdk.records import Record as AnyRecord
 from connectors.sdk.schemas import Schema
@@ -67,7 +68,7 @@ class Steps:
             stage, step = Stage.VALUE_CONVERTER, self.value
             value_schema, value = self.value.to_value(raw.topic, raw.value, raw.headers)
             stage, step = Stage.HEADER_CONVERTER, self.header
-            headers = tuple(self._header(raw.topic, header) for header in raw.headers)
+            headers = self._headers(raw)
         # A step is foreign code, and its failure is the record's.
         except Exception as error:
             raise StepFailed(stage, _class_of(step), error) from error
@@ -114,6 +115,12 @@ class Steps:
             partition=changed.partition,
             timestamp_ms=changed.timestamp_ms,
         )
+
+    def _headers(self, raw: Record) -> tuple[Header, ...]:
+        if raw.has_unread_headers:
+            # They would be lost, and nobody would hear of it.
+            raise DataError("the name of a header is not UTF-8, so none could be read")
+        return tuple(self._header(raw.topic, header) for header in raw.headers)
 
     def _header(self, topic: str, header: RawHeader) -> Header:
         schema, value = self.header.to_value(topic, header[1])

@@ -1,6 +1,7 @@
 """A slice of a sink over a cluster in memory."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from connectors.runtime import sink_slice
@@ -364,3 +365,14 @@ def test_a_task_whose_topics_are_not_there_waits_for_them_outside_of_its_slice()
 
     assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 0.8, 3)
     assert plugin.contexts == []
+
+
+def test_a_record_whose_headers_cannot_be_read_is_not_passed_on_without_them() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    fakes.wire.logs["in"][0][0] = replace(fakes.wire.logs["in"][0][0], has_unread_headers=True)
+
+    end = run(list_sink(), fakes)
+
+    assert end.ending is Ending.FAILED
+    assert "HEADER_CONVERTER failed" in end.trace
