@@ -184,12 +184,14 @@ def test_a_fast_socket_keeps_its_rate_beside_slow_ones(
         alone = await gateway_ws.fast(port, process, FEW_RECORDS)
         async with gateway_ws.crawling(port, FEW_SLOW, FEW_RECORDS):
             slowed = await gateway_ws.fast(port, process, FEW_RECORDS)
+        # What else the machine does may have begun meanwhile.
+        again = await gateway_ws.fast(port, process, FEW_RECORDS)
         report(
             f"{alone.rate:,.0f} records/s alone, {slowed.rate:,.0f} beside {FEW_SLOW} slow ones;"
             f" {alone.cpu_us:.1f} and {slowed.cpu_us:.1f} µs of CPU each;"
             f" {alone.peak_mb:.0f} and {slowed.peak_mb:.0f} MB"
         )
-        assert slowed.rate >= KEPT * alone.rate
+        assert slowed.rate >= KEPT * min(alone.rate, again.rate)
         assert slowed.peak_mb - alone.peak_mb <= FEW_MB
 
     with beside(tmp_path) as (broker, port, process):

@@ -126,6 +126,7 @@ TARGETS = [
         for accept in ("application/json", LINES, EVENTS)
     ),
     *(Asked(reads=(topic,), target=f"/sse/v1?topics={topic}") for topic in TOPICS),
+    Asked(is_pattern=True, target="/sse/v1?pattern=.*"),
     *(
         Asked(reads=pair, target=f"/sse/v1?topics={quote(','.join(pair))}")
         for pair in combinations(TOPICS, 2)
