@@ -18,6 +18,7 @@ STOPPED: Final[Mapping[str, Any]] = {
     "bootstrap": None,
     "console": None,
     "gateway": None,
+    "connect": None,
     "brokers": [],
     "components": [],
 }
@@ -59,6 +60,7 @@ def shown(told: Mapping[str, Any]) -> str:
         f"Kafka     {told['bootstrap']}",
         *([f"Console   {told['console']}"] if told["console"] else []),
         *([f"REST      {told['gateway']}"] if told.get("gateway") else []),
+        *([f"Connect   {told['connect']}"] if told.get("connect") else []),
         "",
     ]
     for entry in told["components"]:

@@ -21,6 +21,7 @@ from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.options import (
     DEFAULT_BIND,
     DEFAULT_BROKERS,
+    DEFAULT_CONNECT_PORT,
     DEFAULT_PORT,
     DEFAULT_REST_PORT,
     DEFAULT_WEB_PORT,
@@ -104,6 +105,13 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     help=f"Of the gateway; 0: any. Else {DEFAULT_REST_PORT}, or the next free one.",
 )
 @click.option(
+    "--connect-port",
+    type=int,
+    metavar="PORT",
+    help="Of Kafka Connect's REST, which the console serves too; 0: any. Else"
+    f" {DEFAULT_CONNECT_PORT}, or the next free one.",
+)
+@click.option(
     "--web-bind",
     default="",
     metavar="ADDR",
@@ -134,6 +142,7 @@ def up(
     *,
     web_port: int | None,
     rest_port: int | None,
+    connect_port: int | None,
     web_cert: Path | None,
     web_key: Path | None,
     port: int,
@@ -141,13 +150,16 @@ def up(
 ) -> None:
     """Start brokers, their agent, the console and the gateway."""
     # Whoever lets the brokers take any ports has no use for fixed ones beside them.
-    web, rest = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT) if port else (0, 0)
+    usual = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT, DEFAULT_CONNECT_PORT)
+    web, rest, connect = usual if port else (0, 0, 0)
     start(
         port=port,
         web_port=web if web_port is None else web_port,
         rest_port=rest if rest_port is None else rest_port,
+        connect_port=connect if connect_port is None else connect_port,
         can_web_port_move=web_port is None,
         can_rest_port_move=rest_port is None,
+        can_connect_port_move=connect_port is None,
         web_cert=web_cert and web_cert.absolute(),
         web_key=web_key and web_key.absolute(),
         **given,

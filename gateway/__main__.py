@@ -25,6 +25,12 @@ parser.add_argument(
 )
 parser.add_argument("--worker", default="web", metavar="NAME", help="the name of this process")
 parser.add_argument(
+    "--connect-fd", type=int, help="a second listening socket, for tools of Kafka Connect"
+)
+parser.add_argument(
+    "--connect-listen", metavar="HOST:PORT", help="an address for them, beside that of --listen"
+)
+parser.add_argument(
     "--socket", type=Path, metavar="PATH", help="a unix socket of its own, for those of this home"
 )
 parser.add_argument("--cert", type=Path, metavar="FILE", help="serve TLS with this certificate")
@@ -33,12 +39,19 @@ parser.add_argument(
     "--insecure", action="store_true", help="listen beyond this machine without TLS or a proxy"
 )
 
+
+def connect_socket(given: argparse.Namespace) -> int | None:
+    """Return the second socket, as it is inherited or to be opened; None for none."""
+    return bound(given.connect_listen) if given.connect_listen else given.connect_fd
+
+
 if __name__ == "__main__":
     given = parser.parse_args()
     run(
         Serving(
             descriptor=bound(given.listen) if given.fd is None else given.fd,
             grace_s=given.grace,
+            connect_descriptor=connect_socket(given),
             door=given.door,
             worker=given.worker,
             own_socket=given.socket,

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_resolver
 
 from gateway import home
+from gateway.connect_port import ConnectPort
 from gateway.dispatch import Dispatch, is_below, is_own
 from gateway.forwarding import Forwarded
 from gateway.health import Application, Door, Scope
@@ -56,7 +57,11 @@ class Program:
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
-        self.application: Final = Door(load=self._load, missing=home.missing)
+        self.application: Final = ConnectPort(Door(load=self._load, missing=home.missing))
+
+    def serve_connect(self, port: int) -> None:
+        """Serve Kafka Connect's REST to those who come by a port."""
+        self.application.port = port
 
     def begin(self) -> None:
         """Begin what needs no call; what is loaded later begins by itself."""

@@ -73,6 +73,8 @@ class Serving:
 
     descriptor: int
     grace_s: int
+    # A second socket, for tools of Kafka Connect.
+    connect_descriptor: int | None = None
     door: str = "web"
     worker: str = "web"
     own_socket: Path | None = None
@@ -316,7 +318,11 @@ def run(serving: Serving) -> None:
     ):
         sys.exit(f"samsa: {why}")
     server = Server(config, program=asgi.program, own_socket=serving.own_socket)
-    server.run([listener])
+    listeners = [listener]
+    if serving.connect_descriptor is not None:
+        listeners.append(listening(serving.connect_descriptor))
+        asgi.program.serve_connect(port_of(listeners[-1]))
+    server.run(listeners)
 
 
 def is_of_no_socket(record: logging.LogRecord) -> bool:
@@ -375,6 +381,10 @@ def bound(address: str) -> int:
 def host_of(listener: socket.socket) -> str:
     name = listener.getsockname()
     return name if isinstance(name, str) else str(name[0])
+
+
+def port_of(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])
 
 
 def private(path: Path) -> socket.socket:

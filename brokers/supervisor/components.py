@@ -5,7 +5,7 @@ A task worker will be a row of this table; nothing that is not used is started.
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -117,6 +117,8 @@ class Doors:
 
     web: Listener | None = None
     rest: Listener | None = None
+    # Another socket of the web server, for tools of Kafka Connect.
+    connect: Listener | None = None
     # The program of the server that workers share; None where REDIS_URL names another, or there is
     # none: then each worker is alone.
     valkey: Path | None = None
@@ -157,7 +159,7 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
     if doors.web is not None:
         collecting = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET)}
         rows += [
-            web(options, home, {**told_to_doors, **collecting}, doors.web),
+            web(options, home, {**told_to_doors, **collecting}, doors.web, doors.connect),
             collector({**shared, **collecting}),
         ]
     if doors.rest is not None:
@@ -271,8 +273,21 @@ def shared_store(home: Home, shared: Mapping[str, str], program: Path) -> Compon
     )
 
 
-def web(options: Options, home: Home, shared: Mapping[str, str], door: Listener) -> Component:
-    return served(options, home, shared, door, kind=Kind.WEB, name="web", which="web")
+def web(
+    options: Options,
+    home: Home,
+    shared: Mapping[str, str],
+    door: Listener,
+    connect: Listener | None = None,
+) -> Component:
+    made = served(options, home, shared, door, kind=Kind.WEB, name="web", which="web")
+    if connect is None:
+        return made
+    return replace(
+        made,
+        command=(*made.command, "--connect-fd", str(connect.descriptor)),
+        inherited=(*made.inherited, connect.descriptor),
+    )
 
 
 def gateway(

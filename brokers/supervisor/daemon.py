@@ -145,10 +145,11 @@ class Supervisor:
     def _open_doors(self, listening: ExitStack) -> Doors:
         """Bind the doors' ports, those first that may not move."""
         given = self._options
-        found: dict[str, Listener | None] = {"web": None, "rest": None}
+        found: dict[str, Listener | None] = {"web": None, "rest": None, "connect": None}
         doors = [
             ("web", given.web_port, given.can_web_port_move, "the web server"),
             ("rest", given.rest_port, given.can_rest_port_move, "the gateway"),
+            ("connect", self._connect_port(), given.can_connect_port_move, "Connect's REST"),
         ]
         for name, port, can_move, purpose in sorted(doors, key=lambda door: door[2]):
             if port is None:
@@ -166,6 +167,10 @@ class Supervisor:
         has_store = given.rest_port is not None and not is_foreign
         program = valkey.program() if has_store else None
         return Doors(**found, valkey=program, has_foreign_store=is_foreign)
+
+    def _connect_port(self) -> int | None:
+        # It is served by the web server.
+        return None if self._options.web_port is None else self._options.connect_port
 
     async def _supervise(self) -> None:
         components = self._table(self._options, self._home, self._doors)
@@ -325,6 +330,7 @@ class Supervisor:
             ports=tuple(watcher.port for watcher in self._of(Kind.BROKER)),
             web_port=self._doors.web.port if self._doors.web else None,
             rest_port=self._doors.rest.port if self._doors.rest else None,
+            connect_port=self._doors.connect.port if self._doors.connect else None,
         )
 
     def _addresses(self) -> list[str]:
@@ -335,6 +341,8 @@ class Supervisor:
             lines.append(f"Login     {self._login()}")
         if reach.gateway is not None and self._serves(Kind.GATEWAY):
             lines.append(f"REST      {reach.gateway}")
+        if reach.connect is not None and self._serves(Kind.WEB):
+            lines.append(f"Connect   {reach.connect}")
         down = f"./samsa down --home {shlex.quote(str(self._home.folder))}"
         stop = down if self._options.is_detached else "Ctrl-C"
         return [*lines, f"Stop      {stop}"]

@@ -19,6 +19,7 @@ DEFAULT_BROKERS: Final = 3
 DEFAULT_PORT: Final = 9092
 DEFAULT_WEB_PORT: Final = 8000
 DEFAULT_REST_PORT: Final = 8082
+DEFAULT_CONNECT_PORT: Final = 8083
 DEFAULT_BIND: Final = "127.0.0.1"
 # A broker is one core and 45 MB; far more than this on one host is a slip of the finger.
 MAX_BROKERS: Final = 100
@@ -39,9 +40,11 @@ class Options:
     port: int = DEFAULT_PORT  # of the first broker; the others follow; 0: any free ones
     web_port: int | None = DEFAULT_WEB_PORT  # None: no web server, as a node has none
     rest_port: int | None = None  # None: no gateway
+    connect_port: int | None = None  # of the web server too, for tools of Kafka Connect
     # Where nobody gave the port, one that is taken gives way to the next free one.
     can_web_port_move: bool = False
     can_rest_port_move: bool = False
+    can_connect_port_move: bool = False
     gateway_workers: int = 1
     # Of connectors' tasks, once there is a connector; 0: none here.
     workers: int = 1
@@ -84,11 +87,13 @@ class Options:
             *(["--detached"] * self.is_detached),
             *(["--web-port-may-move"] * self.can_web_port_move),
             *(["--rest-port-may-move"] * self.can_rest_port_move),
+            *(["--connect-port-may-move"] * self.can_connect_port_move),
         ]
         return [
             *("--home", str(self.home), "--brokers", str(self.brokers)),
             *("--port", str(self.port), "--web-port", port_text(self.web_port)),
             *("--rest-port", port_text(self.rest_port)),
+            *("--connect-port", port_text(self.connect_port)),
             *("--gateway-workers", str(self.gateway_workers), "--workers", str(self.workers)),
             *("--bind", self.bind, "--web-bind", self.web_bind, "--advertise", self.advertise),
             *flags,
@@ -111,7 +116,8 @@ def parse(arguments: Sequence[str]) -> Options:
         "--web-port", type=port_of, default=DEFAULT_WEB_PORT, help="a number, or none"
     )
     parser.add_argument("--rest-port", type=port_of, default=None, help="a number, or none")
-    for door in ("web", "rest"):
+    parser.add_argument("--connect-port", type=port_of, default=None, help="a number, or none")
+    for door in ("web", "rest", "connect"):
         parser.add_argument(
             f"--{door}-port-may-move", action="store_true", help="to the next free one"
         )
@@ -136,8 +142,10 @@ def parse(arguments: Sequence[str]) -> Options:
         port=given.port,
         web_port=given.web_port,
         rest_port=given.rest_port,
+        connect_port=given.connect_port,
         can_web_port_move=given.web_port_may_move,
         can_rest_port_move=given.rest_port_may_move,
+        can_connect_port_move=given.connect_port_may_move,
         gateway_workers=given.gateway_workers,
         workers=given.workers,
         bind=given.bind,
@@ -171,12 +179,16 @@ def check(options: Options) -> None:
             f"--port {options.port} gives {options.brokers} brokers the ports up to {last};"
             f" ports lie between 1 and {MAX_PORT}, and 0 picks free ones"
         )
-    check_door("--web-port", options.web_port, options, can_move=options.can_web_port_move)
-    check_door("--rest-port", options.rest_port, options, can_move=options.can_rest_port_move)
-    if options.web_port and options.web_port == options.rest_port:
-        raise StartRefused(
-            f"--web-port and --rest-port are both {options.web_port}; give one of them another"
-        )
+    doors = {
+        "--web-port": (options.web_port, options.can_web_port_move),
+        "--rest-port": (options.rest_port, options.can_rest_port_move),
+        "--connect-port": (options.connect_port, options.can_connect_port_move),
+    }
+    taken: dict[int, str] = {}
+    for name, (port, can_move) in doors.items():
+        check_door(name, port, options, can_move=can_move)
+        if port and (other := taken.setdefault(port, name)) != name:
+            raise StartRefused(f"{other} and {name} are both {port}; give one of them another")
     if not 1 <= options.gateway_workers <= MAX_GATEWAY_WORKERS:
         raise StartRefused(
             f"--gateway-workers is {options.gateway_workers};"

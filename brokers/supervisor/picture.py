@@ -23,6 +23,7 @@ class Reach:
     ports: tuple[int, ...]  # of its brokers, 0 where one has not told it yet
     web_port: int | None
     rest_port: int | None = None
+    connect_port: int | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -38,6 +39,11 @@ class Reach:
         """Where programs come that speak HTTP."""
         return self._address(self.rest_port)
 
+    @property
+    def connect(self) -> str | None:
+        """Where tools of Kafka Connect come."""
+        return self._address(self.connect_port)
+
     def _address(self, port: int | None) -> str | None:
         if port is None:
             return None
@@ -50,12 +56,14 @@ class Reach:
             "bootstrap": self.bootstrap,
             "console": self.console,
             "gateway": self.gateway,
+            "connect": self.connect,
             "bind": self.options.bind,
             "advertise": self.options.advertised_host,
             "brokers": self.options.brokers,
             "ports": list(self.ports),
             "web_port": self.web_port,
             "rest_port": self.rest_port,
+            "connect_port": self.connect_port,
         }
 
 
@@ -72,6 +80,7 @@ def status(
         "bootstrap": reach.bootstrap,
         "console": reach.console,
         "gateway": reach.gateway,
+        "connect": reach.connect,
         "brokers": [
             {
                 "id": watcher.broker_id,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -19,8 +19,8 @@ from gateway.rest.bodies import json_of
 from gateway.rest.calls import JSON
 from gateway.rest.views import ApiView
 
-# Set by the application for calls that came by the port of Kafka Connect's REST.
-AT_ROOT = "samsa.connect"
+# Set by `gateway.connect_port` for calls that came by the port of Kafka Connect's REST.
+AT_ROOT: Final = "samsa.connect"
 
 
 class ConnectView(ApiView):

@@ -50,6 +50,7 @@ def test_a_stopped_home_exits_1_with_the_same_keys(tmp_path: Path) -> None:
         "bootstrap": None,
         "console": None,
         "gateway": None,
+        "connect": None,
         "brokers": [],
         "components": [],
         "home": str(tmp_path),
