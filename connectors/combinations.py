@@ -83,13 +83,6 @@ def _exactly_once(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iter
             keys.EXACTLY_ONCE,
             "This worker does not have exactly-once source support enabled.",
         )
-        yield (
-            keys.EXACTLY_ONCE,
-            (
-                "The connector does not support exactly-once semantics with the provided"
-                " configuration."
-            ),
-        )
     if str(parsed.get(keys.BOUNDARY, "")).upper() == "CONNECTOR":
         yield (
             keys.BOUNDARY,

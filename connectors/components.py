@@ -40,6 +40,8 @@ class Added:
     inner: Key
     group: str | None
     order: int
+    # What the framework says for a config that does not have the key.
+    implied: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ def _of_named(chained: Chained, name: str, config: Mapping[str, Any]) -> Iterato
         name=PLUGIN_VERSION,
         kind=Kind.STRING,
         default=None,
-        importance=Importance.MEDIUM,
+        importance=Importance.HIGH,
         doc="Ignored: there is one version of each.",
         width=Width.LONG,
         display_name=f"{chained.word} version for {name}",
@@ -148,19 +150,19 @@ def _of_converter(
     found = converters_for(prefix, components).get(str(config.get(prefix, "")).strip())
     if found is None:
         return
+    orders: dict[str | None, int] = {}
     for key in found.definition():
         if key.is_internal:
             continue
-        if key.name == CONVERTER_TYPE:
-            # Kafka Connect says it for the config.
-            key = replace(key, default=prefix.partition(".")[0])  # noqa: PLW2901 - the same key
+        orders[key.group] = orders.get(key.group, -1) + 1
         yield Added(
             key=replace(
                 key, name=f"{prefix}.{key.name}", display_name=key.display_name or key.name
             ),
             inner=key,
             group=key.group,
-            order=-1 if key.group is None else 0,
+            order=-1 if key.group is None else orders[key.group],
+            implied=prefix.partition(".")[0] if key.name == CONVERTER_TYPE else None,
         )
 
 

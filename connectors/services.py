@@ -331,6 +331,8 @@ def _restart_tasks(tasks: Any) -> int:
         state=State.RESTARTING,
         trace="",
         retries=0,
+        idle_slices=0,
+        crashes=0,
         restarts=F("restarts") + 1,
         epoch=F("epoch") + 1,
         worker="",

@@ -13,7 +13,7 @@ from typing import Any, Final
 from connectors import framework_keys as keys
 from connectors import registry
 from connectors.combinations import found_wrong
-from connectors.components import Added, Components, added, chains, converters_for
+from connectors.components import Added, Classes, Components, added, chains, converters_for
 from connectors.references import Allowed, has_reference, refused_reference
 from connectors.sdk import checks
 from connectors.sdk.configs import MASK, REQUIRED, Importance, Key, Kind, Value
@@ -72,6 +72,7 @@ class Asked:
     group: str | None
     order: int
     is_own: bool = False
+    implied: str | None = None
 
 
 def validate(
@@ -158,7 +159,13 @@ def _asked(
     for part in _parts(kind, config, components):
         if part.key.name not in taken:
             taken.add(part.key.name)
-            yield Asked(key=part.key, inner=part.inner, group=part.group, order=part.order)
+            yield Asked(
+                key=part.key,
+                inner=part.inner,
+                group=part.group,
+                order=part.order,
+                implied=part.implied,
+            )
     orders: dict[str | None, int] = {}
     for key in plugin.definition():
         if key.name in taken or key.is_internal:
@@ -188,14 +195,14 @@ def _take(
 ) -> None:
     """Parse and check one key as Kafka does: what fails to parse is checked as nothing too."""
     name = one.key.name
-    text = config.get(name)
+    text = config.get(name, one.implied)
     if text is not None and has_reference(text):
         wrong = refused_reference(text, allowed)
         if wrong is not None:
             errors[name].append(checks.problem(one.key, text, wrong))
         return
     value: Any = None
-    if name in config:
+    if name in config or text is not None:
         try:
             is_converters = name.startswith(OF_CONVERTERS)
             value = checks.parse(one.inner if is_converters else one.key, text)
@@ -293,7 +300,7 @@ def _entry(
     if not recommended:
         recommended = _recommended(one, components, own if one.is_own else parsed)
     is_visible = said.is_visible if said else key.visible is None or bool(key.visible(own))
-    shown: Any = parsed.get(name)
+    shown: Any = _full(one, parsed.get(name), components)
     if name in config and has_reference(config[name]):
         shown = config[name]
     return Entry(
@@ -310,13 +317,31 @@ def _entry(
     )
 
 
-def _recommended(one: Asked, components: Components, values: Mapping[str, Any]) -> tuple[Any, ...]:
+def _full(one: Asked, value: Any, components: Components) -> Any:
+    """Return the whole name of a class that a value names in short; None for no class."""
+    classes = _classes_for(one, components)
+    if classes is None or value is None:
+        return value
+    found = classes.get(value)
+    if found is None:
+        return None
+    return max((name for name in classes if classes[name] is found), key=len)
+
+
+def _classes_for(one: Asked, components: Components) -> Classes | None:
     name = one.key.name
     if name in keys.CONVERTERS:
-        return tuple(full_names(converters_for(name, components)))
+        return converters_for(name, components)
     for chained in chains(components):
         if one.inner.name == "type" and name.startswith(f"{chained.prefix}."):
-            return tuple(full_names(chained.classes))
+            return chained.classes
+    return None
+
+
+def _recommended(one: Asked, components: Components, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    classes = _classes_for(one, components)
+    if classes is not None:
+        return tuple(full_names(classes))
     if one.key.recommend is None:
         return ()
     return tuple(checks.show(value) for value in one.key.recommend(values))

@@ -1,6 +1,6 @@
 """Connectors over REST: lists, configs, states, tasks, offsets, topics."""
 
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from rest_framework.request import Request
@@ -9,8 +9,13 @@ from rest_framework.response import Response
 from connectors import selectors, services
 from connectors.refusals import NotFound
 from connectors.rest import bodies, shapes
+from connectors.rest.errors import OF_ADDRESS
 from connectors.rest.views import ConnectView, prefix_of
 from gateway.access.operations import Kind
+from gateway.rest.codes import ApiError, Code
+
+# No connector has a thousand million tasks.
+MAX_DIGITS: Final = 9
 
 
 class ConnectorsView(ConnectView):
@@ -79,13 +84,14 @@ class TasksView(ConnectView):
 class TaskStatusView(ConnectView):
     def get(self, _request: Request, name: str, task: str) -> Response:
         self.require_view(name)
-        missing = f"No status found for task {name}-{task}"
+        number = number_of(task)
+        missing = f"No status found for task {name}-{number}"
         try:
             found = selectors.status(self.cluster_id, name)
         except NotFound:
             raise NotFound(missing) from None
         for one in found.tasks:
-            if one.number == number_of(task):
+            if one.number == number:
                 return Response(shapes.task_status(one, found.version))
         raise NotFound(missing)
 
@@ -165,8 +171,10 @@ class ResetTopicsView(ConnectView):
 
 
 def number_of(text: str) -> int:
-    """Return the number of a task; -1, which nobody has, for what is no number."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
+    """Return the number of a task; nothing is at an address with something else."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+        raise ApiError(Code.NOT_FOUND, OF_ADDRESS[404])
+    return int(text)
 
 
 def _made(request: Request, info: selectors.ConnectorInfo) -> Response:

@@ -137,11 +137,7 @@ def errors_of(config: Mapping[str, str], *, is_deep: bool = False) -> dict[str, 
             {"exactly.once.support": "required"},
             {
                 "exactly.once.support": [
-                    "This worker does not have exactly-once source support enabled.",
-                    (
-                        "The connector does not support exactly-once semantics with the provided"
-                        " configuration."
-                    ),
+                    "This worker does not have exactly-once source support enabled."
                 ]
             },
         ),

@@ -100,6 +100,8 @@ def names(key: str, *, may_be_missing: bool = False) -> Check:
     def check_names(value: Any) -> str | None:
         if not value:
             wrong = "must not be empty. Valid values include: any non-empty value"
+            if value is None:
+                wrong = "values must not be null."
             return None if may_be_missing else Message(f"Configuration '{key}' {wrong}")
         if len(set(value)) < len(value):
             return Message(f"Configuration '{key}' values must not be duplicated.")
