@@ -211,7 +211,7 @@ def _take(
     elif one.key.default is REQUIRED:
         errors[name].append(checks.missing(one.key))
     else:
-        value = one.key.default
+        value = checks.default_of(one.key)
     is_masked = one.key.kind is Kind.PASSWORD and text is not None and text.strip() == MASK
     if is_masked:
         advice = "This is the mask of a value that is stored, and none is: give the value itself"

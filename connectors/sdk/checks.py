@@ -59,6 +59,11 @@ def parse(key: Key, text: Any) -> Any:
     return _PARSERS[key.kind](key, text)
 
 
+def default_of(key: Key) -> Any:
+    """Return the default of a key that has one; a text stands for what it is parsed into."""
+    return parse(key, key.default) if isinstance(key.default, str) else key.default
+
+
 def check(key: Key, value: Any) -> str | None:
     """Return the whole message about a parsed value, or None."""
     wrong = key.check(value) if key.check else None

@@ -25,7 +25,9 @@ FROM_TABLES |= {
     for name in ("ensure_first_user", "grant_role", "tokens")
 }
 FROM_TABLES |= {"console.management.commands.collector"}
-FROM_TABLES |= {f"connectors.management.commands.connect_{name}" for name in ("beat", "worker")}
+FROM_TABLES |= {
+    f"connectors.management.commands.connect_{name}" for name in ("beat", "rotate_key", "worker")
+}
 # Found by authors of connectors, for their tests.
 FROM_TABLES |= {"connectors.sdk.testing", "connectors.sdk.contract"}
 
