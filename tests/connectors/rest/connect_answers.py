@@ -68,9 +68,9 @@ def waited(url: str, step: Step) -> None:
     """Wait until an address tells what a step names."""
     _, address, words = step
     end = time.monotonic() + WAIT_SECONDS
+    # Each question takes some milliseconds there.
     while words not in json.dumps(asked(url, ("GET", address, None))[2]):
         assert time.monotonic() < end, f"{address} did not tell {words}"
-        time.sleep(0.1)  # a foreign worker tells nobody when it is done
 
 
 def of_worker(url: str) -> list[Any]:
