@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cli.environment import ROOT, Environment
 from cli.installer import InstallError
-from cli.maven import KafkaJars
+from cli.maven import KafkaJars, connect_jars
 from cli.npm import NodePackages
 
 JAVA_AT_LEAST = 17
@@ -257,6 +257,15 @@ EXTRAS = {
             ensure=ensure_compose,
             missing="no docker-compose: "
             "as root, apt install --no-install-recommends docker-compose",
+            is_foreign=True,
+        ),
+        Extra(
+            name="maven-connect",
+            is_here=connect_jars().is_here,
+            ensure=connect_jars().ensure,
+            missing="no worker of Kafka Connect to compare with: "
+            "as root, apt install maven; then, where Maven's registry answers, ./samsa test",
+            is_required=False,
             is_foreign=True,
         ),
         Extra(

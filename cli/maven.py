@@ -59,12 +59,43 @@ PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
+# The one jar that the oracle wheel lacks for a worker of Kafka Connect; all others lie there, in
+# the version that this one is of.
+CONNECT_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>samsa</groupId>
+  <artifactId>connect-for-tests</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.eclipse.jetty</groupId>
+      <artifactId>jetty-security</artifactId>
+      <version>12.0.34</version>
+      <exclusions>
+        <exclusion>
+          <groupId>*</groupId>
+          <artifactId>*</artifactId>
+        </exclusion>
+      </exclusions>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
 
 class KafkaJars:
     """The jars of a Kafka broker in one folder, which appears only when all of them are there."""
 
-    def __init__(self, folder: Path = ROOT / ".venv" / f"kafka-{KAFKA_VERSION}") -> None:
+    def __init__(
+        self,
+        folder: Path = ROOT / ".venv" / f"kafka-{KAFKA_VERSION}",
+        *,
+        project: str = PROJECT,
+        what: str = f"Kafka {KAFKA_VERSION} and what it needs, 45 MB",
+    ) -> None:
         self.folder = folder
+        self._project = project
+        self._what = what
         self._failure = folder.with_name(f"{folder.name}.failed")
 
     def is_here(self) -> bool:
@@ -82,7 +113,7 @@ class KafkaJars:
             raise InstallError(f"{reason}; delete {self._failure} to try again today")
         self.folder.parent.mkdir(exist_ok=True)
         started = time.monotonic()
-        sys.stderr.write(f"  mvn: fetching Kafka {KAFKA_VERSION} and what it needs, 45 MB …\n")
+        sys.stderr.write(f"  mvn: fetching {self._what} …\n")
         try:
             self._fetch(maven)
         except InstallError as error:
@@ -101,7 +132,7 @@ class KafkaJars:
     def _fetch(self, maven: str) -> None:
         with tempfile.TemporaryDirectory(dir=self.folder.parent, prefix="kafka-") as name:
             project, jars = Path(name, "pom.xml"), Path(name, "jars")
-            project.write_text(PROJECT, encoding="utf-8")
+            project.write_text(self._project, encoding="utf-8")
             run_maven(
                 [
                     *(maven, "--batch-mode", "--quiet", "--strict-checksums", f"--file={project}"),
@@ -114,6 +145,15 @@ class KafkaJars:
                 # Another run may have been quicker.
                 if not self.is_here():
                     raise InstallError(f"the jars could not be kept: {error}") from error
+
+
+def connect_jars() -> KafkaJars:
+    """Return what a worker of Kafka Connect needs beside the oracle wheel."""
+    return KafkaJars(
+        ROOT / ".venv" / f"connect-{KAFKA_VERSION}",
+        project=CONNECT_PROJECT,
+        what="a jar of Jetty, 0.1 MB",
+    )
 
 
 def run_maven(command: list[str]) -> None:

@@ -20,6 +20,8 @@ OF_DEFINITION: Final = (
     *("type", "required", "default_value", "importance", "group", "order_in_group", "width"),
     *("display_name", "dependents"),
 )
+LISTED: Final = ", available connectors are: "
+OF_FIRST: Final = "org.apache.kafka.connect.errors.ConnectException: "
 OF_VALUE: Final = ("value", "recommended_values", "errors", "visible")
 
 
@@ -259,6 +261,9 @@ def plain(body: Any) -> Any:
             key: "…" if key in ("worker_id", "kafka_cluster_id", "version") else plain(value)
             for key, value in body.items()
         }
+    if isinstance(body, str):
+        # Which connectors there are, and what the first of several such questions has before it.
+        return body.partition(LISTED)[0].removeprefix(OF_FIRST)
     if isinstance(body, list):
         return sorted(map(plain, body), key=str)
     return body
