@@ -30,8 +30,9 @@ MAX_KEPT_CHARS: Final = 4 * 1024 * 1024
 # What a whole number of 64 bits has at most is one digit less, or this many.
 _LONG_DIGITS: Final = 19
 _HAS_LONG_DIGITS: Final = re.compile(rb"[0-9]{%d}" % _LONG_DIGITS)
-_SCHEMA_START: Final = b'{"schema":'
-_PAYLOAD_START: Final = b',"payload":'
+# Between a schema and its payload; some writers put blanks there.
+_SCHEMA_START: Final = re.compile(rb'\s*\{\s*"schema"\s*:')
+_PAYLOAD_START: Final = re.compile(rb',\s*"payload"\s*:')
 
 KEYS: Final = Definition(
     (
@@ -116,7 +117,7 @@ class JsonConverter:
         if not text or not self._has_schemas:
             return None
         try:
-            return self._known(self._schemas.read(_parse(text.encode())))
+            return self._known(self._schemas.read(_parse(text.encode(), is_exact=True)))
         except DataError as error:
             raise ConfigError(f"schema.content is no schema: {error}") from error
 
@@ -164,8 +165,9 @@ class JsonConverter:
         return f'{{"schema":{text},"payload":'
 
     def _read_envelope(self, payload: bytes) -> tuple[Schema | None, Any]:
-        split = payload.find(_PAYLOAD_START) if payload.startswith(_SCHEMA_START) else -1
-        start = payload[:split] if split > 0 else b""
+        found = _PAYLOAD_START.search(payload) if _SCHEMA_START.match(payload) else None
+        split = found.start() if found else 0
+        start = payload[:split]
         known = self._by_start.get(start)
         if known is not None:
             told = _parse(b"{" + payload[split + 1 :], is_exact=known.is_exact)
@@ -179,18 +181,20 @@ class JsonConverter:
                 "not contain additional fields. If you are trying to deserialize plain JSON data, "
                 "set schemas.enable=false in your converter configuration."
             )
-        known = self._schema(told["schema"])
+        known = self._schema(told["schema"], payload)
         if start and _is_whole_schema(start, told["schema"]):
             self._by_start.put(start, known)
         if known.is_exact:
             told = _parse(payload, is_exact=True)
         return known.schema, known.read(told["payload"])
 
-    def _schema(self, told: Any) -> "_Known":
+    def _schema(self, told: Any, payload: bytes) -> "_Known":
         text = json.dumps(told, sort_keys=True)
         known = self._by_text.get(text)
         if known is None:
-            known = self._known(self._schemas.read(told))
+            # By digits, since the default of a decimal may be a number.
+            exact = _parse(payload, is_exact=True)["schema"]
+            known = self._known(self._schemas.read(exact))
             self._by_text.put(text, known)
         return known
 
@@ -244,6 +248,12 @@ def _long(text: str) -> int:
     return wrapped(int(text), 64)
 
 
+def _exact_whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
+    return int(text)
+
+
 def _real(text: str) -> float:
     if len(text) > MAX_DIGITS:
         raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
@@ -257,7 +267,7 @@ def _refuse(word: str) -> float:
 _FAST: Final = json.JSONDecoder(parse_constant=_refuse)
 _CAREFUL: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_long, parse_float=_real)
 _EXACT: Final = json.JSONDecoder(
-    parse_constant=_refuse, parse_float=parse_decimal, parse_int=parse_decimal
+    parse_constant=_refuse, parse_float=parse_decimal, parse_int=_exact_whole
 )
 _BLANKS: Final = " \t\n\r"
 

@@ -96,6 +96,28 @@ def test_decimals_are_bytes_or_numbers() -> None:
     assert made().to_value("t", as_number)[1] == Decimal("12.30")
 
 
+def test_the_default_of_a_decimal_keeps_its_digits_as_a_number() -> None:
+    of = struct_schema(price=decimal_schema(2, default=Decimal("12.30"), is_optional=True))
+    numeric = made(decimal_format="NUMERIC")
+
+    schema, value = made().to_value("t", numeric.from_value("t", of, struct(of)))
+
+    assert schema == of
+    assert str(value["price"]) == "12.30"
+    assert made().from_value("t", schema, value) == made().from_value("t", of, struct(of))
+
+
+def test_blanks_between_schema_and_payload_make_no_difference() -> None:
+    of = struct_schema(a=INT32)
+    tight = made().from_value("t", of, struct(of, a=5))
+    assert tight is not None
+    wide = json.dumps(json.loads(tight), indent=1).encode()
+    converter = made()
+
+    assert converter.to_value("t", wide) == converter.to_value("t", wide) == (of, struct(of, a=5))
+    assert len(vars(converter)["_by_start"]) == 1
+
+
 def test_a_decimal_of_another_scale_than_its_schema_is_refused() -> None:
     with pytest.raises(DataError, match="scale 1, and the schema has 2"):
         made().from_value("t", decimal_schema(2), Decimal("1.5"))
