@@ -20,7 +20,7 @@ from connectors.models import State, Target
 from connectors.places import MAX_PLACE_CHARS, digest_of, spelled
 from connectors.refusals import Conflict, Invalid, NotFound, Refused, Unfit
 from connectors.sdk.configs import MASK
-from connectors.sdk.connector import Connector, SourceConnector
+from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
 from connectors.sdk.errors import ConfigError, ConnectorError
 from connectors.sdk.records import Place, TopicPartition
 from connectors.validation import MAX_KEYS
@@ -43,6 +43,19 @@ STOP_FIRST: Final = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
     " for the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop'"
     " endpoint"
+)
+ALTERED: Final = "The offsets for this connector have been altered successfully"
+RESET: Final = "The offsets for this connector have been reset successfully"
+# What Kafka Connect tells of connectors that keep offsets themselves, which come first.
+ALTERED_BESIDE: Final = (
+    "The Connect framework-managed offsets for this connector have been altered successfully."
+    " However, if this connector manages offsets externally, they will need to be manually altered"
+    " in the system that the connector uses."
+)
+RESET_BESIDE: Final = (
+    "The Connect framework-managed offsets for this connector have been reset successfully."
+    " However, if this connector manages offsets externally, they will need to be manually reset"
+    " in the system that the connector uses."
 )
 Config = Mapping[str, str]
 Offsets = Sequence[tuple[Place | None, Place | None]]
@@ -177,7 +190,7 @@ def alter_offsets(
         _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
     else:
         _alter_source(by, row, offsets)
-    return "The offsets for this connector have been altered successfully"
+    return ALTERED_BESIDE if _keeps_offsets(row) else ALTERED
 
 
 def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> str:
@@ -197,7 +210,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
             _require_stopped(locked)
             count, _ = locked.offsets.all().delete()
             tell(Event.OFFSETS_RESET, by=by, connector=locked, after={"places": str(count)})
-    return "The offsets for this connector have been reset successfully"
+    return RESET_BESIDE if _keeps_offsets(row) else RESET
 
 
 def reset_topics(by: By, cluster: str, name: str) -> None:
@@ -359,6 +372,12 @@ def _require_stopped(row: models.Connector) -> None:
         raise Unfit(STOP_FIRST.format(name=row.name))
     if is_running:
         raise Conflict(f"Tasks of connector {row.name} are still ending: try again in a second")
+
+
+def _keeps_offsets(row: models.Connector) -> bool:
+    """Tell whether the other side keeps the offsets of a connector, and is asked for them first."""
+    plugin = registry.find(row.plugin)
+    return plugin is not None and issubclass(plugin, SinkConnector) and plugin.keeps_offsets
 
 
 def _alter_source(by: By, row: models.Connector, offsets: Offsets) -> None:

@@ -156,6 +156,8 @@ class SourceConnector(Connector):
 class SinkConnector(Connector):
     # Whether the other side keeps offsets in the same step as the records.
     is_exactly_once: ClassVar[bool] = False
+    # Whether `open` returns offsets that the other side keeps, which come before the group's.
+    keeps_offsets: ClassVar[bool] = False
 
     @abstractmethod
     def task(self) -> SinkTask: ...

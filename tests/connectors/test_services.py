@@ -18,6 +18,7 @@ from connectors.sdk.records import TopicPartition
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import FULL_ADMIN, Grant, Rights
 from gateway.access.operations import Kind, Operation
+from tests.connectors.invented import Blackhole
 
 pytestmark = pytest.mark.usefixtures("database")
 C = "cluster-of-the-tests-0"
@@ -336,6 +337,20 @@ def test_offsets_of_a_sink_are_those_of_its_group() -> None:
     services.reset_offsets(ANN, C, "a", groups=groups)
 
     assert groups.offsets == {"connect-a": {}}
+
+
+def test_offsets_that_the_other_side_keeps_are_said_to_remain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services.create(ANN, C, "a", SINK, target=Target.STOPPED)
+    place = {"kafka_topic": "a", "kafka_partition": "1"}
+    monkeypatch.setattr(Blackhole, "keeps_offsets", True)
+
+    altered = services.alter_offsets(ANN, C, "a", [(place, {"kafka_offset": 5})], groups=Groups())
+    reset = services.reset_offsets(ANN, C, "a", groups=Groups())
+
+    assert "manually altered in the system that the connector uses" in altered
+    assert "manually reset in the system that the connector uses" in reset
 
 
 @pytest.mark.parametrize(

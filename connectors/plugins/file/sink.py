@@ -72,6 +72,7 @@ class FileSink(SinkConnector):
     title = "Lines into a file"
     summary = "The value of each record becomes a line of a file below `files` of the home."
     is_exactly_once: ClassVar[bool] = True
+    keeps_offsets: ClassVar[bool] = True
 
     @classmethod
     def definition(cls) -> Definition:

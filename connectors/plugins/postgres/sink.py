@@ -35,6 +35,7 @@ class PostgresSink(SinkConnector):
     summary = "Each record becomes a row, once; tables are made and given columns on demand."
     refused: ClassVar[Mapping[str, str]] = sink_settings.REFUSED
     is_exactly_once: ClassVar[bool] = True
+    keeps_offsets: ClassVar[bool] = True
     modules: ClassVar[tuple[str, ...]] = ("psycopg",)
 
     @classmethod
