@@ -1,0 +1,70 @@
+"""The child of a worker: it ends a worker that hears nothing, and no other."""
+
+import os
+import signal
+
+import pytest
+
+from connectors.tasks import celery_app, worker
+from connectors.tasks.worker import Child, Flag, Place
+from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, queued
+from tests.fakes.slice_ports import FakePorts
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def child() -> Child:
+    place = Place(cluster=CLUSTER, name="w1", component="connect-worker-1")
+    return Child(celery_app.make(CLUSTER), place, FakePorts().wire, Flag())
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Take down who would be killed."""
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: found.append((pid, number)))
+    return found
+
+
+def look(one: Child, times: int) -> None:
+    for _ in range(times):
+        one._listen()  # noqa: SLF001 - what its thread does each few seconds
+
+
+def test_a_worker_for_which_messages_wait_and_none_comes_ends_itself(
+    killed: list[tuple[int, int]],
+) -> None:
+    one = child()
+    queued(add_task(add_connector()))
+
+    look(one, worker.DEAF_AFTER - 1)
+    before = list(killed)
+    look(one, 1)
+
+    assert before == []
+    assert killed == [(os.getppid(), signal.SIGKILL)]
+
+
+def test_a_worker_that_hears_or_has_nothing_to_hear_goes_on(
+    killed: list[tuple[int, int]],
+) -> None:
+    idle, busy = child(), child()
+    look(idle, 10)
+    queued(add_task(add_connector()))
+
+    for _ in range(10):
+        with busy._working():  # noqa: SLF001 - as a message does
+            look(busy, 5)
+
+    assert killed == []
+
+
+def test_a_bit_that_the_parent_sets_is_seen_by_its_child() -> None:
+    flag = Flag()
+    pid = os.fork()
+    if pid == 0:
+        flag.set()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert flag.is_set()
