@@ -110,6 +110,17 @@ def put_config(
     return _replace(by, row, _named(name, config)), False
 
 
+def edit_config(
+    by: By, cluster: str, name: str, config: Config, *, generation: int
+) -> selectors.ConnectorInfo:
+    """Replace the config of a connector; Conflict unless it is as it was when it was looked at."""
+    _require(by, Operation.ALTER_CONNECTORS, cluster, name)
+    row = selectors.row_of(cluster, name)
+    if row.generation != generation:
+        raise _changed_meanwhile(name)
+    return _replace(by, row, _named(name, config))
+
+
 def patch_config(
     by: By, cluster: str, name: str, patch: Mapping[str, str | None]
 ) -> selectors.ConnectorInfo:
@@ -304,10 +315,7 @@ def _replace(by: By, row: models.Connector, config: Config) -> selectors.Connect
     with _changing():
         locked = _locked(row.cluster, row.name)
         if locked.generation != row.generation:
-            raise Conflict(
-                f"Connector {row.name} was changed by somebody else at the same moment: look at its"
-                " config and try again"
-            )
+            raise _changed_meanwhile(row.name)
         before, clear = masked(locked.config), selectors.opened(locked)
         _write_config(locked, plugin, judged)
         locked.save(update_fields=["plugin", "version", "kind", "config"])
@@ -316,6 +324,13 @@ def _replace(by: By, row: models.Connector, config: Config) -> selectors.Connect
         is_now |= _other_passwords(locked.config, clear, judged.config)
         tell(Event.ALTERED, by=by, connector=locked, before=was, after=is_now)
     return selectors.connector(row.cluster, row.name)
+
+
+def _changed_meanwhile(name: str) -> Conflict:
+    return Conflict(
+        f"Connector {name} was changed by somebody else meanwhile, or restarted: look at its config"
+        " and try again"
+    )
 
 
 def _other_passwords(stored: Stored, before: Config, after: Config) -> dict[str, str]:

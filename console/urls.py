@@ -7,6 +7,7 @@ from console.pages import (
     broker_orders,
     brokers,
     changes,
+    connector_forms,
     connectors,
     group_forms,
     group_plans,
@@ -48,6 +49,10 @@ urlpatterns = [
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),
     path("connectors", connectors.connectors, name="connectors"),
+    # A connector may be called so; it is reached by the other addresses, and over REST.
+    path("connectors/+new", connector_forms.catalogue, name="connector-catalogue"),
+    path("connectors/+new/<path:plugin>", connector_forms.new_connector, name="new-connector"),
+    path("connectors/<path:name>/edit", connector_forms.edit_connector, name="edit-connector"),
     path("connectors/<path:name>/delete", connectors.delete, name="delete-connector"),
     path(
         "connectors/<path:name>/tasks/<int:number>/restart",

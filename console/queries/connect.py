@@ -84,6 +84,7 @@ class Connectors:
     failed: int = 0
     # No worker has said for a while that it is there, and some connector needs one.
     lacks_workers: bool = False
+    may_create: bool = False
 
 
 def connectors(cluster_id: str | None, rights: Rights) -> Reading[Connectors]:
@@ -120,6 +121,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
         is_whole=names.is_all,
         rows=tuple(rows),
         failed=sum(row.mark.state == "bad" for row in rows),
+        may_create=rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster),
         lacks_workers=bool(rows) and not selectors.has_workers(cluster),
     )
 

@@ -17,7 +17,8 @@ CONTROLPLANE_DOORS = "brokers.controlplane.services brokers.controlplane.selecto
 WATCHED = "brokers.inspection brokers.cluster.image "
 WATCHERS_DOORS = "brokers.controlplane.selectors brokers.controlplane.logs "
 CONNECTORS_DOORS = (
-    "connectors.services connectors.selectors connectors.changes connectors.refusals "
+    "connectors.services connectors.selectors connectors.drafts connectors.changes "
+    "connectors.refusals "
 )
 READ_OF_BROKERS = (
     "brokers.controlplane.selectors brokers.cluster.image brokers.protocol.errors "

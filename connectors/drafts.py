@@ -1,0 +1,283 @@
+"""A config on its way through a form: its fields, what is wrong with them, and where it leads.
+
+Nothing is changed here. Passwords that were typed travel sealed between two pages, so that no page
+ever shows one.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from connectors import framework_keys as keys
+from connectors import registry, selectors, topic_rights
+from connectors.changes import difference
+from connectors.refusals import Unfit
+from connectors.sdk.checks import missing, to_text
+from connectors.sdk.configs import MASK, REQUIRED, Kind
+from connectors.sdk.connector import Connector
+from connectors.validation import Entry, Validation
+from connectors.vault import CannotOpen, Place, is_reference, is_sealed
+from gateway.access.callers import Caller
+from gateway.access.operations import OPERATIONS, Operation
+from gateway.access.operations import Kind as Resource
+
+CLASS: Final = keys.CLASS
+NAME: Final = keys.NAME
+# Before the name of a user: no connector is called like that, since names hold no NUL.
+OF_FORM: Final = "\0form of "
+NUMBERS: Final = frozenset({"SHORT", "INT", "LONG", "DOUBLE"})
+# About what a field of one line shows.
+LONG_CHARS: Final = 90
+ANOTHER: Final = f"{MASK}, another one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One key as a form asks for it. Secrets have no value here, but for references to one."""
+
+    name: str
+    label: str
+    kind: str
+    group: str
+    doc: str
+    default: str
+    value: str
+    errors: tuple[str, ...]
+    recommended: tuple[str, ...]
+    is_high: bool
+    is_required: bool
+    is_missing: bool
+    is_secret: bool
+    # A secret that was typed before, or is stored, and is not shown.
+    is_held: bool
+    is_visible: bool
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in NUMBERS
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether one line is too short for it; one of several lines would lose them."""
+        return "\n" in self.value or len(self.value) > LONG_CHARS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """Topics that a config leads to: a name, a prefix with `*` behind it, or `*` for all."""
+
+    verb: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A config that somebody is writing. `config` has masks in the place of secrets."""
+
+    plugin: str
+    title: str
+    kind: str
+    missing: str  # why the plugin cannot run here
+    name: str
+    config: Mapping[str, str]
+    fields: tuple[Field, ...]
+    # Keys that the plugin does not define, and those that are set to nothing.
+    others: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    leads: tuple[Lead, ...]
+    refusal: str  # what is wrong with no single key
+    secret_keys: frozenset[str]
+
+    @property
+    def class_name(self) -> str:
+        """Return the class as the config names it, which may be by an alias."""
+        return self.config.get(CLASS, "").strip() or self.plugin
+
+    @property
+    def errors(self) -> int:
+        """Return how many keys are wrong or missing."""
+        return sum(bool(field.errors) for field in self.fields)
+
+    @property
+    def missing_keys(self) -> int:
+        return sum(field.is_missing for field in self.fields)
+
+    @property
+    def is_fit(self) -> bool:
+        return not self.errors and not self.refusal
+
+
+def look(
+    caller: Caller,
+    cluster: str,
+    config: Mapping[str, str],
+    *,
+    plugin: str,
+    stored_of: str | None = None,
+    is_deep: bool = False,
+) -> Draft:
+    """Return a config as a form shows it. Unfit where neither it nor `plugin` names a connector.
+
+    Give `stored_of` to who may alter that connector: masks stand for what it has stored.
+    """
+    found = registry.find(config.get(CLASS, "").strip())
+    wrong_class = ""
+    if found is None:
+        found = selectors.plugin_of(plugin)
+        try:
+            selectors.plugin_of(selectors.class_in(config))
+        except Unfit as error:
+            wrong_class = str(error)
+    judged = selectors.validate(cluster, found, config, stored_of=stored_of, is_deep=is_deep)
+    shown = masked(config, judged.secret_keys)
+    fields = tuple(_field(entry, config, judged) for entry in _in_order(judged))
+    known = {field.name for field in fields}
+    lacks = registry.missing(found)
+    refusal = wrong_class or _refusal(caller, cluster, found, config, judged, stored_of)
+    return Draft(
+        plugin=found.name,
+        title=found.title,
+        kind=registry.kind_of(found),
+        missing=lacks.reason if lacks else "",
+        name=config.get(NAME, "").strip(),
+        config=shown,
+        fields=fields,
+        others=tuple(
+            (key, text) for key, text in shown.items() if key not in known or not text.strip()
+        ),
+        warnings=judged.warnings,
+        leads=leads(found, config),
+        refusal=refusal,
+        secret_keys=judged.secret_keys,
+    )
+
+
+def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...]:
+    """Return the topics that a connector of this config can read and write."""
+    found = topic_rights.needs(plugin, config)
+    return tuple(
+        dict.fromkeys(
+            Lead(verb=OPERATIONS[need.operation].verb, pattern=need.pattern) for need in found
+        )
+    )
+
+
+def masked(config: Mapping[str, str], secret_keys: Iterable[str]) -> dict[str, str]:
+    """Return a config as it may be shown; references are no secrets."""
+    hidden = set(secret_keys)
+    return {
+        key: MASK if key in hidden and not is_reference(text) else text
+        for key, text in sorted(config.items())
+    }
+
+
+def changed(
+    former: Mapping[str, str], draft: Draft, config: Mapping[str, str]
+) -> list[tuple[str, str | None, str | None]]:
+    """Return what a draft changes: key, before, after; None for what is not set."""
+    was, now = difference(former, draft.config)
+    for key in draft.secret_keys:
+        if former.get(key) == MASK == draft.config.get(key) and config[key].strip() != MASK:
+            was[key], now[key] = MASK, ANOTHER
+    return [(key, was.get(key), now.get(key)) for key in sorted({*was, *now})]
+
+
+def seal(cluster: str, user: str, config: Mapping[str, str], hidden: Iterable[str]) -> str:
+    """Return a config as a page may carry it: only the same user gets it back."""
+    clear = {key for key in hidden if key in config and config[key].strip() != MASK}
+    return json.dumps(selectors.vault().seal(config, clear, _place(cluster, user)))
+
+
+def unseal(cluster: str, user: str, text: str) -> dict[str, str]:
+    """Return what `seal` was given; Unfit for what it did not make."""
+    if not text:
+        return {}
+    try:
+        found = json.loads(text)
+        if _is_stored(found):
+            return selectors.vault().open(found, _place(cluster, user))
+    except (ValueError, RecursionError, CannotOpen):
+        pass
+    raise Unfit("what was typed before cannot be read any more: fill in the passwords again")
+
+
+def _is_stored(found: object) -> bool:
+    if not isinstance(found, dict):
+        return False
+    return all(isinstance(value, str) or is_sealed(value) for value in found.values())
+
+
+def _place(cluster: str, user: str) -> Place:
+    return Place(cluster=cluster, connector=f"{OF_FORM}{user}")
+
+
+def _in_order(judged: Validation) -> list[Entry]:
+    """Return entries by group: what all connectors begin with, then the connector's own, the rest.
+
+    Within a group they stand as their author put them.
+    """
+    own = {key.name for key in judged.plugin.definition()}
+    groups = {entry.group for entry in judged.entries if entry.key.name in own}
+
+    def rank(entry: Entry) -> int:
+        if entry.group == keys.GROUP_COMMON:
+            return 0
+        return 1 if entry.group in groups else 2
+
+    return sorted(judged.entries, key=rank)
+
+
+def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field:
+    key, text = entry.key, config.get(entry.key.name, "")
+    is_secret = key.kind is Kind.PASSWORD or key.name in judged.secret_keys
+    is_shown = not is_secret or is_reference(text)
+    default: Any = None if key.default is REQUIRED else key.default
+    return Field(
+        name=key.name,
+        label=key.display_name or key.name,
+        kind=key.kind.value,
+        group=entry.group or "Other",
+        doc=key.doc,
+        default=to_text(key, default) or "",
+        value=text if is_shown else "",
+        errors=_told(key.name, entry.value.errors),
+        recommended=tuple(str(one) for one in entry.value.recommended),
+        is_high=key.importance.value == "HIGH",
+        is_required=key.is_required,
+        is_missing=missing(key) in entry.value.errors,
+        is_secret=is_secret,
+        is_held=bool(text) and not is_shown,
+        is_visible=entry.value.is_visible,
+    )
+
+
+def _told(name: str, errors: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out what Kafka says too of a value that could not be parsed: that there is none."""
+    of_nothing = f"Invalid value null for configuration {name}:"
+    told = tuple(error for error in errors if not error.startswith(of_nothing))
+    return told or errors
+
+
+def _refusal(
+    caller: Caller,
+    cluster: str,
+    plugin: type[Connector],
+    config: Mapping[str, str],
+    judged: Validation,
+    stored_of: str | None,
+) -> str:
+    """Return why a config that is right would be refused; nothing for one that is not right."""
+    if not judged.is_valid:
+        return ""
+    name = config.get(NAME, "").strip()
+    operation = Operation.CREATE_CONNECTORS if stored_of is None else Operation.ALTER_CONNECTORS
+    decision = caller.decide(operation, Resource.CONNECTOR, cluster, name)
+    if not decision.is_allowed:
+        return decision.reason
+    lacking = topic_rights.missing_right(caller, cluster, plugin, config)
+    if lacking is not None:
+        return lacking
+    if stored_of is None and selectors.find_row(cluster, name) is not None:
+        return f"Connector {name} already exists: give another name, or edit that one"
+    return ""

@@ -1,0 +1,293 @@
+"""Create a connector and edit one: the catalogue, a form made from a definition, and a preview.
+
+One form serves both. Its buttons say what is wanted: to look (`check`), to take over the JSON
+beside it, or more lines; without one of these, what would be done is shown, and then applied.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_safe
+
+from connectors import drafts, refusals, services
+from connectors.drafts import Draft
+from connectors.selectors import ConnectorInfo
+from console.forms import connectors as forms
+from console.pages.connectors import by_of, connector_asked, refused
+from console.pages.errors import error_page
+from console.queries import connector as one_query
+from console.queries import connector_form as query
+from console.queries.connector import ConnectorPage, Tab
+from console.queries.connector_form import Catalogue
+from console.queries.reading import Reading
+from gateway.access.operations import Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+BAD_REQUEST: Final = 400
+NOT_FOUND: Final = 404
+CONFLICT: Final = 409
+UNAVAILABLE: Final = 503
+# Buttons that leave everything as it is.
+LOOKS: Final = frozenset({"check", "json", "more", "back"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A form that somebody has before them: for a new connector, or for a stored one."""
+
+    request: HttpRequest
+    reading: Reading[Catalogue] | Reading[ConnectorPage]
+    cluster: str
+    plugin: str
+    stored: ConnectorInfo | None = None
+
+    @property
+    def user(self) -> str:
+        return self.request.user.get_username()
+
+    @property
+    def here(self) -> str:
+        if self.stored is None:
+            return reverse("console:new-connector", args=[self.plugin])
+        return reverse("console:edit-connector", args=[self.stored.name])
+
+    @property
+    def is_sent(self) -> bool:
+        return self.request.method == "POST"
+
+    @property
+    def pressed(self) -> str:
+        return self.request.POST.get("do", "")
+
+    @property
+    def first_config(self) -> dict[str, str]:
+        """Return the config to begin with."""
+        if self.stored is not None:
+            return dict(self.stored.config)
+        return {drafts.CLASS: self.plugin}
+
+    def look(self, config: Mapping[str, str], *, is_deep: bool = False) -> Draft:
+        return drafts.look(
+            by_of(self.request).caller,
+            self.cluster,
+            config,
+            plugin=self.plugin,
+            stored_of=None if self.stored is None else self.stored.name,
+            is_deep=is_deep,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a form says beside its fields."""
+
+    wrong: str = ""
+    wrong_json: str = ""
+    # The JSON as it was typed, where it could not be read.
+    json: str | None = field(default=None, repr=False)
+    status: int = 200
+    more_rows: int = 0
+    # Somebody is still typing, so what is only missing is no reproach.
+    is_typing: bool = False
+
+
+@requires(Operation.CREATE_CONNECTORS)
+@require_safe
+def catalogue(request: HttpRequest) -> HttpResponse:
+    """Show what connectors can be made from."""
+    reading = query.catalogue(request.GET.get("cluster"), rights_of(request))
+    context = {"page": "connectors", "reading": reading, "data": reading.data}
+    status = UNAVAILABLE if reading.is_failed else 200
+    return render(request, "console/connector_catalogue.html", context, status=status)
+
+
+@requires(Operation.CREATE_CONNECTORS)
+@form_page
+def new_connector(request: HttpRequest, plugin: str) -> HttpResponse:
+    asked = request.POST.get("cluster") or request.GET.get("cluster")
+    reading = query.catalogue(asked, rights_of(request))
+    shown = None if reading.data is None else reading.data.frame.shown
+    if reading.data is None or shown is None:
+        return catalogue(request)
+    # A connector is never made in another cluster than the one that was named.
+    if asked not in {None, shown.cluster_id}:
+        raise Http404
+    if all(plugin not in known.names for known in reading.data.plugins):
+        return error_page(
+            NOT_FOUND,
+            title="There is no such plugin here",
+            next_step="Choose one of the catalogue, which shows all that are installed.",
+        )
+    return _answer(Desk(request=request, reading=reading, cluster=shown.cluster_id, plugin=plugin))
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@form_page
+def edit_connector(request: HttpRequest, name: str) -> HttpResponse:
+    asked = request.POST.get("cluster") or request.GET.get("cluster")
+    reading = one_query.connector(asked, name, Tab.CONFIG, rights_of(request))
+    data = reading.data
+    if data is None or data.info is None:
+        context = {"page": "connectors", "reading": reading, "data": data}
+        status = UNAVAILABLE if reading.is_failed else NOT_FOUND
+        return render(request, "console/connector_missing.html", context, status=status)
+    # The right was asked for in the cluster that was named.
+    if asked != data.info.cluster:
+        raise Http404
+    return _answer(
+        Desk(
+            request=request,
+            reading=reading,
+            cluster=data.info.cluster,
+            plugin=data.info.plugin,
+            stored=data.info,
+        )
+    )
+
+
+def _answer(desk: Desk) -> HttpResponse:
+    if not desk.is_sent:
+        return _form(desk, desk.first_config, Said(is_typing=True))
+    post = desk.request.POST
+    try:
+        held = drafts.unseal(desk.cluster, desk.user, post.get("sealed", ""))
+    except refusals.Unfit as error:
+        return _form(desk, desk.first_config, Said(wrong=f"{error}.", status=BAD_REQUEST))
+    if "whole" in post:
+        return _form(desk, held, Said()) if desk.pressed == "back" else _applied(desk, held)
+    typed = forms.config_of(post, held)
+    if desk.pressed == "json":
+        return _taken_over(desk, typed.config, held)
+    if desk.pressed in LOOKS:
+        rows = forms.MORE_ROWS if desk.pressed == "more" else 0
+        is_typing = "live" in post or desk.pressed == "more"
+        return _form(
+            desk, typed.config, Said(wrong=typed.wrong, more_rows=rows, is_typing=is_typing)
+        )
+    if typed.wrong:
+        return _form(desk, typed.config, Said(wrong=typed.wrong, status=BAD_REQUEST))
+    return _previewed(desk, typed.config)
+
+
+def _taken_over(desk: Desk, config: Mapping[str, str], held: Mapping[str, str]) -> HttpResponse:
+    text = desk.request.POST.get("json", "").replace("\r\n", "\n")
+    try:
+        found = forms.config_from(text, held)
+    except forms.Unreadable as error:
+        said = Said(wrong_json=str(error), json=text, status=BAD_REQUEST)
+        return _form(desk, config, said)
+    return _form(desk, found, Said())
+
+
+def _form(
+    desk: Desk, config: Mapping[str, str], said: Said, draft: Draft | None = None
+) -> HttpResponse:
+    draft = draft or desk.look(config)
+    if len(draft.others) > forms.MAX_ROWS:
+        return error_page(
+            BAD_REQUEST,
+            title=f"{len(draft.others)} keys are none of the plugin's, and a form takes"
+            f" {forms.MAX_ROWS}",
+            next_step="Write the config into a file, and apply it with"
+            " `./samsa connectors apply -f FILE`.",
+        )
+    rows = [*draft.others, *[("", "")] * (forms.FIRST_ROWS + said.more_rows)]
+    context = {
+        **_around(desk, draft),
+        "said": said,
+        "sections": query.sections_of(draft),
+        "others": rows[: forms.MAX_ROWS + forms.FIRST_ROWS],
+        "json": query.json_of(draft.config) if said.json is None else said.json,
+        "sealed": drafts.seal(
+            desk.cluster,
+            desk.user,
+            {key: text for key, text in config.items() if key in draft.secret_keys},
+            draft.secret_keys,
+        ),
+    }
+    return render(desk.request, "console/connector_form.html", context, status=said.status)
+
+
+def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
+    """Show what would be done, unless something is wrong with it."""
+    if _is_other_generation(desk):
+        return _outdated(desk)
+    draft = desk.look(config, is_deep=True)
+    if not draft.is_fit:
+        return _form(desk, config, Said(status=BAD_REQUEST), draft)
+    changed = []
+    if desk.stored is not None:
+        changed = drafts.changed(desk.stored.config, draft, config)
+        if not changed:
+            said = Said(wrong="Nothing was changed here: change a value, or cancel.", status=400)
+            return _form(desk, config, said, draft)
+    origin = desk.request.build_absolute_uri("/").rstrip("/")
+    ours, http = query.commands(draft.config, origin=origin)
+    context = {
+        **_around(desk, draft),
+        "config": sorted(draft.config.items()),
+        "changed": [{"key": key, "before": was, "after": now} for key, was, now in changed],
+        "samsa": ours,
+        "curl": http,
+        "has_masks": forms.MASK in draft.config.values(),
+        "sealed": drafts.seal(desk.cluster, desk.user, config, draft.secret_keys),
+    }
+    return render(desk.request, "console/connector_preview.html", context)
+
+
+def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
+    by, name = by_of(desk.request), config.get(drafts.NAME, "").strip()
+    try:
+        if desk.stored is None:
+            services.create(by, desk.cluster, name, config)
+            told = f"{name} is created. Its tasks start within seconds."
+        elif _is_other_generation(desk):
+            return _outdated(desk)
+        else:
+            services.edit_config(
+                by, desk.cluster, desk.stored.name, config, generation=desk.stored.generation
+            )
+            told = f"The config of {name} is changed, and its tasks begin anew with it."
+    except refusals.Conflict as error:
+        return refused(error, "Nothing was changed")
+    except refusals.NotServed:
+        # The draft says it in the words of the form, at the field that it is about.
+        return _form(desk, config, Said(status=BAD_REQUEST), desk.look(config, is_deep=True))
+    messages.success(desk.request, told)
+    here = reverse("console:connector", args=[name])
+    return redirect(f"{here}?{urlencode({'cluster': desk.cluster})}")
+
+
+def _is_other_generation(desk: Desk) -> bool:
+    if desk.stored is None:
+        return False
+    return desk.request.POST.get("generation", "") != str(desk.stored.generation)
+
+
+def _outdated(desk: Desk) -> HttpResponse:
+    assert desk.stored is not None, "only what is stored can change meanwhile"
+    return error_page(
+        CONFLICT,
+        title=f"{desk.stored.name} was changed or restarted meanwhile",
+        next_step="Nothing was changed. Open its form again, which shows the config as it is now,"
+        " and repeat your change.",
+    )
+
+
+def _around(desk: Desk, draft: Draft) -> dict[str, object]:
+    return {
+        "page": "connectors",
+        "reading": desk.reading,
+        "data": desk.reading.data,
+        "draft": draft,
+        "stored": desk.stored,
+        "here": desk.here,
+    }

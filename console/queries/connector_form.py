@@ -1,0 +1,107 @@
+"""What there is to create a connector from, and a draft of one laid out in sections."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from connectors import selectors
+from connectors.drafts import CLASS, NAME, Draft, Field
+from connectors.selectors import Plugin
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import Rights
+
+# Of a call of HTTP: the token stays in the environment.
+HEADERS: Final = '-H "Authorization: Bearer $SAMSA_TOKEN" -H "Content-Type: application/json"'
+# Groups of parts that the config itself names; what they ask for is shown at once.
+OF_PARTS: Final = ("Transforms: ", "Predicates: ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    frame: Frame
+    sources: tuple[Plugin, ...] = ()
+    sinks: tuple[Plugin, ...] = ()
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        return (*self.sources, *self.sinks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One group of a form: what is asked for first, and what is folded away."""
+
+    name: str
+    first: tuple[Field, ...]
+    folded: tuple[Field, ...]
+
+    @property
+    def folded_errors(self) -> int:
+        return sum(bool(field.errors) for field in self.folded)
+
+    @property
+    def folded_values(self) -> int:
+        return sum(bool(field.value or field.is_held) for field in self.folded)
+
+
+def catalogue(cluster_id: str | None, rights: Rights) -> Reading[Catalogue]:
+    return last_good.read(
+        ("connector-catalogue", cluster_id, rights.grants),
+        lambda: _read(cluster_id, rights),
+        is_empty=lambda data: not data.plugins,
+    )
+
+
+def sections_of(draft: Draft) -> list[Section]:
+    """Return the fields of a draft by group; the class and what does not matter are left out."""
+    groups: dict[str, list[Field]] = {}
+    for field in draft.fields:
+        is_used = bool(field.value or field.is_held or field.errors)
+        if field.name != CLASS and (field.is_visible or is_used):
+            groups.setdefault(field.group, []).append(field)
+    return [_section(name, fields) for name, fields in groups.items()]
+
+
+def json_of(config: Mapping[str, str]) -> str:
+    return json.dumps(dict(sorted(config.items())), indent=2, ensure_ascii=False)
+
+
+def commands(config: Mapping[str, str], *, origin: str) -> tuple[str, str]:
+    """Return how the same is done by `./samsa`, and by any client of HTTP."""
+    name = config.get(NAME, "")
+    body = json_of(config)
+    whole = json.dumps({"name": name, "config": dict(sorted(config.items()))}, indent=2)
+    address = shlex.quote(f"{origin}/connect/connectors/{quote(name, safe='')}/config")
+    return (
+        f"./samsa connectors apply -f - <<'END'\n{whole}\nEND",
+        f"curl -X PUT {HEADERS} --data-binary @- {address} <<'END'\n{body}\nEND",
+    )
+
+
+def _read(cluster_id: str | None, rights: Rights) -> Catalogue:
+    found = selectors.catalogue()
+    return Catalogue(
+        frame=frame(cluster_id, rights),
+        sources=_by_title(plugin for plugin in found if plugin.kind == "source"),
+        sinks=_by_title(plugin for plugin in found if plugin.kind == "sink"),
+    )
+
+
+def _by_title(plugins: Iterable[Plugin]) -> tuple[Plugin, ...]:
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.title.casefold(), plugin.name)))
+
+
+def _section(name: str, fields: list[Field]) -> Section:
+    is_part = name.startswith(OF_PARTS)
+    first = [field for field in fields if field.is_high or field.is_required or is_part]
+    # The name stands before all else, and what has no default before what has one.
+    first.sort(key=lambda field: (field.name != NAME, not field.is_required))
+    return Section(
+        name=name,
+        first=tuple(first),
+        folded=tuple(field for field in fields if field not in first),
+    )

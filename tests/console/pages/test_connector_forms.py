@@ -1,0 +1,336 @@
+"""The catalogue, the form of a connector made from its definition, and what is shown before."""
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from brokers.controlplane import audit
+from connectors import models
+from gateway.access.operations import Kind, Operation
+from tests.builders import connectors as rows
+from tests.builders import users
+from tests.console import cluster_rows
+
+CLUSTER = cluster_rows.CLUSTER_ID
+CATALOGUE = f"{reverse('console:connector-catalogue')}?cluster={CLUSTER}"
+NEW = reverse("console:new-connector", args=["samsa.datagen"])
+HTTP = reverse("console:new-connector", args=["samsa.http.sink"])
+CONFIG = {
+    "name": "shop",
+    "connector.class": "samsa.datagen",
+    "topic": "orders",
+    "records.per.second": "5",
+}
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    cluster_rows.cluster()
+
+
+def text_of(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+def fields(config: dict[str, str], **more: Any) -> dict[str, Any]:
+    return {"cluster": CLUSTER, **{f"key-{key}": text for key, text in config.items()}, **more}
+
+
+def hidden(answer: Any, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', answer.content.decode())
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+def apply(user: Client, address: str, preview: Any, **more: str) -> Any:
+    return user.post(
+        address,
+        {
+            "cluster": CLUSTER,
+            "whole": "1",
+            "do": "apply",
+            "sealed": hidden(preview, "sealed"),
+            **more,
+        },
+    )
+
+
+def test_the_catalogue_shows_what_can_be_made_and_leads_to_its_form(alice: Client) -> None:
+    page = text_of(alice.get(CATALOGUE))
+
+    assert "Made-up records" in page
+    assert f'href="{NEW}?cluster=' in page
+    assert "samsa.http.sink" in page
+    assert "Create connector" in text_of(alice.get(f"/connectors?cluster={CLUSTER}"))
+
+
+def test_a_plugin_whose_extra_is_missing_says_how_to_install_it(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.registry._is_here", lambda _needed: False)
+    monkeypatch.setattr("connectors.plugins.datagen.connector.Datagen.modules", ("antigravity",))
+
+    line = "samsa.datagen needs antigravity, which is not installed: run `pip install antigravity`"
+    assert line in text_of(alice.get(CATALOGUE))
+    assert line in text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
+
+
+def test_a_form_asks_for_what_matters_first_and_reproaches_nothing(alice: Client) -> None:
+    page = text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
+
+    assert "How many records each task makes in a second." in page
+    assert page.index('name="key-name"') < page.index('name="key-topic"')
+    assert page.index('name="key-topic"') < page.index('name="key-errors.tolerance"')
+    assert '<option value="users">' in page
+    assert "Missing required" not in page
+    assert "2 still to fill in" in page
+
+
+def test_what_is_typed_is_checked_beside_its_field(alice: Client) -> None:
+    sent = fields({**CONFIG, "tasks.max": "many"}, do="check", live="1")
+
+    answer = alice.post(NEW, sent)
+
+    page = text_of(answer)
+    assert answer.status_code == 200
+    assert "Invalid value many for configuration tasks.max: Not a number of type INT" in page
+    assert "1 is wrong or missing" in page
+    assert models.Connector.objects.count() == 0
+
+
+def test_a_transform_that_is_named_gets_its_fields(alice: Client) -> None:
+    config = {
+        **CONFIG,
+        "transforms": "hide",
+        "transforms.hide.type": "org.apache.kafka.connect.transforms.MaskField$Value",
+    }
+
+    page = text_of(alice.post(NEW, fields(config, do="check")))
+
+    assert 'name="key-transforms.hide.fields"' in page
+    assert "Missing required configuration" in page
+
+
+def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
+    preview = alice.post(NEW, fields(CONFIG))
+
+    page = text_of(preview)
+    assert preview.status_code == 200
+    assert "This will be created" in page
+    assert "<b>orders</b>" in page
+    assert "./samsa connectors apply -f -" in page
+    assert "/connect/connectors/shop/config" in page
+    assert models.Connector.objects.count() == 0
+
+    answer = apply(alice, NEW, preview)
+
+    row = models.Connector.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, f"/connectors/shop?cluster={CLUSTER}")
+    assert (row.name, row.config["records.per.second"], row.state) == ("shop", "5", "UNASSIGNED")
+    assert [entry.name for entry in audit.entries(cluster_id=CLUSTER)] == ["shop"]
+
+
+def test_a_wrong_config_gets_no_preview(alice: Client) -> None:
+    answer = alice.post(NEW, fields({**CONFIG, "quickstart": "cats"}))
+
+    assert answer.status_code == 400
+    assert "Invalid value cats for configuration quickstart" in text_of(answer)
+    assert 'value="apply"' not in text_of(answer)
+
+
+def test_a_password_is_on_no_page_and_is_stored_all_the_same(alice: Client) -> None:
+    config = {
+        "name": "calls",
+        "connector.class": "samsa.http.sink",
+        "topics": "orders",
+        "http.url": "https://example.org/",
+        "http.authorization.type": "static",
+        "http.headers.authorization": "Bearer very-secret-7",
+    }
+    checked = alice.post(HTTP, fields(config, do="check"))
+    del config["http.headers.authorization"]
+    again = fields(config, held="http.headers.authorization", sealed=hidden(checked, "sealed"))
+
+    preview = alice.post(HTTP, again)
+    back = alice.post(
+        HTTP,
+        {"cluster": CLUSTER, "whole": "1", "do": "back", "sealed": hidden(preview, "sealed")},
+    )
+    made = apply(alice, HTTP, preview)
+
+    assert [page.status_code for page in (checked, preview, back, made)] == [200, 200, 200, 302]
+    for page in (checked, preview, back):
+        assert b"very-secret-7" not in page.content
+    assert "[hidden]" in text_of(preview)
+    assert "kept: leave empty to keep it" in text_of(back)
+    stored = models.Connector.objects.get().config["http.headers.authorization"]
+    assert set(stored) == {"sealed"}
+    assert "very-secret-7" not in json.dumps(stored)
+
+
+def test_what_somebody_else_typed_opens_for_nobody(alice: Client) -> None:
+    config = {"connector.class": "samsa.http.sink", "http.headers.authorization": "very-secret-7"}
+    checked = alice.post(HTTP, fields(config, do="check"))
+    thief = Client()
+    thief.force_login(users.user("mallory"))
+
+    answer = thief.post(HTTP, fields({}, do="check", sealed=hidden(checked, "sealed")))
+
+    assert answer.status_code == 400
+    assert "fill in the passwords again" in text_of(answer)
+    for damaged in ("{", "[1]", '{"a": 1}', '{"a": {"sealed": "x"}}', "[" * 5000):
+        assert alice.post(HTTP, fields({}, do="check", sealed=damaged)).status_code == 400
+
+
+def test_json_is_taken_over_into_the_fields(alice: Client) -> None:
+    text = json.dumps({"name": "shop", "config": {**CONFIG, "tasks.max": 3, "x.y": "<i>z</i>"}})
+
+    answer = alice.post(NEW, fields({}, do="json", json=text))
+
+    page = answer.content.decode()
+    assert 'name="key-tasks.max" value="3"' in page
+    assert 'value="x.y"' in page
+    assert "<i>z" not in page
+    assert "x.y is no key of this connector" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"name": "a",\n "topic" "b"}', "line 2, column 10: Expecting ':' delimiter"),
+        ('["a"]', "a config is an object"),
+        ('{"a": null}', "a is null"),
+        ('{"a": []}', "a is a list or an object"),
+        ('{"a": "1", "a": "2"}', "a is given twice"),
+        ('{"a": NaN}', "NaN is no value of JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
+        ("", "line 1, column 1"),
+    ],
+)
+def test_json_that_is_no_config_says_where_and_stays(text: str, said: str, alice: Client) -> None:
+    answer = alice.post(NEW, fields(CONFIG, do="json", json=text))
+
+    assert answer.status_code == 400
+    assert said in text_of(answer)
+    assert 'name="key-topic" value="orders"' in text_of(answer)
+
+
+def test_lines_hold_keys_of_no_field_each_once(alice: Client) -> None:
+    other = {"other-key": ["producer.override.linger.ms", ""], "other-value": ["7", ""]}
+    assert "producer.override.linger.ms" in text_of(alice.post(NEW, fields(CONFIG, **other)))
+
+    twice = alice.post(NEW, fields(CONFIG, **{"other-key": "topic", "other-value": "b"}))
+    nameless = alice.post(NEW, fields(CONFIG, **{"other-key": "", "other-value": "b"}))
+
+    assert "topic is given twice" in text_of(twice)
+    assert "“b” has no key" in text_of(nameless)
+    assert (twice.status_code, nameless.status_code) == (400, 400)
+
+
+def test_a_name_that_is_taken_is_refused_before_it_is_applied(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop")
+
+    answer = alice.post(NEW, fields(CONFIG))
+
+    assert answer.status_code == 400
+    assert "Connector shop already exists" in text_of(answer)
+
+
+def edit(user: Client, name: str, config: dict[str, str], **more: Any) -> Any:
+    address = reverse("console:edit-connector", args=[name])
+    shown = user.get(f"{address}?cluster={CLUSTER}")
+    given = {"generation": hidden(shown, "generation"), **more}
+    return address, user.post(address, fields(config, **given))
+
+
+def test_an_edit_shows_what_changes_and_changes_only_that(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop", config=CONFIG)
+
+    address, preview = edit(alice, "shop", {**CONFIG, "records.per.second": "9"})
+    cells = re.findall(r'<td class="mono long">(.*?)</td>', preview.content.decode())
+    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+
+    row = models.Connector.objects.get()
+    assert cells == ["5", "9"]
+    assert (answer.status_code, row.generation) == (302, 2)
+    assert row.config == {**CONFIG, "records.per.second": "9"}
+
+
+def test_an_edit_that_changes_nothing_says_so(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop", config=CONFIG)
+
+    _, answer = edit(alice, "shop", CONFIG)
+
+    assert answer.status_code == 400
+    assert "Nothing was changed here" in text_of(answer)
+
+
+def test_a_mask_keeps_the_stored_password(alice: Client) -> None:
+    config = {
+        "name": "calls",
+        "connector.class": "samsa.http.sink",
+        "topics": "orders",
+        "http.url": "https://example.org/",
+        "http.authorization.type": "static",
+        "http.headers.authorization": "Bearer very-secret-7",
+    }
+    apply(alice, HTTP, alice.post(HTTP, fields(config)))
+    stored = models.Connector.objects.get().config["http.headers.authorization"]
+    del config["http.headers.authorization"]
+
+    address, preview = edit(
+        alice, "calls", {**config, "tasks.max": "2"}, held="http.headers.authorization"
+    )
+    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+
+    row = models.Connector.objects.get()
+    assert (answer.status_code, row.config["tasks.max"]) == (302, "2")
+    assert set(row.config["http.headers.authorization"]) == set(stored)
+    assert b"very-secret-7" not in preview.content
+
+
+def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(alice: Client) -> None:
+    row = rows.connector(CLUSTER, "shop", config=CONFIG)
+    address, preview = edit(alice, "shop", {**CONFIG, "records.per.second": "9"})
+    row.generation = 7
+    row.save()
+
+    late = alice.post(address, fields(CONFIG, generation="1"))
+    later = apply(alice, address, preview, generation=hidden(preview, "generation"))
+
+    assert (late.status_code, later.status_code) == (409, 409)
+    assert "was changed or restarted meanwhile" in text_of(later)
+    assert models.Connector.objects.get().config == CONFIG
+
+
+def test_rights_decide_who_creates_and_edits_what(olga: Client, victor: Client) -> None:
+    rows.connector(CLUSTER, "shop", config=CONFIG)
+    rows.connector(CLUSTER, "salaries", config={**CONFIG, "name": "salaries"})
+    carl, user = users.user("carl", role=None), Client()
+    for operation in (Operation.VIEW, Operation.CREATE_CONNECTORS, Operation.ALTER_CONNECTORS):
+        users.grant(carl, operation, kind=Kind.CONNECTOR, pattern="shop*")
+    user.force_login(carl)
+
+    assert victor.get(CATALOGUE).status_code == 403
+    assert "Create connector" not in text_of(victor.get(f"/connectors?cluster={CLUSTER}"))
+    assert "You may not create connectors on connector other" in text_of(
+        user.post(NEW, fields({**CONFIG, "name": "other"}))
+    )
+    # Its author may not write into the topic that it would write into.
+    assert "You may not produce" in text_of(user.post(NEW, fields({**CONFIG, "name": "shop-2"})))
+    of_another = reverse("console:edit-connector", args=["salaries"])
+    assert user.get(f"{of_another}?cluster={CLUSTER}").status_code == 403
+    assert victor.get(f"{of_another}?cluster={CLUSTER}").status_code == 403
+
+
+def test_what_is_not_there_has_no_form(alice: Client) -> None:
+    nowhere = reverse("console:new-connector", args=["samsa.nothing"])
+    assert alice.get(f"{nowhere}?cluster={CLUSTER}").status_code == 404
+    nobody = reverse("console:edit-connector", args=["nobody"])
+    assert alice.get(f"{nobody}?cluster={CLUSTER}").status_code == 404
+    assert alice.get(f"{NEW}?cluster=elsewhere").status_code == 404
