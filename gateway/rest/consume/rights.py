@@ -12,6 +12,8 @@ from gateway.rest.codes import ApiError, Code
 
 # What a pattern begins with literally: letters of names, and a dot that is one.
 LITERAL: Final = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)*")
+# Whole parts that may be left out: a parenthesis can close the one in which an expression is put.
+GROUPED: Final = frozenset("|()")
 # These have what stands before them come never, or in another number.
 OPTIONAL: Final = ("*", "?", "{")
 
@@ -48,9 +50,9 @@ def covers(readable: Names, pattern: str) -> bool:
 
 def literal_start(pattern: str) -> str:
     """Return what every name begins with that an expression can mean."""
-    if "|" in pattern:
+    inner = pattern.removeprefix("^").removeprefix("(").removesuffix("$").removesuffix(")")
+    if not GROUPED.isdisjoint(inner):
         return ""
-    inner = pattern.removeprefix("^").removeprefix("(")
     found = LITERAL.match(inner)
     assert found is not None, "it matches nothing as well"
     start = found[0]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.grants import names_of
+from gateway.rest.consume.bodies import subscription_of
 from gateway.rest.consume.rights import covers, literal_start
 
 
@@ -25,6 +26,12 @@ from gateway.rest.consume.rights import covers, literal_start
         ("^(.*)$", ""),
         ("^([o]rders)$", ""),
         ("^((?i)orders)$", ""),
+        ("^(orders)", "orders"),
+        ("^(orders-)?(.*)$", ""),
+        ("^(orders-)*(.*)$", ""),
+        ("^(orders-){0}(.*)$", ""),
+        ("^(orders-)?", ""),
+        ("^(orders-(a)+)$", ""),
     ],
 )
 def test_a_pattern_begins_with_what_each_of_its_names_begins_with(pattern: str, start: str) -> None:
@@ -50,3 +57,9 @@ def test_a_pattern_is_allowed_where_all_it_can_mean_is(
     granted: list[str], is_covered: bool
 ) -> None:
     assert covers(names_of(granted), "^(orders-.*)$") is is_covered
+
+
+def test_a_pattern_does_not_leave_the_parentheses_that_are_put_around_it() -> None:
+    wanted = subscription_of({"topic_pattern": "orders-)?(.*"})
+    assert re.search(wanted.pattern, "secret")
+    assert not covers(names_of(["orders-*"]), wanted.pattern)
