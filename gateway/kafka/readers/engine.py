@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Final, TypeVar, TypeVarTuple
 
 from gateway.kafka.admin import Admin
@@ -329,7 +329,9 @@ class Readers:
     async def _take_up(self, follower: Follower, found: Mapping[str, Topic]) -> None:
         """Let a reading have what has appeared, as far as there is room, and tell what it lacks."""
         reading = follower.reading
-        wanted = follower.wanted(found) if reading.can_take_up else {}
+        # A topic may come with any number of partitions: the next look finds the others.
+        room = reading.room_to_tell
+        wanted = dict(islice(follower.wanted(found).items(), room)) if room else {}
         if not wanted:
             return
         try:

@@ -144,8 +144,9 @@ class Reading:
     # --- for the engine ------------------------------------------------------------------------
 
     @property
-    def can_take_up(self) -> bool:
-        return not self.is_over and len(self._said) < MAX_SAID
+    def room_to_tell(self) -> int:
+        """Return how many partitions that have appeared may be told of now."""
+        return 0 if self.is_over else max(0, MAX_SAID - len(self._said))
 
     def lacks(self, place: Place, topic_id: str) -> bool:
         """Tell whether a partition was never taken up; one that was made again is another one."""

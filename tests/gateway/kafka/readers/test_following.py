@@ -282,12 +282,12 @@ def test_news_that_nobody_takes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("gateway.kafka.readers.reading.MAX_SAID", 2)
     reading = Reading(closed=lambda _reading, _places: None, waits=True)
     for index in range(2):
-        assert reading.can_take_up
+        assert reading.room_to_tell == 2 - index
         place = Place(topic="t", partition=index)
         reading.refuse(place, "1", End(place=place, name="NOT_TAKEN_UP", message=""))
-    assert not reading.can_take_up
+    assert reading.room_to_tell == 0
     assert isinstance(reading.take_now(max_records=1, max_bytes=1)[0], End)
-    assert reading.can_take_up
+    assert reading.room_to_tell == 1
 
 
 @pytest.mark.slow
@@ -310,5 +310,25 @@ def test_a_look_that_fails_ends_no_other_look(
         await site.widen("again", 2)
         assert told(await take(reading, 1)) == [("Begin", "again", 1)]
         assert failed
+
+    run(broker, work)
+
+
+@pytest.mark.slow
+def test_a_wide_topic_is_told_in_pieces_that_fit(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.kafka.readers.reading.MAX_SAID", 2)
+
+    async def work(site: Site) -> None:
+        reading = await site.follow(pattern("wide-.*", most=0))
+        await asyncio.to_thread(site.admin.create, [NewTopic(name="wide-a", partitions=5)])
+        found: list[News] = []
+        while len(found) < 5:
+            await reading.wait(WAIT_S)
+            some = reading.take_now(max_records=100, max_bytes=100_000)
+            assert 1 <= len(some) <= 2
+            found += some
+        assert sorted(told(found)) == [("End", "wide-a", index) for index in range(5)]
 
     run(broker, work)
