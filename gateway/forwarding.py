@@ -13,7 +13,7 @@ from gateway.addresses import Network, is_within, said_by_trusted
 from gateway.health import Application, Receive, Scope, Send
 
 WAY: Final = b"x-forwarded-for"
-# Names of a few proxies in a row; what is longer comes from none.
+# Names of a few proxies in a row; what is longer has been made up in its beginning.
 MAX_CHARS: Final = 2_048
 # A name or an address, and a port; Django compares it with the names that it goes by.
 HOST: Final = re.compile(
@@ -56,6 +56,11 @@ def as_client_sees(scope: Scope, trusted: Sequence[Network]) -> Scope:
 
 
 def _header(scope: Scope, name: bytes) -> str:
-    """Return a header; one that comes several times as one list."""
+    """Return a header; one that comes several times as one list.
+
+    Of one that is too long, its end: that is what proxies add, and what is before it anybody sends.
+    """
     found = b",".join(value for key, value in scope["headers"] if key.lower() == name)
-    return found.decode("latin-1") if len(found) <= MAX_CHARS else ""
+    if len(found) > MAX_CHARS:
+        _cut, _, found = found[-MAX_CHARS:].partition(b",")
+    return found.decode("latin-1")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.addresses import networks
-from gateway.forwarding import Forwarded
+from gateway.addresses import client_address, networks
+from gateway.forwarding import MAX_CHARS, Forwarded
 from gateway.health import Receive, Scope, Send
 
 TRUSTED = networks(["10.0.0.7"])
@@ -96,3 +96,16 @@ def test_of_several_lists_of_addresses_a_client_sends_none() -> None:
     assert [value for name, value in headers if name.lower() == b"x-forwarded-for"] == [
         b"127.0.0.1,198.51.100.9"
     ]
+
+
+def test_of_a_way_that_is_too_long_the_end_counts() -> None:
+    made_up = b", ".join([b"198.51.100.1"] * 1_000)
+    scope = reached((b"x-forwarded-for", made_up + b", 192.0.2.9"))
+    way = dict(scope["headers"])[b"x-forwarded-for"].decode()
+    assert len(way) <= MAX_CHARS
+    assert client_address("10.0.0.7", way, TRUSTED) == "192.0.2.9"
+
+
+def test_a_header_that_is_one_long_word_says_nothing() -> None:
+    scope = reached((b"x-forwarded-for", b"1" * (MAX_CHARS + 1)))
+    assert dict(scope["headers"])[b"x-forwarded-for"] == b""
