@@ -63,6 +63,7 @@ def shown(told: Mapping[str, Any]) -> str:
         *([f"Connect   {told['connect']}"] if told.get("connect") else []),
         "",
     ]
+    width = max([10, *(len(entry["name"]) for entry in told["components"])])
     for entry in told["components"]:
         shape, colour = SHAPES.get(entry["state"], ("?", "yellow"))
         state = click.style(f"{shape} {entry['state']}", fg=colour)
@@ -71,6 +72,8 @@ def shown(told: Mapping[str, Any]) -> str:
         where = f"  id {broker['id']}, {broker['host']}:{broker['port']}" if broker else ""
         reason = f"  {entry['reason']}" if entry.get("reason") else ""
         process = f"process {entry['pid']}" if entry["pid"] else ""
-        lines.append(f"{entry['name']:<10}  {state}{padding}{process:<16}{where}{reason}".rstrip())
+        lines.append(
+            f"{entry['name']:<{width}}  {state}{padding}{process:<16}{where}{reason}".rstrip()
+        )
         lines += [f"    | {line}" for line in entry.get("last_lines", [])]
     return "\n".join(lines)

@@ -12,6 +12,8 @@ from connectors.changes import Change, Event
 
 log: Final = logging.getLogger(__name__)
 SUBJECT: Final = "connector"
+# What the principals of tokens begin with.
+TOKEN: Final = "User:token."  # noqa: S105 - a word
 KINDS: Final[Mapping[str, ConnectorChangeKind]] = {
     Event.CREATED.value: ConnectorChangeKind.CREATE_CONNECTOR,
     Event.ALTERED.value: ConnectorChangeKind.ALTER_CONNECTOR,
@@ -51,6 +53,13 @@ def entry_of(change: Change, kind: ConnectorChangeKind) -> AccessChange:
         before=dict(change.before),
         after=dict(change.after),
         origin=Origin(actor=change.actor, address=change.address),
-        via=Via.BROWSER if change.address else Via.HOST,
+        via=_via_of(change),
         made_at_ms=change.made_at_ms,
     )
+
+
+def _via_of(change: Change) -> Via:
+    """Return how somebody came: a command on the host has no address, and a browser no token."""
+    if not change.address:
+        return Via.HOST
+    return Via.REST if change.actor.startswith(TOKEN) else Via.BROWSER

@@ -55,7 +55,12 @@ MADE_OR_GONE: Final = frozenset(
         *(ConnectorChangeKind.CREATE_CONNECTOR, ConnectorChangeKind.DELETE_CONNECTOR),
     }
 )
-VIA: Final = {"wire": "Kafka protocol", "browser": "browser", "host": "command on the host"}
+VIA: Final = {
+    "wire": "Kafka protocol",
+    "browser": "browser",
+    "rest": "REST",
+    "host": "command on the host",
+}
 OUTCOMES: Final = {"done": False, "refused": True}
 
 

@@ -32,11 +32,11 @@ def test_a_change_of_a_connector_is_an_entry_of_its_cluster(cluster_id: str) -> 
     connector_changes.deliver()
 
     assert [
-        (entry.kind, entry.subject, entry.name, entry.actor, dict(entry.after))
+        (entry.kind, entry.subject, entry.name, entry.actor, entry.via, dict(entry.after))
         for entry in reversed(audit.entries(cluster_id=cluster_id))
     ] == [
-        ("create connector", "connector", "c", "User:token.ci", {"tasks.max": "1"}),
-        ("alter connector offsets", "connector", "c", "User:token.ci", {}),
+        ("create connector", "connector", "c", "User:token.ci", "rest", {"tasks.max": "1"}),
+        ("alter connector offsets", "connector", "c", "User:token.ci", "rest", {}),
     ]
     assert changes.waiting() == []
     assert not audit.verify(cluster_id=cluster_id).faults
