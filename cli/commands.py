@@ -32,6 +32,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "cli.consume",
         "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
     ),
+    "connectors": (
+        "cli.connectors",
+        "List, describe, apply, patch, restart, pause, resume, stop and delete connectors.",
+    ),
     "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
     "tokens": ("cli.tokens", "Create, list and revoke tokens of programs."),
     "extras": ("cli.extra_packages", "List and install what only some connectors need."),

@@ -111,9 +111,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     "brokers.inspection": ("", "http.client"),
     "cli": (
-        "gateway.kafka brokers.supervisor brokers.inspection",
+        "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client",
         "click rich subprocess signal selectors fcntl",
     ),
+    # Kafka Connect's REST is asked over HTTP.
+    "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl"),
     # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
     # read by expressions of strangers, too.
     "gateway.kafka": ("", "confluent_kafka concurrent socket re2"),

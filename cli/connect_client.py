@@ -1,0 +1,194 @@
+"""Asks Kafka Connect's REST of a home, or of any worker of Kafka Connect, for the command line."""
+
+import functools
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import click
+
+from brokers.supervisor.home import Home
+from cli.home import HOME_OPTION
+
+URL_VARIABLE: Final = "SAMSA_CONNECT"
+TOKEN_VARIABLE: Final = "SAMSA_TOKEN"  # noqa: S105 - the name of a variable
+# A connector that is made may look at its other side for 5 s, and a database may be slow.
+TIMEOUT_S: Final = 60.0
+# A thousand connectors with a long query each.
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+# A token has some 60 characters; whoever names another file by mistake has it not read whole.
+MAX_TOKEN_BYTES: Final = 4096
+# Of an answer that is no JSON: enough to see whose it is.
+SHOWN: Final = 200
+NOT_FOUND: Final = 404
+UNAUTHORIZED: Final = 401
+
+
+class Refused(click.ClickException):
+    """An answer that says no, or none at all."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connect:
+    """One REST interface of Kafka Connect."""
+
+    url: str
+    token: str = field(default="", repr=False)
+    ca_file: Path | None = None
+
+    def ask(self, method: str, *parts: str, body: object = None, **query: str) -> Any:  # noqa: ANN401 - as JSON has it
+        """Return what an address answers, as JSON; Refused for a status that says no."""
+        _, found = self.answer(method, *parts, body=body, **query)
+        return found
+
+    def answer(
+        self, method: str, *parts: str, body: object = None, **query: str
+    ) -> tuple[int, Any]:
+        """Return the status too."""
+        place = urlsplit(self.url)
+        path = "/".join([place.path.rstrip("/"), *(quote(part, safe="") for part in parts)])
+        sent = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json"}
+        if sent is not None:
+            headers["Content-Type"] = "application/json"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        connection = self._connection()
+        try:
+            connection.request(
+                method, f"{path}?{urlencode(query)}" if query else path, sent, headers
+            )
+            answer = connection.getresponse()
+            told = answer.read(MAX_ANSWER_BYTES + 1)
+        except (OSError, http.client.HTTPException) as error:
+            raise Refused(
+                f"{self.url} does not answer ({str(error) or type(error).__name__}): see with"
+                " `./samsa status` whether the console runs, or name the address with --connect"
+            ) from None
+        finally:
+            connection.close()
+        if len(told) > MAX_ANSWER_BYTES:
+            raise Refused(
+                f"{self.url} answers with more than {MAX_ANSWER_BYTES:,} bytes: ask for less"
+            )
+        return answer.status, self._read(answer.status, told)
+
+    def _read(self, status: int, told: bytes) -> Any:  # noqa: ANN401 - as JSON has it
+        try:
+            found = json.loads(told) if told else None
+        except (ValueError, RecursionError):
+            shown = told[:SHOWN].decode(errors="replace")
+            raise Refused(
+                f"{self.url} answers {status} with what is no JSON: {shown!r}; is it the address"
+                " of Kafka Connect's REST?",
+                status=status,
+            ) from None
+        if status < http.HTTPStatus.BAD_REQUEST:
+            return found
+        message = found.get("message") if isinstance(found, dict) else None
+        if status == UNAUTHORIZED:
+            message = (
+                f"{message or 'the call is not let in'}. Make a token with `./samsa tokens create"
+                f" NAME --admin`, and give it in ${TOKEN_VARIABLE} or with --token-file"
+            )
+        raise Refused(str(message or f"{self.url} answers {status}"), status=status)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        place = urlsplit(self.url)
+        try:
+            host, port = place.hostname, place.port
+        except ValueError:
+            host, port = None, None
+        if not host or place.scheme not in {"http", "https"}:
+            raise click.UsageError(
+                f"{self.url!r} is no address: give one as http://HOST:PORT or https://HOST:PORT/connect"
+            )
+        if place.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise click.UsageError(f"{self.ca_file} cannot be read: {error}") from None
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
+
+
+def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name an interface, as `connect`."""
+
+    @click.option(
+        "--connect",
+        "url",
+        envvar=URL_VARIABLE,
+        metavar="URL",
+        help=f"Kafka Connect's REST. Default: ${URL_VARIABLE}, else that of the home.",
+    )
+    @click.option(
+        "--token-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"The token to call with. Default: ${TOKEN_VARIABLE}.",
+    )
+    @click.option(
+        "--ca-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Certificates to trust, where the system's do not say who answers.",
+    )
+    @HOME_OPTION
+    @functools.wraps(function)
+    def command(
+        *,
+        url: str | None,
+        token_file: Path | None,
+        ca_file: Path | None,
+        home: Path,
+        **options: object,
+    ) -> None:
+        found = Connect(url=url or url_of(home), token=token_of(token_file), ca_file=ca_file)
+        function(connect=found, **options)
+
+    return command
+
+
+def url_of(home: Path) -> str:
+    """Return where the home serves it: on a port of its own, else beside the console."""
+    try:
+        settings = json.loads(Home(home).settings_file.read_text())
+    except (OSError, ValueError):
+        settings = None
+    told: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+    if isinstance(told.get("connect"), str):
+        return str(told["connect"])
+    if isinstance(told.get("console"), str):
+        return f"{told['console'].rstrip('/')}/connect"
+    raise click.UsageError(
+        f"{home} does not run: start it with `./samsa up`, name another one with --home, or the"
+        " address with --connect"
+    )
+
+
+def token_of(file: Path | None) -> str:
+    if file is None:
+        token, where = os.environ.get(TOKEN_VARIABLE, ""), f"${TOKEN_VARIABLE}"
+    else:
+        where = str(file)
+        try:
+            with file.open("rb") as stream:
+                token = stream.read(MAX_TOKEN_BYTES).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{file} cannot be read: {error}") from None
+    token = token.strip()
+    # Its value is in no message.
+    if not (token.isascii() and (token.isprintable() or not token)) or " " in token:
+        raise click.UsageError(f"{where} holds no token: it is one word, as samsa_…")
+    return token

@@ -1,0 +1,307 @@
+"""`./samsa connectors`: connectors as files and words, over Kafka Connect's REST.
+
+The words are kubectl's: `apply` makes a connector or changes it, and says which.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import IO, Any, Final
+
+import click
+
+from cli.bootstrap import split_pair
+from cli.connect_client import NOT_FOUND, Connect, Refused, reaches_connect
+from cli.groups import confirm, yes_option
+from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
+from cli.topics import counted
+
+# A config with the queries and certificates that it may hold.
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+RUNNING: Final = "RUNNING"
+name_argument = click.argument("name", metavar="CONNECTOR")
+names_argument = click.argument("names", nargs=-1, required=True, metavar="CONNECTOR...")
+
+
+@click.group(no_args_is_help=True)
+def connectors() -> None:
+    """List, describe, apply, patch, restart, pause, resume, stop and delete connectors."""
+
+
+@connectors.command("list", short_help="List connectors with their state.")
+@output_option(Form.TABLE, Form.JSON, Form.NAME)
+@reaches_connect
+def list_connectors(*, connect: Connect, form: Form) -> None:
+    """List the connectors that the token may see, with their state."""
+    found = connect.ask("GET", "connectors", expand="status")
+    rows = sorted((name, one["status"]) for name, one in found.items() if "status" in one)
+    match form:
+        case Form.JSON:
+            show_json([status for _, status in rows])
+        case Form.NAME:
+            show_names(name for name, _ in rows)
+        case Form.TABLE if not rows:
+            say("No connectors.")
+        case Form.TABLE:
+            columns = [Column(title=title) for title in ("CONNECTOR", "KIND", "STATE", "TASKS")]
+            show_table(columns, [_row(name, status) for name, status in rows])
+
+
+@connectors.command("describe", short_help="Show a connector with its tasks and its config.")
+@name_argument
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def describe(*, connect: Connect, name: str, form: Form) -> None:
+    """Show how a connector and its tasks are, and its config with masks for passwords."""
+    info = connect.ask("GET", "connectors", name)
+    status = connect.ask("GET", "connectors", name, "status")
+    if form is Form.JSON:
+        show_json({"info": info, "status": status})
+        return
+    say(f"{plain(name)}: {status['type']}, {status['connector']['state']}", bold=True)
+    _show_trace(status["connector"])
+    for task in status["tasks"]:
+        say(f"task {task['id']}: {task['state']} on {plain(task['worker_id'])}")
+        _show_trace(task)
+    show_table(
+        [Column(title="KEY"), Column(title="VALUE")],
+        [(key, value) for key, value in sorted(info["config"].items())],
+    )
+
+
+@connectors.command("apply", short_help="Create connectors from a file, or change them to it.")
+@click.option(
+    *("-f", "--file", "file"),
+    type=click.File("rb"),
+    required=True,
+    help='JSON: a config with its name in it, {"name": …, "config": …}, or a list; - for'
+    " standard input.",
+)
+@click.option("--dry-run", is_flag=True, help="Only check the configs.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> None:
+    """Create the connectors of a file, and change those that are there to what it says.
+
+    A mask in the place of a password keeps the stored one.
+    """
+    outcomes = []
+    for name, config in read_configs(file):
+        outcome = _check(connect, name, config) if dry_run else _apply(connect, name, config)
+        outcomes.append({"connector": name, "outcome": outcome})
+        if form is Form.TABLE:
+            say(f"connector {plain(name)} {outcome}")
+    if form is Form.JSON:
+        show_json(outcomes)
+
+
+@connectors.command("patch", short_help="Change some keys of a config.")
+@name_argument
+@click.option("-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", help="May be repeated.")
+@click.option("-d", "--delete", "deletes", multiple=True, metavar="KEY", help="May be repeated.")
+@reaches_connect
+def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[str, ...]) -> None:
+    """Change some keys of a connector's config and leave the others; its tasks begin anew."""
+    given = dict(split_pair(pair, "a change") for pair in sets)
+    twice = sorted(given.keys() & set(deletes))
+    if twice:
+        raise click.UsageError(f"{twice[0]} is both set and deleted: say which")
+    changes = {**given, **dict.fromkeys(deletes)}
+    if not changes:
+        raise click.UsageError("nothing is changed: give --set KEY=VALUE, or --delete KEY")
+    connect.ask("PATCH", "connectors", name, "config", body=changes)
+    say(f"connector {plain(name)} patched")
+
+
+@connectors.command("restart", short_help="Have a connector begin anew, or one of its tasks.")
+@name_argument
+@click.option("--task", type=click.IntRange(min=0), help="Only this task.")
+@click.option("--only-failed", is_flag=True, help="Only what has failed.")
+@reaches_connect
+def restart(*, connect: Connect, name: str, task: int | None, only_failed: bool) -> None:
+    """Have a connector and its tasks begin anew."""
+    if task is not None and only_failed:
+        raise click.UsageError("--task and --only-failed exclude each other: give one of them")
+    if task is not None:
+        connect.ask("POST", "connectors", name, "tasks", str(task), "restart")
+        say(f"task {task} of connector {plain(name)} restarted")
+        return
+    flag = "true" if only_failed else "false"
+    connect.ask("POST", "connectors", name, "restart", includeTasks="true", onlyFailed=flag)
+    say(f"connector {plain(name)} restarted")
+
+
+@connectors.command("pause", short_help="Have tasks do nothing and keep their places.")
+@names_argument
+@reaches_connect
+def pause(*, connect: Connect, names: tuple[str, ...]) -> None:
+    """Have the tasks of connectors do nothing and keep their places."""
+    _order(connect, names, "pause", "paused")
+
+
+@connectors.command("resume", short_help="Have connectors go on.")
+@names_argument
+@reaches_connect
+def resume(*, connect: Connect, names: tuple[str, ...]) -> None:
+    """Have connectors go on that are paused or stopped."""
+    _order(connect, names, "resume", "resumed")
+
+
+@connectors.command("stop", short_help="End the tasks of connectors.")
+@names_argument
+@reaches_connect
+def stop(*, connect: Connect, names: tuple[str, ...]) -> None:
+    """End the tasks of connectors, so that offsets can be changed."""
+    _order(connect, names, "stop", "stopped")
+
+
+@connectors.command("delete", short_help="Delete connectors with their logs and offsets.")
+@names_argument
+@yes_option
+@reaches_connect
+def delete(*, connect: Connect, names: tuple[str, ...], yes: bool) -> None:
+    """Delete connectors with their logs, and sources with their offsets. Asks first."""
+    for name in names:
+        # None is deleted where one of them is not there.
+        connect.ask("GET", "connectors", name)
+    if not yes:
+        confirm(list(names), f"Delete {counted(len(names), 'connector')}?")
+    for name in names:
+        connect.ask("DELETE", "connectors", name)
+        say(f"connector {plain(name)} deleted")
+
+
+@connectors.command("offsets", short_help="Show, alter or reset how far a connector has come.")
+@name_argument
+@click.option(
+    *("-f", "--file", "file"),
+    type=click.File("rb"),
+    help="Alter: JSON as this command shows it with -O json; - for standard input.",
+)
+@click.option("--reset", "is_reset", is_flag=True, help="Forget them all. Asks first.")
+@yes_option
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def offsets(
+    *, connect: Connect, name: str, file: IO[bytes] | None, is_reset: bool, yes: bool, form: Form
+) -> None:
+    """Show how far a connector has come, or alter or reset it; for these it must be stopped."""
+    if file is not None and is_reset:
+        raise click.UsageError("--file and --reset exclude each other: give one of them")
+    if is_reset:
+        if not yes:
+            confirm([name], "Forget how far it has come? It begins anew.")
+        say(str(connect.ask("DELETE", "connectors", name, "offsets")["message"]))
+        return
+    if file is not None:
+        body = read_json(file)
+        say(str(connect.ask("PATCH", "connectors", name, "offsets", body=body)["message"]))
+        return
+    found = connect.ask("GET", "connectors", name, "offsets")
+    if form is Form.JSON:
+        show_json(found)
+    elif not found["offsets"]:
+        say("Nothing was read yet.")
+    else:
+        show_table(
+            [Column(title="PARTITION"), Column(title="OFFSET")],
+            [(_short(one["partition"]), _short(one["offset"])) for one in found["offsets"]],
+        )
+
+
+@connectors.command("plugins", short_help="List what connectors can be made from.")
+@output_option(Form.TABLE, Form.JSON, Form.NAME)
+@reaches_connect
+def plugins(*, connect: Connect, form: Form) -> None:
+    """List the classes that a config can name, with those that stand for others'."""
+    found = connect.ask("GET", "connector-plugins")
+    match form:
+        case Form.JSON:
+            show_json(found)
+        case Form.NAME:
+            show_names(one["class"] for one in found)
+        case Form.TABLE:
+            columns = [Column(title=title) for title in ("CLASS", "KIND", "VERSION")]
+            show_table(columns, [(one["class"], one["type"], one["version"]) for one in found])
+
+
+def read_configs(file: IO[bytes]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the connectors of a file, by name; a usage error for what is none."""
+    found = read_json(file)
+    listed = found if isinstance(found, list) else [found]
+    return [_named(one, number) for number, one in enumerate(listed, 1)]
+
+
+def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
+    said = getattr(file, "name", "the file")
+    text = file.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise click.UsageError(f"{said} has more than {MAX_FILE_BYTES:,} bytes: split it")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise click.UsageError(
+            f"{said}, line {error.lineno}, column {error.colno}: {error.msg}; mend the JSON there"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"{said} is no JSON: {error}") from None
+
+
+def _named(one: object, number: int) -> tuple[str, dict[str, Any]]:
+    if not isinstance(one, dict):
+        raise click.UsageError(f"connector {number} of the file is no JSON object: give a config")
+    config = one.get("config", one)
+    name = one.get("name") or (config.get("name") if isinstance(config, dict) else None)
+    if not isinstance(config, dict) or not isinstance(name, str):
+        raise click.UsageError(
+            f'connector {number} of the file has no name: give {{"name": "…", "config": {{…}}}}'
+        )
+    return name, config
+
+
+def _apply(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
+    try:
+        stored = connect.ask("GET", "connectors", name, "config")
+    except Refused as refused:
+        if refused.status != NOT_FOUND:
+            raise
+        stored = None
+    # What would change nothing must not have all tasks begin anew.
+    if stored == {**config, "name": name}:
+        return "unchanged"
+    status, _ = connect.answer("PUT", "connectors", name, "config", body=dict(config))
+    return "created" if status == 201 else "configured"
+
+
+def _check(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
+    plugin = str(config.get("connector.class", ""))
+    if not plugin:
+        raise Refused(f"connector {name} names no class: set connector.class, see `plugins`")
+    whole = {**config, "name": name}
+    found = connect.ask("PUT", "connector-plugins", plugin, "config", "validate", body=whole)
+    wrong = [error for one in found["configs"] for error in one["value"]["errors"]]
+    if wrong:
+        raise Refused(f"connector {name} would be refused:\n" + "\n".join(wrong))
+    return "would be applied"
+
+
+def _order(connect: Connect, names: Iterable[str], verb: str, done: str) -> None:
+    for name in names:
+        connect.ask("PUT", "connectors", name, verb)
+        say(f"connector {plain(name)} {done}")
+
+
+def _row(name: str, status: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    tasks = status["tasks"]
+    running = sum(task["state"] == RUNNING for task in tasks)
+    failed = sum(task["state"] == "FAILED" for task in tasks)
+    told = f"{running} of {len(tasks)} running" + (f", {failed} failed" if failed else "")
+    return name, status["type"], status["connector"]["state"], told
+
+
+def _show_trace(one: Mapping[str, Any]) -> None:
+    for line in str(one.get("trace", "")).splitlines():
+        say(f"  {plain(line)}")
+
+
+def _short(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
