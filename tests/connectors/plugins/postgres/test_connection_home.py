@@ -47,6 +47,11 @@ def wait_for(home: ConnectorsHome, number: Callable[[], int], least: int) -> flo
     return home.wait(lambda: number() >= least, f"{least} rows or records")
 
 
+def wait_for_calm(home: ConnectorsHome, name: str) -> None:
+    """Wait until the work of a slice is known: a task whose workers die in a row is stopped."""
+    home.wait(lambda: all(task.crashes == 0 for task in home.tasks(name)), "progress to be noted")
+
+
 def produce(home: ConnectorsHome, first: int) -> None:
     producer = Producer({"bootstrap.servers": home.connection.bootstrap, "linger.ms": 5})
     for number in range(first, first + RECORDS):
@@ -95,6 +100,7 @@ def test_each_record_is_one_row_through_kills_of_workers_and_the_database(
         else:
             server.restart()
         took.append(wait_for(home, written, total))
+        wait_for_calm(home, "rows")
         report(
             f"killed with {at - before:,} of {RECORDS:,} rows written; all after {took[-1]:.1f} s"
         )
@@ -164,6 +170,7 @@ def test_each_row_is_a_record_through_kills_of_workers_and_the_database(
         else:
             server.restart()
         wait_for(home, last, total)
+        wait_for_calm(home, "things")
 
     told = read(home, "from-things")
     first = list(dict.fromkeys(told))
