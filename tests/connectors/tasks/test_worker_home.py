@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.utils import timezone
 
+from gateway.kafka.admin import Admin
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -37,7 +38,9 @@ def make_pair(home: ConnectorsHome, name: str, *, records: int = -1) -> None:
             "iterations": str(records),
         },
     )
-    home.wait(lambda: written(home, f"{name}-source") > 0, "the source to write")
+    # What a task has counted is told at the end of its slice, which may take half a minute.
+    admin = Admin(home.connection)
+    home.wait(lambda: name in admin.find([name]), "the source to write")
     home.create(
         f"{name}-sink",
         {
@@ -47,10 +50,6 @@ def make_pair(home: ConnectorsHome, name: str, *, records: int = -1) -> None:
             "file": f"{name}.txt",
         },
     )
-
-
-def written(home: ConnectorsHome, name: str) -> int:
-    return sum(task.figures.get("records_written", 0) for task in home.tasks(name))
 
 
 def lines(home: ConnectorsHome, name: str) -> int:
