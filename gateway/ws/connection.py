@@ -324,6 +324,7 @@ class Connection:
             follow = Follow(
                 topics=opening.topics,
                 pattern=opening.pattern,
+                owner="" if session.caller is None else session.caller.key,
                 readable=lambda: session.readable,
                 reserve=partial(session.take_up, sid),
             )

@@ -148,12 +148,12 @@ class Readers:
         What appears later of the topics that are followed is read from its beginning on.
         """
         has_pattern = follow is not None and follow.pattern is not None
-        self._require_room(starts, has_pattern=has_pattern)
+        self._require_room(starts, follow)
         # What a pattern means can go before it is begun; what has a name is missed.
         asking = self._starts_of_present if has_pattern else self._starts
         found = await self._ask(asking, dict(starts))
         # Others have opened some meanwhile.
-        self._require_room(starts, has_pattern=has_pattern)
+        self._require_room(starts, follow)
         reading = Reading(closed=self._closed, waits=has_pattern)
         self._readings.add(reading)
         for start in found:
@@ -199,14 +199,24 @@ class Readers:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _require_room(self, starts: Mapping[Place, object], *, has_pattern: bool) -> None:
+    def _require_room(self, starts: Mapping[Place, object], follow: Follow | None) -> None:
         if self._is_draining:
             raise TooManyReadings("this worker is about to end: open it on another one")
         if why := self._full(starts):
             raise TooManyReadings(why)
-        patterns = sum(follower.has_pattern for follower in self._followers.values())
-        if has_pattern and patterns >= self._limits.max_patterns:
-            raise TooManyReadings(f"{patterns} readers look for topics by a pattern already")
+        if follow is not None and follow.pattern is not None:
+            self._require_room_for_pattern(follow.owner)
+
+    def _require_room_for_pattern(self, owner: str) -> None:
+        patterns = [one.follow.owner for one in self._followers.values() if one.has_pattern]
+        if len(patterns) >= self._limits.max_patterns:
+            raise TooManyReadings(f"{len(patterns)} readers look for topics by a pattern already")
+        own = patterns.count(owner)
+        if own >= self._limits.max_patterns_each:
+            raise TooManyReadings(
+                f"{own} readers of {owner} look for topics by a pattern already: end some, or name"
+                " the topics"
+            )
 
     def _full(self, starts: Mapping[Place, object]) -> str:
         """Return why these cannot be read beside all others; nothing where they can."""

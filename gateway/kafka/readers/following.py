@@ -35,6 +35,8 @@ class Follow:
 
     topics: Sequence[str] = ()
     pattern: TopicPattern | None = None
+    # The key of its caller, who has so many patterns at most.
+    owner: str = ""
     # Of the pattern, at the moment.
     readable: Callable[[], Readable] = All
     # Takes partitions that have appeared; returns how many of them, from the first, may be read.

@@ -71,6 +71,8 @@ class Limits:
     max_cursors: int = 20_000
     # Readers that look for topics by a pattern. Each keeps the names that it means.
     max_patterns: int = 200
+    # Of one caller: half of them, so that nobody keeps others out.
+    max_patterns_each: int = 100
 
 
 def size_of(news: News) -> int:

@@ -65,10 +65,13 @@ class Question:
             for index in (found[topic] if self.partitions is None else self.partitions)
         ]
         if len(places) > MAX_PARTITIONS:
-            topics = ", ".join(self.topics) if self.pattern is None else "its topics"
+            topics, fewer = ", ".join(self.topics), "name some with partition=0,1,2"
+            if self.pattern is not None:
+                # It means whole topics, and takes no numbers.
+                topics, fewer = "its topics", "give a pattern that means fewer topics"
             raise bad(
                 f"{topics} have {len(places)} partitions, {MAX_PARTITIONS} can be"
-                " read at the same time: name some with partition=0,1,2"
+                f" read at the same time: {fewer}"
             )
         if isinstance(self.start, Position):
             return dict.fromkeys(places, self.start)

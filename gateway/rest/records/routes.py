@@ -169,6 +169,7 @@ class Reads:
             follow = Follow(
                 topics=question.topics,
                 pattern=question.pattern,
+                owner=caller.key,
                 readable=lambda: readable(call, caller),
                 reserve=reserve,
             )

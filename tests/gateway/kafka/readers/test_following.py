@@ -332,3 +332,19 @@ def test_a_wide_topic_is_told_in_pieces_that_fit(
         assert sorted(told(found)) == [("End", "wide-a", index) for index in range(5)]
 
     run(broker, work)
+
+
+@pytest.mark.slow
+def test_nobody_takes_the_patterns_of_others(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        def of(owner: str) -> Follow:
+            return Follow(pattern=TopicPattern("own-.*"), owner=owner)
+
+        first = await site.follow(of("token:a"))
+        with pytest.raises(TooManyReadings, match="1 readers of token:a"):
+            await site.follow(of("token:a"))
+        await site.follow(of("token:b"))
+        first.close()
+        await site.follow(of("token:a"))
+
+    run(broker, work, Limits(max_patterns_each=1))
