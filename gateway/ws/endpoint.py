@@ -53,6 +53,9 @@ class Sockets:
         connection = Connection(scope, receive, send, self._house)
         self._open.add(connection)
         self._none.clear()
+        if self._is_draining:
+            # It was let in before, and accepted meanwhile: nobody else would tell it.
+            connection.drain()
         try:
             await connection.run(caller)
         finally:

@@ -1,5 +1,6 @@
 """Sockets over uvicorn, with the client library that programs use, out of a real broker."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,12 +9,16 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
+from gateway.health import Message
 from gateway.server import FRAME_BYTES
 from gateway.ws import connection as sockets
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import BAD, GOOD, Client, Site, run, write
 
 pytestmark = pytest.mark.slow
+
+# Shorter than a socket may be open without saying whose it is.
+WAIT_S = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -295,5 +300,29 @@ def test_a_worker_that_stops_lets_its_sockets_have_their_last_words(broker: Besi
         with pytest.raises(InvalidStatus) as refused:
             await connect(site.address)
         assert refused.value.response.status_code == 503
+
+    run(broker, work)
+
+
+def test_a_socket_that_is_accepted_while_its_worker_stops_is_told(broker: BesideBroker) -> None:
+    async def work(site: Site) -> None:
+        sent: list[Message] = []
+        connects = [{"type": "websocket.connect"}]
+
+        async def receive() -> Message:
+            if not connects:
+                # The client says nothing.
+                await asyncio.Event().wait()
+            return connects.pop()
+
+        async def send(message: Message) -> None:
+            if message["type"] == "websocket.accept":
+                site.sockets.drain()
+            sent.append(message)
+
+        scope = {"type": "websocket", "path": "/ws/v1", "headers": []}
+        async with asyncio.timeout(WAIT_S):
+            await site.sockets(scope, receive, send)
+        assert [message.get("code") for message in sent] == [None, 1012]
 
     run(broker, work)
