@@ -29,17 +29,21 @@ def letter(
     """Return the record for the dead letters; what was a header stays one."""
     headers = raw.headers
     if has_context:
-        told = context(raw, failed, connector=connector, task=task)
-        kept = tuple(secrets)
+        told = context(raw, failed, connector=connector, task=task, secrets=tuple(secrets))
         headers = (
             *(header for header in raw.headers if not header[0].startswith(PREFIX)),
-            *((PREFIX + name, masked(text, kept).encode()) for name, text in told.items()),
+            *((PREFIX + name, text.encode()) for name, text in told.items()),
         )
     return NewRecord(value=raw.value, key=raw.key, headers=headers, timestamp_ms=raw.timestamp_ms)
 
 
-def context(raw: Record, failed: StepFailed, *, connector: str, task: int) -> dict[str, str]:
+def context(
+    raw: Record, failed: StepFailed, *, connector: str, task: int, secrets: tuple[str, ...]
+) -> dict[str, str]:
     cause = failed.cause
+    # Before they are cut, since a part of a secret would stay.
+    said = masked(words(cause), secrets)
+    stack = masked("".join(traceback.format_exception(cause)), secrets)
     return {
         "topic": raw.topic,
         "partition": str(raw.partition),
@@ -49,6 +53,6 @@ def context(raw: Record, failed: StepFailed, *, connector: str, task: int) -> di
         "stage": failed.stage.value,
         "class.name": failed.class_name,
         "exception.class.name": java_name(cause),
-        "exception.message": words(cause)[:MAX_MESSAGE_CHARS],
-        "exception.stacktrace": "".join(traceback.format_exception(cause))[-MAX_STACK_CHARS:],
+        "exception.message": said[:MAX_MESSAGE_CHARS],
+        "exception.stacktrace": stack[-MAX_STACK_CHARS:],
     }

@@ -9,7 +9,7 @@ from connectors.runtime.figures import Figures
 from connectors.runtime.ports import Level, Outlet, Ports, TaskSpec
 from connectors.runtime.steps import StepFailed
 from connectors.runtime.task_settings import Errors
-from connectors.runtime.traces import words
+from connectors.runtime.traces import masked, words
 from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record
@@ -63,7 +63,8 @@ class Tolerance:
         """Leave a record out, or end the task with ToleranceExceeded."""
         self._figures.add(figures.FAILED)
         if self._errors.is_logged:
-            self._ports.log.write(Level.ERROR, self._line(failure, raw))
+            said = masked(self._line(failure, raw), self._spec.secrets)
+            self._ports.log.write(Level.ERROR, said)
         if not self._errors.is_tolerant:
             raise ToleranceExceeded(
                 f"Tolerance exceeded in error handler: {failure.stage.value} failed for"

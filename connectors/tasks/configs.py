@@ -13,8 +13,9 @@ from django.conf import settings
 
 from connectors import registry
 from connectors.providers import Sources, resolve
-from connectors.references import Allowed
+from connectors.references import Allowed, has_reference
 from connectors.runtime.settings import parse_all
+from connectors.sdk.configs import Definition, Secret
 from connectors.sdk.connector import Connector
 from connectors.sdk.errors import ConfigError
 from connectors.vault import Place, Vault
@@ -55,12 +56,36 @@ def clear(
     resolved = resolve(opened, _sources())
     config = {**resolved.config, **own}
     definition = found.definition()
-    parsed = parse_all(definition, config)
+    try:
+        parsed = parse_all(definition, config)
+    except ConfigError:
+        _require_fit(definition, config, opened)
+        raise
     # What a connector tells its tasks need not be a key that people may set.
     told = {key: text for key, text in own.items() if key not in definition.by_name}
     return ClearConfig(
         plugin=found, config=config, parsed={**told, **parsed}, secrets=resolved.secrets
     )
+
+
+def _require_fit(
+    definition: Definition, config: Mapping[str, str], opened: Mapping[str, str]
+) -> None:
+    """Raise ConfigError for a reference that stands for what its key does not take.
+
+    The message of a parser repeats the value, and would tell anybody what a secret is.
+    """
+    for key in definition:
+        text = opened.get(key.name, "")
+        if not has_reference(text.reveal() if isinstance(text, Secret) else text):
+            continue
+        try:
+            parse_all(Definition((key,)), config)
+        except ConfigError:
+            raise ConfigError(
+                f"Invalid value for configuration {key.name}: what its reference stands for is no"
+                f" {key.kind.value} that the key takes; it is not shown, as it may be a secret"
+            ) from None
 
 
 @cache

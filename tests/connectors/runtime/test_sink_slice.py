@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from connectors.runtime import sink_slice
+from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
 from connectors.runtime.ports import SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
 from connectors.sdk.errors import RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
@@ -210,6 +211,21 @@ def test_any_other_error_fails_the_task_without_its_secrets() -> None:
     assert "hunter2" not in f"{end.trace}{fakes.log.lines}"
 
 
+def test_a_record_that_is_left_out_is_told_of_without_secrets() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+
+    def put(records: list[SinkRecord]) -> None:
+        # The limit of a message in a dead letter falls into the secret.
+        raise RecordError(f"hunter2 {'x' * (MAX_MESSAGE_CHARS - 12)}hunter2", index=0)
+
+    run(list_sink(put=put), fakes, {**TOLERANT, "errors.log.enable": "true"}, secrets=("hunter2",))
+
+    [[letter]] = fakes.wire.logs["dead"]
+    assert fakes.log.lines
+    assert "hunt" not in f"{letter.headers}{fakes.log.lines}"
+
+
 def test_a_slice_that_lost_its_lease_commits_nothing() -> None:
     fakes = FakePorts(**{"in": 1})
     fakes.wire.add("in", b"a")
@@ -254,6 +270,20 @@ def test_where_others_wait_an_idle_task_opens_nothing() -> None:
 
     assert fakes.wire.opened == 1
     assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 1.6, 4)
+
+
+def test_where_others_wait_a_topic_that_was_made_anew_is_new() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b")
+    plugin = list_sink()
+    run(plugin, fakes)
+    fakes.wire.logs["in"] = [[]]
+    fakes.wire.add("in", b"c")
+    some(fakes, Verdict.YIELD)
+
+    run(plugin, fakes)
+
+    assert fakes.wire.opened == 2
 
 
 def test_where_others_wait_a_busy_task_has_its_share_only() -> None:

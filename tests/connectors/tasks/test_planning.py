@@ -2,8 +2,10 @@
 
 import threading
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from connectors import registry
 from connectors.models import Connector, Task, Worker
@@ -76,6 +78,26 @@ def test_a_connector_that_cannot_say_its_tasks_fails_with_the_reason() -> None:
     row.refresh_from_db()
     assert (row.state, row.planned_generation) == ("FAILED", 1)
     assert row.trace.startswith("ConfigError: this worker has no connector nobody.knows")
+
+
+def test_what_a_reference_stands_for_is_in_no_trace(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "connect.d").mkdir()
+    (tmp_path / "connect.d" / "db").write_text("hunter2")
+    monkeypatch.setattr(settings, "SAMSA_SECRETS", tmp_path)
+    row = add_connector(
+        planned_generation=0,
+        worker="w1",
+        config={"topic": "t", "quickstart": "orders", "iterations": "${secret:db}"},
+    )
+
+    preparation.prepare("w1", row.pk, 1)
+
+    row.refresh_from_db()
+    assert row.state == "FAILED"
+    assert "for configuration iterations" in row.trace
+    assert "hunter2" not in row.trace
 
 
 def test_a_connector_that_does_not_answer_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
