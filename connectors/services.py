@@ -220,6 +220,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
             locked = _locked(cluster, name)
             _require_stopped(locked)
             count, _ = locked.offsets.all().delete()
+            _forget_kept(locked)
             tell(Event.OFFSETS_RESET, by=by, connector=locked, after={"places": str(count)})
     return RESET_BESIDE if _keeps_offsets(row) else RESET
 
@@ -389,6 +390,14 @@ def _require_stopped(row: models.Connector) -> None:
         raise Conflict(f"Tasks of connector {row.name} are still ending: try again in a second")
 
 
+def _forget_kept(row: models.Connector) -> None:
+    """Have no task go on with what it has kept in a worker's memory: that was read elsewhere.
+
+    A connector that is resumed before the planner has looked at it has its former tasks.
+    """
+    models.Connector.objects.filter(pk=row.pk).update(generation=F("generation") + 1)
+
+
 def _keeps_offsets(row: models.Connector) -> bool:
     """Tell whether the other side keeps the offsets of a connector, and is asked for them first."""
     plugin = registry.find(row.plugin)
@@ -413,6 +422,7 @@ def _alter_source(by: By, row: models.Connector, offsets: Offsets) -> None:
                     digest=digest,
                     defaults={"place": dict(place), "offset": dict(offset), "changed_at": Now()},
                 )
+        _forget_kept(locked)
         after = {text[:200]: spelled(to) if to else "none" for text, (_, to) in wanted.items()}
         tell(Event.OFFSETS_ALTERED, by=by, connector=locked, after=dict(list(after.items())[:50]))
 
@@ -493,4 +503,5 @@ def _alter_group(
 
 def _tell_offsets(by: By, row: models.Connector, event: Event, count: int) -> None:
     with _changing():
+        _forget_kept(row)
         tell(event, by=by, connector=row, after={"partitions": str(count)})

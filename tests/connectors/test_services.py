@@ -308,6 +308,26 @@ def test_offsets_change_only_while_nothing_runs() -> None:
     assert selectors.source_offsets(C, "a") == [({"file": "x"}, {"position": 1})]
 
 
+@pytest.mark.parametrize(
+    ("config", "place", "offset"),
+    [
+        (SOURCE, {"file": "x"}, {"position": 1}),
+        (SINK, {"kafka_topic": "a", "kafka_partition": 0}, {"kafka_offset": 1}),
+    ],
+)
+def test_tasks_are_made_anew_for_offsets_that_were_changed(
+    config: dict[str, str], place: dict[str, Any], offset: dict[str, Any]
+) -> None:
+    services.create(ANN, C, "a", config, target=Target.STOPPED)
+    groups = Groups()
+
+    services.alter_offsets(ANN, C, "a", [(place, offset)], groups=groups)
+    assert row().generation == 2
+    services.reset_offsets(ANN, C, "a", groups=groups)
+
+    assert row().generation == 3
+
+
 def test_offsets_of_a_source_are_set_dropped_and_reset() -> None:
     services.create(ANN, C, "a", SOURCE, target=Target.STOPPED)
     both = [({"a": 1, "b": 2}, {"position": 1}), ({"c": 1}, {"position": 2})]

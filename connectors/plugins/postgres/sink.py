@@ -59,22 +59,45 @@ class PostgresSinkTask(SinkTask):
         self._parsed = parsed
         self._settings = SinkSettings.of(parsed, connector=context.connector)
         self._tables: dict[Name, Table] = {}
+        # Where partitions begin of which no record has come yet.
+        self._begin: dict[TopicPartition, int] = {}
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         try:
             with translated():
                 offsets = self._offsets(connected(self._context, self._parsed))
                 offsets.make()
-                return offsets.claim(sorted(partitions))
+                claimed = offsets.claim(sorted(partitions))
         except RetriableError as error:
             raise self._counted(error) from error
+        self._begin = dict(claimed)
+        return claimed
 
     def put(self, records: list[SinkRecord]) -> None:
+        self._require_same_topics(records)
         try:
             self._put(records)
         except RetriableError as error:
             raise self._counted(error) from error
         self._context.kept.pop(RETRIES, None)
+
+    def _require_same_topics(self, records: list[SinkRecord]) -> None:
+        """Fail where a partition begins before the offset that was asked for.
+
+        Its records would be taken for those that were written from these offsets before.
+        """
+        for record in records if self._begin else ():
+            begin = self._begin.get(record.origin, 0)
+            if record.origin_offset < begin:
+                table = self._settings.offsets_table
+                raise ConnectorError(
+                    f"{record.origin_topic}, partition {record.origin_partition} goes on at offset"
+                    f" {record.origin_offset}, though rows up to offset {begin} are written: the"
+                    f" topic was made anew or has lost records. To write what it holds now, delete"
+                    f" the row of this partition and of connector {self._settings.offsets_name}"
+                    f" from {table}, and restart the task"
+                )
+            self._begin.pop(record.origin, None)
 
     def _put(self, records: list[SinkRecord]) -> None:
         import psycopg  # noqa: PLC0415 - only tasks need it

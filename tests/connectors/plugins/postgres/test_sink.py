@@ -248,6 +248,22 @@ def test_a_batch_that_is_put_again_is_written_once(
     assert rows(database, "SELECT count(*), min(id), max(id) FROM orders") == [(100, 0, 99)]
 
 
+def test_records_of_a_topic_that_was_made_anew_are_not_taken_for_the_former_ones(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a"), person(2, "b")]])
+    task = started(context, parsed)
+    task.open([ORDERS])
+
+    with pytest.raises(ConnectorError, match=r"partition 0 goes on at offset 0.*delete the row"):
+        task.put([person(0, "new")])
+    database.execute("DELETE FROM samsa_connect_offsets")
+    run_sink(PostgresSink(), parsed, context, [[person(0, "new")]])
+
+    assert rows(database) == [(0, "new"), (1, "a"), (2, "b")]
+
+
 def test_an_owner_that_was_replaced_writes_nothing_more(
     database: Database, context: MemorySinkContext
 ) -> None:
