@@ -8,6 +8,7 @@ from console.pages import (
     brokers,
     changes,
     connector_forms,
+    connector_offsets,
     connectors,
     group_forms,
     group_plans,
@@ -53,6 +54,7 @@ urlpatterns = [
     path("connectors/+new", connector_forms.catalogue, name="connector-catalogue"),
     path("connectors/+new/<path:plugin>", connector_forms.new_connector, name="new-connector"),
     path("connectors/<path:name>/edit", connector_forms.edit_connector, name="edit-connector"),
+    path("connectors/<path:name>/offsets", connector_offsets.offsets, name="connector-offsets"),
     path("connectors/<path:name>/delete", connectors.delete, name="delete-connector"),
     path(
         "connectors/<path:name>/tasks/<int:number>/restart",

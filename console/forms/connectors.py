@@ -15,6 +15,7 @@ MASK: Final = "[hidden]"
 FIRST_ROWS: Final = 2
 MORE_ROWS: Final = 3
 MAX_ROWS: Final = 200
+Place = dict[str, Any]
 # Of a text that is repeated in a refusal.
 SHOWN: Final = 60
 # What Kafka Connect's REST takes around a config.
@@ -78,6 +79,31 @@ def config_from(text: str, held: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(found, dict):
         raise Unreadable("a config is an object: begin with { and give keys with their values.")
     return _filled({key: _text(key, value) for key, value in found.items()}, held)
+
+
+def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
+    """Return places and offsets that were typed as the REST interface takes them. Unreadable."""
+    try:
+        found = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"line {error.lineno}, column {error.colno}: {error.msg}. Mend the JSON there."
+        ) from None
+    except (ValueError, RecursionError):
+        raise Unreadable("a number in it is too long, or it is nested too deeply.") from None
+    listed = found.get("offsets") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        raise Unreadable('it is no list of offsets: give {"offsets": [\u2026]}.')
+    pairs = []
+    for number, one in enumerate(listed, 1):
+        place = one.get("partition") if isinstance(one, dict) else None
+        offset = one.get("offset") if isinstance(one, dict) else None
+        if not isinstance(place, dict) or not isinstance(offset, dict | None):
+            raise Unreadable(
+                f'entry {number} needs "partition", an object, and "offset", an object or null.'
+            )
+        pairs.append((place, offset))
+    return pairs
 
 
 def _filled(config: Mapping[str, str], held: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from connectors import selectors
 from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
+from console import group_names
 from console.queries.connect import (
+    GROUP,
     SINK,
     STATES,
     Behind,
@@ -28,6 +30,8 @@ from gateway.access.operations import Kind, Operation
 MAX_LINES: Final = 300
 # Places of a source that a page shows; the REST interface tells all.
 MAX_PLACES: Final = 500
+DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
+CAUSES: Final = "errors.deadletterqueue.context.headers.enable"
 LEVELS: Final[Mapping[str, str]] = {"ERROR": "bad", "WARN": "warn", "WARNING": "warn"}
 
 
@@ -69,6 +73,16 @@ class May:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """Where a sink puts records that it could not take, and how many its tasks have put there."""
+
+    topic: str
+    count: int
+    # Their headers say what was wrong with each.
+    has_causes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorPage:
     frame: Frame
     name: str
@@ -88,6 +102,9 @@ class ConnectorPage:
     lines: tuple[LogRow, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
     more_places: int = 0
+    dead: DeadLetters | None = None
+    # Where the group of a sink is set back.
+    reset_link: str = ""
 
     @property
     def is_sink(self) -> bool:
@@ -135,6 +152,8 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         config=tuple(sorted(info.config.items())),
         config_json=json.dumps(dict(sorted(info.config.items())), indent=2, ensure_ascii=False),
         lines=_lines(cluster, name) if tab is Tab.LOG else (),
+        dead=_dead_letters(info, status),
+        reset_link=group_names.link(cluster, f"{GROUP}{name}", "reset-offsets"),
         places=tuple(places[:MAX_PLACES]),
         more_places=max(0, len(places) - MAX_PLACES),
     )
@@ -160,6 +179,17 @@ def offsets_of(info: ConnectorInfo) -> list[tuple[str, str]]:
         (_shown(place), _shown(offset))
         for place, offset in selectors.source_offsets(info.cluster, info.name)
     ]
+
+
+def _dead_letters(info: ConnectorInfo, status: Status) -> DeadLetters | None:
+    topic = info.config.get(DEAD_LETTERS, "").strip()
+    if info.kind != SINK or not topic:
+        return None
+    return DeadLetters(
+        topic=topic,
+        count=sum(int(task.figures.get("dead_letters", 0)) for task in status.tasks),
+        has_causes=info.config.get(CAUSES, "").strip().lower() == "true",
+    )
 
 
 def _shown(value: Mapping[str, Any]) -> str:

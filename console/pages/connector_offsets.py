@@ -1,0 +1,136 @@
+"""Change how far a source was read, or forget it: as JSON, with a preview first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from connectors import refusals, selectors, services
+from console.forms import connectors as forms
+from console.pages.connector_forms import BAD_REQUEST, CONFLICT, NOT_FOUND, UNAVAILABLE, form_page
+from console.pages.connectors import by_of, connector_asked, refused
+from console.pages.errors import error_page
+from console.queries import connector as query
+from console.queries.connector import ConnectorPage, Tab
+from console.queries.reading import Reading
+from gateway.access.operations import Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+STOPPED: Final = "STOPPED"
+# Changes that a preview lists; more are counted by their file, over the command line.
+MAX_CHANGES: Final = 500
+Pairs = Sequence[tuple[forms.Place, forms.Place | None]]
+
+
+class NoGroups:
+    """Offsets of groups, which no source has."""
+
+    def committed(self, group: str) -> NoReturn:
+        raise AssertionError(group)
+
+    def commit(self, group: str, offsets: Mapping[Any, int]) -> NoReturn:
+        raise AssertionError(group, offsets)
+
+    def delete(self, group: str, places: Sequence[Any]) -> NoReturn:
+        raise AssertionError(group, places)
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@form_page
+def offsets(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask for offsets of a stopped source, show what would change, and change it."""
+    asked = request.POST.get("cluster") or request.GET.get("cluster")
+    reading = query.connector(asked, name, Tab.OFFSETS, rights_of(request))
+    data = reading.data
+    if data is None or data.info is None:
+        context = {"page": "connectors", "reading": reading, "data": data}
+        status = UNAVAILABLE if reading.is_failed else NOT_FOUND
+        return render(request, "console/connector_missing.html", context, status=status)
+    # The right was asked for in the cluster that was named.
+    if asked != data.info.cluster:
+        raise Http404
+    if data.is_sink or data.info.target != STOPPED:
+        why = "Set its consumer group back instead: its page has that."
+        if not data.is_sink:
+            why = "Stop the connector first: its tasks would go on from where they are."
+        title = f"The offsets of {name} cannot be changed here now"
+        return error_page(CONFLICT, title=title, next_step=why)
+    return _answer(request, reading, data, data.info.cluster)
+
+
+def _answer(
+    request: HttpRequest, reading: Reading[ConnectorPage], data: ConnectorPage, cluster: str
+) -> HttpResponse:
+    stored = selectors.source_offsets(cluster, data.name)
+    pressed = request.POST.get("do", "")
+    text = request.POST.get("offsets", _json_of(stored))
+
+    def page(status: int = 200, **more: object) -> HttpResponse:
+        context = {"page": "connectors", "reading": reading, "data": data, "text": text, **more}
+        name = "console/connector_offsets_form.html"
+        return render(request, name, context, status=status)
+
+    if request.method != "POST":
+        return page()
+    is_reset = pressed in {"reset", "apply-reset"}
+    try:
+        wanted: Pairs = (
+            [(dict(place), None) for place, _ in stored] if is_reset else forms.offsets_from(text)
+        )
+    except forms.Unreadable as error:
+        return page(BAD_REQUEST, wrong=str(error))
+    if pressed in {"apply", "apply-reset"}:
+        return _applied(request, data.name, cluster, None if is_reset else wanted)
+    changes = _changes(stored, wanted)
+    if not changes:
+        return page(BAD_REQUEST, wrong="Nothing was changed here: change an offset, or cancel.")
+    if len(changes) > MAX_CHANGES and not is_reset:
+        wrong = f"{len(changes)} offsets change, and a preview shows {MAX_CHANGES}: use"
+        return page(BAD_REQUEST, wrong=f"{wrong} `./samsa connectors offsets -f FILE`.")
+    return page(changes=changes[:MAX_CHANGES], is_reset=is_reset)
+
+
+def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None) -> HttpResponse:
+    by = by_of(request)
+    try:
+        if wanted is None:
+            services.reset_offsets(by, cluster, name, groups=NoGroups())
+            told = f"{name} has forgotten how far it had read, and begins anew once it is resumed."
+        else:
+            services.alter_offsets(by, cluster, name, wanted, groups=NoGroups())
+            told = f"The offsets of {name} are changed: it goes on from there once it is resumed."
+    except refusals.NotServed as error:
+        return refused(error, f"The offsets of {name} stay as they are")
+    messages.success(request, told)
+    here = reverse("console:connector", args=[name])
+    return redirect(f"{here}?{urlencode({'tab': 'offsets', 'cluster': cluster})}")
+
+
+def _changes(
+    stored: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], wanted: Pairs
+) -> list[dict[str, str | None]]:
+    """Return places whose offset changes, as JSON: before, and after; None for none."""
+    before = {_spelled(place): _spelled(offset) for place, offset in stored}
+    after = {
+        _spelled(place): None if offset is None else _spelled(offset) for place, offset in wanted
+    }
+    return [
+        {"key": place, "before": before.get(place), "after": offset}
+        for place, offset in after.items()
+        if before.get(place) != offset
+    ]
+
+
+def _spelled(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _json_of(stored: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
+    listed = [{"partition": place, "offset": offset} for place, offset in stored]
+    return json.dumps({"offsets": listed}, indent=2, ensure_ascii=False)
