@@ -48,14 +48,17 @@ def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
     if registry.kind_of(plugin) == "sink":
         yield from _of_sink(config)
         return
-    for pattern in written(config):
+    for pattern in written(plugin, config):
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
         if any(name.startswith(keys.TOPIC_CREATION) for name in config):
             yield Need(operation=Operation.CREATE_TOPICS, pattern=pattern)
 
 
-def written(config: Mapping[str, str]) -> list[str]:
+def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
     """Return patterns of the topics that a source can write to."""
+    if has_reference(config.get(keys.TRANSFORMS, "")):
+        # Which transforms these are, only a worker knows.
+        return [ANY]
     for name in names_in(config, keys.TRANSFORMS):
         given = config.get(f"{keys.TRANSFORMS}.{name}.type", "")
         if has_reference(given) or any(word in given for word in ROUTES):
@@ -67,7 +70,9 @@ def written(config: Mapping[str, str]) -> list[str]:
             return [ANY]
         if text:
             found.append(text if key in WHOLE else f"{text}{ANY}")
-    return found or [ANY]
+    # A key that the connector does not know says nothing of where it writes.
+    known = plugin.definition().by_name
+    return found if any(config.get(key) and key in known for key in (*WHOLE, *PREFIXES)) else [ANY]
 
 
 def covers(names: Names, pattern: str) -> bool:

@@ -143,6 +143,16 @@ def test_a_config_that_would_not_work_is_refused(
             "You may not produce on all topics that begin with db,",
         ),
         (
+            SOURCE | {"transforms": "${secret:route}", "transforms.r.type": "RegexRouter"},
+            [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC, "t")],
+            "You may not produce on all topics,",
+        ),
+        (
+            {"connector.class": "Lines", "kafka.topic": "t"},
+            [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC, "t")],
+            "You may not produce on all topics,",
+        ),
+        (
             SOURCE | {"topic.creation.default.partitions": "3"},
             [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC)],
             "You may not create topics on topic t,",
