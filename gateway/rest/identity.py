@@ -228,8 +228,12 @@ class Identity:
     def _forget(self, key: object) -> None:
         with self._lock:
             known = self._remembered.pop(key, None)
-            if known is not None:
-                self._remembered.pop(known.caller.proof, None)
+            proof = key if known is None else known.caller.proof
+            self._remembered.pop(proof, None)
+            if isinstance(proof, UserProof):
+                # A stream asks by its proof, and calls by the password that it stands for.
+                for name in [n for n, one in self._remembered.items() if _is_same(one, proof)]:
+                    del self._remembered[name]
 
     def _recall(self, key: object, *, within: float) -> Known | None:
         with self._lock:
@@ -293,6 +297,15 @@ def _of_session(key: str, proof: SessionProof) -> Caller:
     if user is None:
         raise not_authenticated("the session has ended: sign in to the console again")
     return Caller(kind=CallerKind.SESSION, name=user.name, rights=user.rights, proof=proof)
+
+
+def _is_same(known: Known, proof: UserProof) -> bool:
+    """Tell whether somebody is known by the password of a proof, whenever that was verified."""
+    other = known.caller.proof
+    return isinstance(other, UserProof) and (other.number, other.fingerprint) == (
+        proof.number,
+        proof.fingerprint,
+    )
 
 
 def _fingerprint(user: User) -> str:

@@ -239,6 +239,29 @@ def test_who_was_refused_stays_refused_without_a_database(monkeypatch: pytest.Mo
         found.again(caller)
 
 
+def test_a_password_whose_stream_was_refused_stays_refused_without_a_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    found = Identity(monotonic=clock)
+    user = users.user("olga", role=Role.OPERATOR)
+    caller = found.identify(basic("olga"))
+    user.set_password("another word for olga")
+    user.save()
+    clock.now += KNOWN_SECONDS
+    with pytest.raises(ApiError):
+        found.again(caller)
+
+    def away(*_given: object, **_more: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(User.objects, "filter", away)
+    monkeypatch.setattr("gateway.rest.identity.authenticate", away)
+    monkeypatch.setattr("gateway.rest.identity.login_limits.attempt", away)
+
+    assert refused(found, basic("olga")).code is Code.UNAVAILABLE
+
+
 def test_a_use_that_cannot_be_noted_refuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     def locked(*_given: object, **_more: object) -> None:
         raise OperationalError
