@@ -376,7 +376,7 @@ class Connection:
                     self._follow(self._session.joined(sid))
                     await self._pump_group(sid, feeding, reading)
                 finally:
-                    reading.close()
+                    reading.close(feeding.acks)
         except Exception as failed:  # noqa: BLE001 - as in _feed
             self._fail(sid, failed)
 

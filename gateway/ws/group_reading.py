@@ -63,7 +63,10 @@ class GroupReading:
         await self._run(self._member.look)
 
     async def commit(self, offsets: Mapping[Place, int]) -> None:
-        await self._run(partial(self._member.commit, offsets))
+        """Commit, also where whoever asked is cancelled meanwhile: the next owner begins there."""
+        work = partial(self._member.commit, offsets)
+        asked = asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
+        _, self.assignment = await asyncio.shield(asked)
 
     async def seek(self, positions: Mapping[Place, Position]) -> None:
         """Go on elsewhere; NotAssigned where a partition has gone meanwhile."""
@@ -73,12 +76,14 @@ class GroupReading:
         """Take nothing of some partitions, and of others again."""
         await self._run(partial(self._hold, paused, resumed))
 
-    def close(self) -> None:
-        """Leave the group, as soon as the thread comes to it."""
+    def close(self, acks: Mapping[Place, int] | None = None) -> None:
+        """Commit what is left and leave the group, as soon as the thread comes to it."""
         if self._is_closed:
             return
         self._is_closed = True
         self._member.stop()
+        if acks:
+            self._thread.submit(self._member.commit, dict(acks)).add_done_callback(_note)
         self._thread.submit(self._member.close).add_done_callback(_note)
         self._thread.shutdown(wait=False)
 
