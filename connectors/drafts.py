@@ -19,14 +19,20 @@ from connectors.sdk.connector import Connector
 from connectors.validation import Entry, Validation
 from connectors.vault import CannotOpen, Place, is_reference, is_sealed
 from gateway.access.callers import Caller
-from gateway.access.operations import OPERATIONS, Operation
 from gateway.access.operations import Kind as Resource
+from gateway.access.operations import Operation
 
 CLASS: Final = keys.CLASS
 NAME: Final = keys.NAME
 # Before the name of a user: no connector is called like that, since names hold no NUL.
 OF_FORM: Final = "\0form of "
 NUMBERS: Final = frozenset({"SHORT", "INT", "LONG", "DOUBLE"})
+# What a connector does to topics, by the right that its author needs for that.
+VERBS: Final[Mapping[Operation, str]] = {
+    Operation.PRODUCE: "write into",
+    Operation.READ_PAYLOADS: "read",
+    Operation.CREATE_TOPICS: "create",
+}
 # About what a field of one line shows.
 LONG_CHARS: Final = 90
 ANOTHER: Final = f"{MASK}, another one"
@@ -95,6 +101,11 @@ class Draft:
         return self.config.get(CLASS, "").strip() or self.plugin
 
     @property
+    def whole_errors(self) -> tuple[str, ...]:
+        """Return what is wrong with the whole, which is told of the class: it has no field."""
+        return next((field.errors for field in self.fields if field.name == CLASS), ())
+
+    @property
     def errors(self) -> int:
         """Return how many keys are wrong or missing."""
         return sum(bool(field.errors) for field in self.fields)
@@ -143,9 +154,7 @@ def look(
         name=config.get(NAME, "").strip(),
         config=shown,
         fields=fields,
-        others=tuple(
-            (key, text) for key, text in shown.items() if key not in known or not text.strip()
-        ),
+        others=tuple((key, text) for key, text in shown.items() if key not in known or not text),
         warnings=judged.warnings,
         leads=leads(found, config),
         refusal=refusal,
@@ -157,9 +166,7 @@ def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...
     """Return the topics that a connector of this config can read and write."""
     found = topic_rights.needs(plugin, config)
     return tuple(
-        dict.fromkeys(
-            Lead(verb=OPERATIONS[need.operation].verb, pattern=need.pattern) for need in found
-        )
+        dict.fromkeys(Lead(verb=VERBS[need.operation], pattern=need.pattern) for need in found)
     )
 
 

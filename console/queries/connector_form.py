@@ -74,7 +74,8 @@ def commands(config: Mapping[str, str], *, origin: str) -> tuple[str, str]:
     """Return how the same is done by `./samsa`, and by any client of HTTP."""
     name = config.get(NAME, "")
     body = json_of(config)
-    whole = json.dumps({"name": name, "config": dict(sorted(config.items()))}, indent=2)
+    inner = {key: text for key, text in sorted(config.items()) if key != NAME}
+    whole = json.dumps({"name": name, "config": inner}, indent=2, ensure_ascii=False)
     address = shlex.quote(f"{origin}/connect/connectors/{quote(name, safe='')}/config")
     return (
         f"./samsa connectors apply -f - <<'END'\n{whole}\nEND",

@@ -13,6 +13,8 @@ from gateway.access.requirements import Audience, Requirement, requirement_of
 NUMBER: Final = "1"
 VERB: Final = "delete"
 NAME: Final = "orders"
+# Arguments that only some values fit.
+NAMED: Final = {"plugin": "samsa.datagen"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,8 @@ class Address:
 def addresses() -> list[Address]:
     found = []
     for pattern in patterns(console()):
-        kwargs = {name: value_of(kind) for name, kind in pattern.pattern.converters.items()}
+        kinds = pattern.pattern.converters.items()
+        kwargs = {name: NAMED.get(name) or value_of(kind) for name, kind in kinds}
         assert pattern.name, f"{pattern} has a name"
         path = reverse(f"console:{pattern.name}", kwargs=kwargs)
         found.append(Address(name=pattern.name, path=path, pattern=pattern))

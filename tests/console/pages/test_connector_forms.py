@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from brokers.controlplane import audit
 from connectors import models
+from connectors.sdk.errors import ConfigError
 from gateway.access.operations import Kind, Operation
 from tests.builders import connectors as rows
 from tests.builders import users
@@ -80,6 +81,33 @@ def test_a_plugin_whose_extra_is_missing_says_how_to_install_it(
     assert line in text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
 
 
+def test_what_the_connector_says_of_the_whole_is_told_above_the_fields(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_self: object, _parsed: object) -> None:
+        raise ConfigError("the other side does not answer: start it")
+
+    monkeypatch.setattr("connectors.plugins.datagen.connector.Datagen.validate", away)
+
+    answer = alice.post(NEW, fields(CONFIG))
+
+    assert answer.status_code == 400
+    assert "the other side does not answer: start it" in text_of(answer)
+
+
+def test_a_value_of_blanks_and_one_of_nothing_come_back_as_they_are(alice: Client) -> None:
+    stored = {**CONFIG, "key.field": "", "topic": " orders"}
+    rows.connector(CLUSTER, "shop", config=stored)
+    line = {"other-key": "key.field", "other-value": ""}
+
+    _, answer = edit(alice, "shop", {**CONFIG, "topic": " orders"}, **line)
+
+    assert "Nothing was changed here" in text_of(answer)
+    page = text_of(answer)
+    assert 'name="key-topic" value=" orders"' in page
+    assert 'name="other-key" value="key.field"' in page
+
+
 def test_a_form_asks_for_what_matters_first_and_reproaches_nothing(alice: Client) -> None:
     page = text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
 
@@ -122,7 +150,7 @@ def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
     page = text_of(preview)
     assert preview.status_code == 200
     assert "This will be created" in page
-    assert "<b>orders</b>" in page
+    assert "It will write into <b>orders</b>." in page
     assert "./samsa connectors apply -f -" in page
     assert "/connect/connectors/shop/config" in page
     assert models.Connector.objects.count() == 0
