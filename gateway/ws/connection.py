@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from gateway.access.callers import Caller
+from gateway.addresses import Network
 from gateway.kafka.delivery import size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Reset
@@ -71,6 +72,8 @@ class House:
     # A member of a group, which begins at the end where nothing is committed, or at the beginning.
     member: Callable[[str, Reset], Member]
     cluster_id: str
+    # Proxies that say where a socket comes from.
+    trusted: Sequence[Network] = ()
 
 
 @dataclass(slots=True)

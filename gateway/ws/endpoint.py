@@ -7,7 +7,10 @@ import asyncio
 from functools import cached_property
 from typing import Final
 
+from django.conf import settings
+
 from gateway.access.callers import Caller
+from gateway.addresses import client_address, network_of
 from gateway.kafka.member import Member
 from gateway.rest.calls import Receive, Scope, Send, headers_of
 from gateway.rest.codes import ApiError, Code
@@ -26,6 +29,9 @@ MAX_MEMBERS: Final = 64
 MAX_MEMBERS_EACH: Final = 16
 # Sockets that have not said whose they are; each has some seconds for it.
 MAX_UNKNOWN: Final = 200
+# Of one address: half of them, so that nobody keeps others out. A proxy that nobody has declared
+# trusted is one address too.
+MAX_UNKNOWN_EACH: Final = 100
 # What a worker that stops waits for last receipts and last words; see `gateway.server`.
 DRAIN_S: Final = 1.0
 
@@ -35,7 +41,8 @@ class Sockets:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._open: set[Connection] = set()
+        # With the network that each comes from.
+        self._open: dict[Connection, str] = {}
         self._is_draining = False
         self._none = asyncio.Event()
         self._none.set()
@@ -51,7 +58,7 @@ class Sockets:
         chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": chosen})
         connection = Connection(scope, receive, send, self._house)
-        self._open.add(connection)
+        self._open[connection] = self._network_of(scope)
         self._none.clear()
         if self._is_draining:
             # It was let in before, and accepted meanwhile: nobody else would tell it.
@@ -59,7 +66,7 @@ class Sockets:
         try:
             await connection.run(caller)
         finally:
-            self._open.discard(connection)
+            del self._open[connection]
             if not self._open:
                 self._none.set()
 
@@ -102,14 +109,25 @@ class Sockets:
                 # Browsers send cookies along unasked: the page may have a token.
                 if error.code is not Code.NOT_AUTHENTICATED:
                     raise
-        unknown = sum(connection.is_unknown for connection in self._open)
-        if unknown >= MAX_UNKNOWN:
+        self._require_room_for_unknown(self._network_of(scope))
+        return None
+
+    def _require_room_for_unknown(self, network: str) -> None:
+        unknown = [came for connection, came in self._open.items() if connection.is_unknown]
+        own = unknown.count(network)
+        if len(unknown) >= MAX_UNKNOWN or own >= MAX_UNKNOWN_EACH:
+            is_one = own >= MAX_UNKNOWN_EACH
+            who = f"{own} sockets of {network}" if is_one else f"{len(unknown)} sockets"
             raise ApiError(
                 Code.UNAVAILABLE,
-                f"{unknown} sockets have not said yet whose they are: try again in a second",
+                f"{who} have not said yet whose they are: try again in a second",
                 retry_after_s=1,
             )
-        return None
+
+    def _network_of(self, scope: Scope) -> str:
+        peer = (scope.get("client") or ("", 0))[0]
+        way = headers_of(scope).get("x-forwarded-for", "")
+        return network_of(client_address(peer, way, self._house.trusted))
 
 
 class Room:
@@ -134,6 +152,7 @@ class Room:
                 worker.connection, group, reset=reset, commits_itself=False
             ),
             cluster_id=worker.cluster_id,
+            trusted=settings.TRUSTED_PROXIES,
         )
         return worker.held_speaking(Sockets(house))
 

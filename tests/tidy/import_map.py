@@ -143,7 +143,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # What a page asks the workers of a home, by their own sockets.
     "gateway.rest.home_traffic": ("gateway.rest", "http.client socket"),
     "gateway.ws": (
-        "gateway.kafka gateway.access gateway.shared gateway.rest",
+        "gateway.kafka gateway.access gateway.shared gateway.rest gateway.addresses",
         "web asyncio concurrent",
     ),
     # What the workers of the gateway share.

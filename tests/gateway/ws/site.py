@@ -15,6 +15,7 @@ from websockets.typing import Subprotocol
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
+from gateway.addresses import networks
 from gateway.kafka.connection import Connection as Brokers
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.member import Member
@@ -135,6 +136,7 @@ class Site:
                     brokers, group, reset=reset, commits_itself=False
                 ),
                 cluster_id="c",
+                trusted=networks(["127.0.0.1"]),
             )
         )
         self.address = ""

@@ -12,6 +12,7 @@ from websockets.typing import Subprotocol
 from gateway.health import Message
 from gateway.server import FRAME_BYTES
 from gateway.ws import connection as sockets
+from gateway.ws import endpoint
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import BAD, GOOD, Client, Site, run, write
 
@@ -324,5 +325,26 @@ def test_a_socket_that_is_accepted_while_its_worker_stops_is_told(broker: Beside
         async with asyncio.timeout(WAIT_S):
             await site.sockets(scope, receive, send)
         assert [message.get("code") for message in sent] == [None, 1012]
+
+    run(broker, work)
+
+
+def test_an_address_keeps_no_other_one_out_before_it_says_whose_it_is(
+    broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "MAX_UNKNOWN_EACH", 1)
+
+    async def work(site: Site) -> None:
+        async with connect(site.address) as first:
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(site.address)
+            assert b"1 sockets of 127.0.0.1 have not said yet" in refused.value.response.body
+            other = {"X-Forwarded-For": "192.0.2.9"}
+            async with connect(site.address, additional_headers=other):
+                client = Client(first)
+                await client.say(**GOOD)
+                await client.hear("ready")
+                async with connect(site.address):
+                    pass
 
     run(broker, work)
