@@ -20,6 +20,10 @@ MAX_HELD_BYTES: Final = 128 * 1024 * 1024
 # Each is an object, and a request.
 MAX_FOLDERS: Final = 1000
 NO_TIME: Final = -1
+# What an entry takes beside its payload: its object, its numbers and the name of its folder. Small
+# records take more by these than by themselves, and a process that grows too large is replaced,
+# and loses what it holds.
+ENTRY_BYTES: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from connectors.plugins.s3 import keys
-from connectors.plugins.s3.chunks import MAX_HELD_BYTES, Chunk, Entry, File, Rules
+from connectors.plugins.s3.chunks import ENTRY_BYTES, MAX_HELD_BYTES, Chunk, Entry, File, Rules
 from connectors.plugins.s3.formats import Format
 from connectors.plugins.s3.partitioners import Partitioner
 from connectors.plugins.s3.store import MAX_KEY_BYTES, Store
@@ -147,7 +147,7 @@ class S3Task(SinkTask):
             time_ms=self._partitioner.time_ms(record),
             folder=self._partitioner.folder(record),
             payload=payload,
-            size=size,
+            size=size + ENTRY_BYTES,
             schema=record.value_schema,
         )
         place = TopicPartition(topic=record.origin_topic, partition=record.origin_partition)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from connectors.plugins.s3 import chunks
 from connectors.plugins.s3.connector import S3Sink
 from connectors.plugins.s3.store import Store
-from connectors.plugins.s3.task import S3Task
+from connectors.plugins.s3.task import KEPT, S3Task
 from connectors.sdk import contract, outgoing
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
 from connectors.sdk.exchanges import Connection
@@ -368,6 +369,21 @@ def test_memory_is_bounded_whatever_the_size_of_files(
     put(bucket, [given], flush_size="1000000")
 
     assert len(bucket.names()) >= 3
+
+
+def test_small_records_are_counted_with_what_keeps_them(bucket: Bucket) -> None:
+    context = MemorySinkContext()
+    tracemalloc.start()
+    try:
+        put(bucket, [records(0, 1000)], context, flush_size="2000")
+        taken, _ = tracemalloc.get_traced_memory()
+        counted = context.kept[KEPT].shelves[ORDERS].chunk.size
+        context.kept[KEPT].shelves.clear()
+        taken -= tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert counted > 0.7 * taken
 
 
 def test_json_may_be_compressed(bucket: Bucket) -> None:
