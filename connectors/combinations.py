@@ -10,6 +10,8 @@ from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 # What a rule finds: a key, and what is wrong with it.
 Wrong = tuple[str, str]
 Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
+# What both keys of a sink's topics say where neither is given.
+NO_TOPICS: Final = "Must configure one of topics or topics.regex"
 # How much of a pattern a message repeats.
 MAX_SHOWN_CHARS: Final = 200
 
@@ -28,7 +30,7 @@ def _topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[W
         text = "topics and topics.regex are mutually exclusive options, but both are set."
         yield from ((key, text) for key in both)
     elif not topics and not pattern:
-        yield from ((key, "Must configure one of topics or topics.regex") for key in both)
+        yield from ((key, NO_TOPICS) for key in both)
     if isinstance(topics, list):
         if any(not topic for topic in topics):
             yield keys.TOPICS, "Configuration 'topics' values must not be empty."

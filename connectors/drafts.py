@@ -12,6 +12,7 @@ from typing import Any, Final
 from connectors import framework_keys as keys
 from connectors import registry, selectors, topic_rights
 from connectors.changes import difference
+from connectors.combinations import NO_TOPICS
 from connectors.refusals import Unfit
 from connectors.sdk.checks import missing, to_text
 from connectors.sdk.configs import MASK, REQUIRED, Kind
@@ -252,7 +253,7 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
         recommended=tuple(str(one) for one in entry.value.recommended),
         is_high=key.importance.value == "HIGH",
         is_required=key.is_required,
-        is_missing=missing(key) in entry.value.errors,
+        is_missing=not {missing(key), NO_TOPICS}.isdisjoint(entry.value.errors),
         is_secret=is_secret,
         is_held=bool(text) and not is_shown,
         is_visible=entry.value.is_visible,

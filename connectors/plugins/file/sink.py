@@ -70,7 +70,7 @@ class FileSink(SinkConnector):
         "FileStreamSink",
     )
     title = "Lines into a file"
-    summary = "The value of each record becomes a line of a file below `files` of the home."
+    summary = "The value of each record becomes a line of a file in the home's folder files."
     is_exactly_once: ClassVar[bool] = True
     keeps_offsets: ClassVar[bool] = True
 
@@ -82,7 +82,7 @@ class FileSink(SinkConnector):
                     name=FILE,
                     kind=Kind.STRING,
                     importance=Importance.HIGH,
-                    doc="The file, by its path from the folder `files` of the worker's home.",
+                    doc="The file, by its path from the folder files of the worker's home.",
                     check=places.problem,
                 ),
             )

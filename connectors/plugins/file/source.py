@@ -70,7 +70,7 @@ class FileSource(SourceConnector):
         "FileStreamSource",
     )
     title = "Lines of a file"
-    summary = "Each line that is appended to a file below `files` of the home becomes a record."
+    summary = "Each line that is appended to a file in the home's folder files becomes a record."
 
     @classmethod
     def definition(cls) -> Definition:
@@ -80,7 +80,7 @@ class FileSource(SourceConnector):
                     name=FILE,
                     kind=Kind.STRING,
                     importance=Importance.HIGH,
-                    doc="The file, by its path from the folder `files` of the worker's home.",
+                    doc="The file, by its path from the folder files of the worker's home.",
                     check=places.problem,
                 ),
                 Key(
