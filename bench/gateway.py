@@ -56,6 +56,8 @@ def run(**_options: str | int) -> Iterator[Table]:
     # Another process, so that its memory is what these cost.
     with own_broker() as (broker, _), worker(broker) as (port, process):
         yield asyncio.run(gateway_ws.crawl(broker, port, process))
+    with own_broker() as (broker, _), worker(broker) as (port, _):
+        broker.make_topic(TOPIC, 1)
         yield gateway_console.beside(port)
 
 

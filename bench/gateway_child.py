@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
+from django.conf import settings
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
@@ -56,6 +57,8 @@ class Free(Room):
 
 
 def main() -> None:
+    # All that a worker without databases asks of the project.
+    settings.configure(TRUSTED_PROXIES=())
     place = Place(name="bench", home=Path(), sockets=Path(), bootstrap=sys.argv[1])
     worker = Worker(place)
     callers = Anybody()

@@ -77,3 +77,4 @@ def loaded(port: int, kept: list[float]) -> Iterator[None]:
         finally:
             told, _ = child.communicate("", timeout=STOP_SECONDS)
     kept.append(float(told))
+    assert kept[-1] > 0, "the gateway took nothing of what it was asked for"
