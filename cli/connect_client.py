@@ -22,7 +22,7 @@ TOKEN_VARIABLE: Final = "SAMSA_TOKEN"  # noqa: S105 - the name of a variable
 TIMEOUT_S: Final = 60.0
 # A thousand connectors with a long query each.
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-# A token has some 60 characters; whoever names another file by mistake has it not read whole.
+# A token has some 60 characters; the limit keeps a wrong file from being read whole.
 MAX_TOKEN_BYTES: Final = 4096
 # Of an answer that is no JSON: enough to see whose it is.
 SHOWN: Final = 200

@@ -100,7 +100,7 @@ def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> No
 @click.option("-d", "--delete", "deletes", multiple=True, metavar="KEY", help="May be repeated.")
 @reaches_connect
 def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[str, ...]) -> None:
-    """Change some keys of a connector's config and leave the others; its tasks begin anew."""
+    """Change some keys of a connector's config, keep the others, and restart its tasks."""
     given = dict(split_pair(pair, "a change") for pair in sets)
     twice = sorted(given.keys() & set(deletes))
     if twice:
@@ -112,13 +112,13 @@ def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[
     say(f"connector {plain(name)} patched")
 
 
-@connectors.command("restart", short_help="Have a connector begin anew, or one of its tasks.")
+@connectors.command("restart", short_help="Restart a connector, or one of its tasks.")
 @name_argument
 @click.option("--task", type=click.IntRange(min=0), help="Only this task.")
 @click.option("--only-failed", is_flag=True, help="Only what has failed.")
 @reaches_connect
 def restart(*, connect: Connect, name: str, task: int | None, only_failed: bool) -> None:
-    """Have a connector and its tasks begin anew."""
+    """Restart a connector and its tasks."""
     if task is not None and only_failed:
         raise click.UsageError("--task and --only-failed exclude each other: give one of them")
     if task is not None:
@@ -189,7 +189,7 @@ def offsets(
         raise click.UsageError("--file and --reset exclude each other: give one of them")
     if is_reset:
         if not yes:
-            confirm([name], "Forget how far it has come? It begins anew.")
+            confirm([name], "Reset its offsets? It reads from the beginning again.")
         say(str(connect.ask("DELETE", "connectors", name, "offsets")["message"]))
         return
     if file is not None:
@@ -265,7 +265,7 @@ def _apply(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
         if refused.status != NOT_FOUND:
             raise
         stored = None
-    # What would change nothing must not have all tasks begin anew.
+    # An apply that changes nothing must not restart all tasks.
     if stored == {**config, "name": name}:
         return "unchanged"
     status, _ = connect.answer("PUT", "connectors", name, "config", body=dict(config))

@@ -1,4 +1,4 @@
-"""`./samsa extras`: packages that only some connectors need, installed when somebody wants them.
+"""`./samsa extras`: install packages that only some connectors need.
 
 Each extra is a requirements file of its own, locked by hash like the product's; what is installed
 stays until `.venv` is made anew.

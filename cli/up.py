@@ -149,7 +149,7 @@ def up(
     **given: Any,  # noqa: ANN401 (click's own values, named in `start`)
 ) -> None:
     """Start brokers, their agent, the console and the gateway."""
-    # Whoever lets the brokers take any ports has no use for fixed ones beside them.
+    # `--port 0` frees all ports, those of the web, the gateway and Connect included.
     usual = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT, DEFAULT_CONNECT_PORT)
     web, rest, connect = usual if port else (0, 0, 0)
     start(

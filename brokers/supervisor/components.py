@@ -71,7 +71,7 @@ LIMITS: Final[Mapping[Kind, Limits]] = {
     Kind.VALKEY: Limits(ready=15, restarts_when_late=False, stop=5),
     # It plans each second, and a plan is over in milliseconds.
     Kind.BEAT: Limits(ready=30, restarts_when_late=True, stop=5),
-    # A slice that is told to stop ends after the poll or put that is under way.
+    # A slice stops once its current poll or put returns.
     Kind.WORKER: Limits(ready=60, restarts_when_late=True, stop=5),
     # It listens before it reads anything; at the end it writes some seconds' worth of samples.
     Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
@@ -176,7 +176,7 @@ def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]
     """The components that connectors need; none where nothing carries their messages."""
     if not options.workers or (doors.valkey is None and not doors.has_foreign_store):
         return []
-    # Foreign code runs here: it is told of nothing that it does not need.
+    # Workers run foreign code, so they get only the variables that they need.
     told = {"SAMSA_HOME": str(home.folder), **leftovers.mark(home.folder)}
     if doors.valkey is not None:
         told |= store_url(home)

@@ -8,6 +8,7 @@ from typing import Final
 
 from connectors import selectors
 from connectors.selectors import ConnectorInfo, Status
+from connectors.services import GROUP
 from console import group_names
 from console.monitoring.tables import GroupRow
 from console.queries.frame import Frame, frame
@@ -21,8 +22,6 @@ TRACE_CHARS: Final = 300
 FAILED: Final = "FAILED"
 RUNNING: Final = "RUNNING"
 SINK: Final = "sink"
-# What a sink's group is named after.
-GROUP: Final = "connect-"
 # By state: the class, the word, and what it means; the order is that of the list.
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
     {

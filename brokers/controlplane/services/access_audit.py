@@ -44,7 +44,7 @@ class ConnectorChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessChange:
-    """What somebody did to a user, a token or a connector, at the time when it was done."""
+    """One change of a user, a token or a connector, with who made it and when."""
 
     kind: AccessChangeKind | ConnectorChangeKind
     subject: str
