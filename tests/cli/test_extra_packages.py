@@ -1,5 +1,7 @@
 """What only some connectors need is listed, and installed by its name."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -7,6 +9,7 @@ from cli import extra_packages
 from cli.environment import EXTRAS
 from cli.extra_packages import extras
 from cli.installer import InstallError
+from spark_integration.jobs.java import Java
 
 
 class Installed:
@@ -65,3 +68,15 @@ def test_what_cannot_be_installed_is_said(installed: Installed) -> None:
 
     assert result.exit_code == 1
     assert "parquet: no network" in result.output
+
+
+@pytest.mark.parametrize(("has_java", "names"), [(True, {"spark"}), (False, {"spark", "java"})])
+def test_spark_comes_with_a_java_where_the_machine_has_none(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, names: set[str], *, has_java: bool
+) -> None:
+    java = Java(home=Path("/java"), version=17, origin="PATH") if has_java else None
+    monkeypatch.setattr(extra_packages, "machine_java", lambda environment: java)
+
+    result = CliRunner().invoke(extras, ["install", "spark"])
+
+    assert (result.exit_code, installed.names) == (0, names)

@@ -63,6 +63,13 @@ def test_downloads_are_shown_with_name_size_and_time(capsys: pytest.CaptureFixtu
     assert "two packages: installed" in shown
 
 
+def test_a_package_that_is_built_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    succeeded, shown = run("print('   Building pyspark==4.3.0')", capsys)
+
+    assert succeeded
+    assert "two packages: building pyspark==4.3.0 [0 s]" in shown
+
+
 def test_a_failure_shows_the_last_words_of_the_installer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
