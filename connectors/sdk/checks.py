@@ -5,7 +5,8 @@ puts the key and the value before it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from connectors.sdk.configs import MASK, MAX_VALUE_CHARS, Check, Key, Kind, Secret
@@ -44,6 +45,20 @@ class InvalidValue(ValueError):
     """A text that is none of its key's type; the message is complete."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf:
+    """The check of a text that is one of some words, which a form offers to choose from."""
+
+    words: tuple[str, ...]
+    sentence: str
+    fold: Callable[[str], str]
+
+    def __call__(self, value: Any) -> str | None:
+        if isinstance(value, str) and self.fold(value) in map(self.fold, self.words):
+            return None
+        return f"{self.sentence} {', '.join(self.words)}"
+
+
 def parse(key: Key, text: Any) -> Any:
     """Return the value of a key. Raises InvalidValue, whose message names the key and the value.
 
@@ -55,7 +70,7 @@ def parse(key: Key, text: Any) -> Any:
         if len(text) > MAX_VALUE_CHARS:
             limit = f"Value has {len(text)} characters, at most {MAX_VALUE_CHARS} are allowed"
             raise InvalidValue(problem(key, text, limit))
-        text = Secret(text.strip(BLANKS)) if key.kind is Kind.PASSWORD else text.strip(BLANKS)
+        text = text.strip(BLANKS)
     return _PARSERS[key.kind](key, text)
 
 
@@ -121,11 +136,12 @@ def in_range(low: float | None = None, high: float | None = None) -> Check:
 
 
 def one_of(*words: str) -> Check:
-    return _among(words, "String must be one of", fold=lambda word: word)
+    return OneOf(words=words, sentence="String must be one of:", fold=str)
 
 
 def one_of_ignoring_case(*words: str) -> Check:
-    return _among(words, "String must be one of (case insensitive)", fold=str.upper)
+    sentence = "String must be one of (case insensitive):"
+    return OneOf(words=words, sentence=sentence, fold=str.upper)
 
 
 def each_of(*words: str) -> Check:
@@ -188,17 +204,6 @@ def all_of(*checks: Check) -> Check:
     return check_all
 
 
-def _among(words: Sequence[str], sentence: str, *, fold: Callable[[str], str]) -> Check:
-    allowed = {fold(word) for word in words}
-
-    def check_word(value: Any) -> str | None:
-        if isinstance(value, str) and fold(value) in allowed:
-            return None
-        return f"{sentence}: {', '.join(words)}"
-
-    return check_word
-
-
 def _unexpected(key: Key, value: Any) -> InvalidValue:
     return InvalidValue(problem(key, value, EXPECTED[key.kind].format(type=type(value).__name__)))
 
@@ -215,6 +220,10 @@ def _parse_text(key: Key, value: Any) -> str:
     if isinstance(value, str):
         return value
     raise _unexpected(key, value)
+
+
+def _parse_secret(key: Key, value: Any) -> Secret:
+    return value if isinstance(value, Secret) else Secret(_parse_text(key, value))
 
 
 def _parse_whole(key: Key, value: Any) -> int:
@@ -259,7 +268,7 @@ def _no_number(key: Key, value: Any) -> InvalidValue:
 _PARSERS: Final[dict[Kind, Callable[[Key, Any], Any]]] = {
     Kind.BOOLEAN: _parse_boolean,
     Kind.STRING: _parse_text,
-    Kind.PASSWORD: _parse_text,
+    Kind.PASSWORD: _parse_secret,
     Kind.SHORT: _parse_whole,
     Kind.INT: _parse_whole,
     Kind.LONG: _parse_whole,

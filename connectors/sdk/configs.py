@@ -4,6 +4,7 @@ One definition becomes the check of a config, the answer to `validate`, and the 
 Values arrive as strings or as what JSON has, and leave parsed.
 """
 
+import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -52,12 +53,24 @@ Check: TypeAlias = Callable[[Any], str | None]
 Recommend: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
 # Returns whether a key matters, given all others.
 Visible: TypeAlias = Callable[[Mapping[str, Any]], bool]
+# Where a part of a value begins and ends.
+Span: TypeAlias = tuple[int, int]
+# Returns those parts of a value that are secrets, given the whole config.
+SecretParts: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[Span]]
+# What is shown in the place of a secret.
+MASK: Final = "[hidden]"
 
 
-class Secret(str):
-    """A parsed PASSWORD; it prints as a mask, so that no log or trace shows it by accident."""
+class Secret:
+    """A parsed PASSWORD: prints as a mask, and is no text, so that nothing writes it unasked.
 
-    __slots__ = ()
+    JSON, pickle, joins and concatenations fail on it; who needs the text says `reveal`.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = str(text)
 
     def __repr__(self) -> str:
         return MASK
@@ -68,11 +81,32 @@ class Secret(str):
     def __format__(self, spec: str) -> str:
         return format(MASK, spec)
 
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        # In the time that equal ones take.
+        return hmac.compare_digest(self._text.encode(), other._text.encode())
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __copy__(self) -> "Secret":
+        return self
+
+    def __deepcopy__(self, _memo: object) -> "Secret":
+        return self
+
+    def __reduce_ex__(self, _protocol: object) -> str:
+        raise TypeError("a secret is not pickled: hand on what needs it, or call reveal()")
+
     def reveal(self) -> str:
-        return str.__str__(self)
-
-
-MASK: Final = "[hidden]"
+        return self._text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +126,8 @@ class Key:
     recommend: Recommend | None = None
     visible: Visible | None = None
     is_internal: bool = False
+    # What of a value that is no PASSWORD nobody else may see; URLs are looked at without it.
+    secret_parts: SecretParts | None = None
 
     @property
     def is_required(self) -> bool:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from connectors.sdk.configs import Definition, Value
-from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
+from connectors.sdk.errors import DataError
+from connectors.sdk.records import Place, RawRecord, SinkRecord, SourceRecord, TopicPartition
 
 # A config as it was written: texts by key. Parsed: values by key.
 Config: TypeAlias = Mapping[str, str]
@@ -35,6 +36,8 @@ class Connector(ABC):
     # Keys that its Java originals document and it does not serve, each with the reason: a config
     # that has one is refused by its name.
     refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # The workers that run its tasks: those of all connectors, or a pool of their own.
+    pool: ClassVar[str] = ""
 
     @classmethod
     @abstractmethod
@@ -42,7 +45,10 @@ class Connector(ABC):
         """Return the keys of its own; the framework adds those that every connector has."""
 
     def validate(self, parsed: Parsed) -> Sequence[Value]:
-        """Return what is wrong beyond single keys; may look at the other side, within 5 s."""
+        """Return what is wrong beyond single keys; may look at the other side, within 5 s.
+
+        A sink finds its `topics` there too, where they are named.
+        """
         del parsed
         return ()
 
@@ -84,6 +90,13 @@ class Context(Protocol):
     def should_yield(self) -> bool:
         """Return whether the slice is over, so that a long call returns what it has."""
 
+    def hold(self, size: int) -> int:
+        """Tell how many bytes the task holds in `kept`; return how many it is to let go of now.
+
+        All tasks of a process share its memory. Asked for again and again: in `put`, and in `flush`
+        so that a task without new records lets go as well.
+        """
+
     def log(self, text: str) -> None:
         """Write a line into the log of the task, which pages show."""
 
@@ -97,6 +110,13 @@ class SinkContext(Context, Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Have the next batch of a partition begin at an offset."""
 
+    def topic_id(self, topic: str) -> str:
+        """Return the id that a topic had as the slice began; empty where that is not known.
+
+        A topic that was deleted and made again under its name has another one, and offsets that the
+        other side keeps are none of its own.
+        """
+
 
 class SourceTask(ABC):
     """Reads one share of a source. `poll` returns soon, with an empty list where nothing is new."""
@@ -108,8 +128,19 @@ class SourceTask(ABC):
     def poll(self) -> list[SourceRecord]:
         """Return what comes next: at most some thousands of records, within about a second."""
 
+    def reached(self) -> tuple[Place, Place] | None:
+        """Return a place in the source and an offset there that no record stands for.
+
+        Asked once all that was polled is in the cluster, so that a source that passes over much of
+        what it reads gets on. None where there is nothing to store.
+        """
+        return None
+
     def commit(self, records: Sequence[SourceRecord]) -> None:
-        """Learn that these are in the cluster, and their offsets stored."""
+        """Learn that these are in the cluster, and their offsets stored.
+
+        So is what `reached` returned last; where that is all, there are no records.
+        """
 
     def stop(self) -> None:
         """End the slice; nothing is polled afterwards."""
@@ -161,6 +192,71 @@ class SinkConnector(Connector):
 
     @abstractmethod
     def task(self) -> SinkTask: ...
+
+
+class JobContext(Context, Protocol):
+    """What a job is offered: it reads topics by an engine of its own, and not record by record."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Return where the brokers are, for the engine's own clients."""
+
+    @property
+    def group(self) -> str:
+        """Return the group that tells everybody how far the job has read."""
+
+    @property
+    def begins_at_end(self) -> bool:
+        """Return whether a partition that was never read is read from its end on."""
+
+    def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return first offset and end of each partition that is to be read, as they are now."""
+
+    def committed(self) -> Mapping[TopicPartition, int]:
+        """Return the offsets of the group, which somebody may have altered."""
+
+    def require_lease(self) -> None:
+        """Raise where the task has another owner, so that nothing may be made durable any more."""
+
+    def refuse(self, record: RawRecord, error: DataError) -> None:
+        """Leave a record out: it goes to the dead letters, or ends the task, as configured."""
+
+    def count(self, *, read: int = 0, written: int = 0, skipped: int = 0, dead: int = 0) -> None:
+        """Count records, as pages show them."""
+
+    def settle(self) -> None:
+        """Wait until all records that were refused are in the topic of dead letters."""
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Tell the group how far the job has read, after that was made durable.
+
+        For whoever watches its lag: the job begins where its own checkpoint says. Return whether
+        the group has it; where it has not, the next commit tells it.
+        """
+
+
+class JobTask(ABC):
+    """Has an engine elsewhere, such as Spark, read topics and write what comes of them."""
+
+    @abstractmethod
+    def start(self, context: JobContext, parsed: Parsed) -> None: ...
+
+    @abstractmethod
+    def run(self) -> bool:
+        """Do some seconds of work; return whether there was any.
+
+        It is called again until the slice is over, and returns soon once `should_yield` is true.
+        """
+
+    def stop(self) -> None:
+        """End the slice; what was not made durable is done again."""
+
+
+class JobConnector(Connector):
+    """A connector whose tasks are jobs. It names its topics as a sink does."""
+
+    @abstractmethod
+    def task(self) -> JobTask: ...
 
 
 # What may be kept between slices has a `close` where it must be told of its end.

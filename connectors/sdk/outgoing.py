@@ -38,15 +38,11 @@ MAX_RULES: Final = 1000
 # Public by number, but the clouds' own: the agent of Azure's hosts.
 CLOUD_ADDRESSES: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-# What the library takes for public, and is not: protocol assignments (with metadata of a cloud),
-# a network's own translation to IPv4, IPv4 in the lowest IPv6 addresses, segments of a route, and
-# sites.
-NOT_PUBLIC: Final = tuple(
-    map(
-        ipaddress.ip_network,
-        ("192.0.0.0/24", "64:ff9b:1::/48", "::/96", "5f00::/16", "fec0::/10"),
-    )
-)
+# What the library takes for public, and is not: protocol assignments, with metadata of a cloud.
+NOT_PUBLIC: Final = ipaddress.ip_network("192.0.0.0/24")
+# All of IPv6 that is given out. Beyond lie sites, segments of a route, a network's own translation
+# to IPv4, and several ways to write an address of IPv4.
+PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
 HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?")
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -197,12 +193,16 @@ def _kind(address: Address) -> str | None:
         ("a private address", inner.is_private),
         (
             "not an address of the public network",
-            not inner.is_global or any(inner in network for network in NOT_PUBLIC),
+            not inner.is_global or inner in NOT_PUBLIC or not _is_given_out(inner),
         ),
     ):
         if is_so:
             return kind
     return None
+
+
+def _is_given_out(address: Address) -> bool:
+    return isinstance(address, ipaddress.IPv4Address) or address in PUBLIC_IPV6
 
 
 def _inner(address: Address) -> Address:

@@ -53,14 +53,48 @@ class TopicPartition:
     partition: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class RecordPlace:
+    """One record in a topic."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRecord:
+    """A record as it stands in its topic, which nobody has converted."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None = None
+    value: bytes | None = None
+    timestamp_ms: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRecord(Record):
-    """A record that a topic held, with its place there, which no transform changes."""
+    """A record that a topic held, with its place there, which no transform changes.
+
+    `origin` is where it was read, and what offsets count. A record that failed once may come again
+    by a retry topic: then `retried` is where it stood first. Whoever names something after a
+    record's place takes `first_place`, which is the same whichever way it came.
+    """
 
     origin_topic: str
     origin_partition: int
     origin_offset: int
+    retried: RecordPlace | None = None
 
     @property
     def origin(self) -> TopicPartition:
         return TopicPartition(topic=self.origin_topic, partition=self.origin_partition)
+
+    @property
+    def first_place(self) -> RecordPlace:
+        return self.retried or RecordPlace(
+            topic=self.origin_topic, partition=self.origin_partition, offset=self.origin_offset
+        )

@@ -30,6 +30,13 @@ class MemoryContext:
     kept: dict[str, Any] = field(default_factory=dict)
     should_yield: bool = False
     lines: list[str] = field(default_factory=list)
+    # What the task says it holds, and beyond what it is asked to let go.
+    held: int = 0
+    most_held: int = 1 << 40
+
+    def hold(self, size: int) -> int:
+        self.held = size
+        return max(0, size - self.most_held)
 
     def log(self, text: str) -> None:
         self.lines.append(text)
@@ -55,18 +62,24 @@ class MemorySourceContext(MemoryContext):
     def store(self, records: Iterable[SourceRecord]) -> None:
         """Store the offsets of records, as the framework does once they are in the cluster."""
         for record in records:
-            self.offsets[place_key(record.source_partition)] = json.dumps(
-                dict(record.source_offset)
-            )
+            self.keep(record.source_partition, record.source_offset)
+
+    def keep(self, place: Place, offset: Place) -> None:
+        """Store one offset."""
+        self.offsets[place_key(place)] = json.dumps(dict(offset))
 
 
 @dataclass(slots=True, kw_only=True)
 class MemorySinkContext(MemoryContext):
     # Where the next batch of a partition begins, where the task has asked for it.
     sought: dict[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: dict[str, str] = field(default_factory=dict)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+    def topic_id(self, topic: str) -> str:
+        return self.topic_ids.get(topic, "")
 
 
 def parse_config(definition: Definition, config: Config) -> dict[str, Any]:
@@ -114,7 +127,11 @@ def run_source(
         for _ in range(max_polls):
             polled = task.poll()
             context.store(polled)
-            task.commit(polled)
+            passed = task.reached()
+            if passed is not None:
+                context.keep(*passed)
+            if polled or passed is not None:
+                task.commit(polled)
             read += polled
             if not polled or (max_records is not None and len(read) >= max_records):
                 break
