@@ -6,8 +6,8 @@ One for each process: questions and producers are kept between slices, since a c
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,11 +16,12 @@ from connectors.runtime.ports import Inlet
 from connectors.sdk.records import TopicPartition
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
+from gateway.kafka.consumer import Reader
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.groups import Groups
 from gateway.kafka.hand_assigned import HandAssigned
 from gateway.kafka.sender import Sender
-from gateway.kafka.values import NewTopic, Place, Record
+from gateway.kafka.values import NewTopic, Place, Record, Span
 
 # Producers of different settings that a process keeps; most connectors have none of their own.
 MAX_SENDERS: Final = 8
@@ -30,6 +31,14 @@ DEFAULT_RESET: Final = "earliest"
 # Java's words for where to begin, in librdkafka's.
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
 EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicReader:
+    """A group that reads topics: what of them it has committed, and how many members it has."""
+
+    committed: Mapping[TopicPartition, int]
+    members: int
 
 
 class ClusterWire:
@@ -53,12 +62,18 @@ class ClusterWire:
     def _groups(self) -> Groups:
         return Groups(self._connection)
 
+    def bootstrap(self) -> str:
+        return self._connection.bootstrap
+
     def topics(self) -> Mapping[str, int]:
         now = time.monotonic()
         if self._topics is None or now - self._topics_at > TOPICS_S:
             self._topics = {topic.name: topic.partitions for topic in self._admin.topics()}
             self._topics_at = now
         return self._topics
+
+    def topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        return {name: topic.id for name, topic in self._admin.find(names).items()}
 
     def create(self, topic: NewTopic) -> bool:
         try:
@@ -87,9 +102,36 @@ class ClusterWire:
         made = replace(self._connection, properties=properties)
         return _Inlet(HandAssigned(made, group, reset=reset))
 
+    def read(self, topic: str, spans: Sequence[Span]) -> Generator[list[Record]]:
+        """Yield the records of spans, and empty lists while none come; ends with the spans."""
+        if spans:
+            with Reader(self._connection, topic, spans) as reader:
+                yield from reader.batches()
+
     def committed(self, group: str) -> Mapping[TopicPartition, int]:
         found = self._groups.offsets([group]).get(group, {})
         return {_partition(place): offset for place, offset in found.items()}
+
+    def readers(self, topics: Sequence[str]) -> Mapping[str, TopicReader]:
+        """Return the groups that have offsets of topics, or members who read them."""
+        names = [summary.name for summary in self._groups.summaries()]
+        offsets, found = self._groups.offsets(names), {}
+        for name, group in self._groups.find(names).items():
+            committed = {
+                _partition(place): offset
+                for place, offset in offsets.get(name, {}).items()
+                if place.topic in topics
+            }
+            reading = [
+                member
+                for member in group.members
+                if any(
+                    place.topic in topics for place in (*member.assignment, *(member.target or ()))
+                )
+            ]
+            if committed or reading:
+                found[name] = TopicReader(committed=committed, members=len(group.members))
+        return found
 
     def bounds(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, tuple[int, int]]:
         if not places:

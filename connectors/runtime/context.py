@@ -1,10 +1,10 @@
 """What a task is offered while its slice runs: the contexts of the sdk over the ports."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
+from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Ports, TaskSpec
-from connectors.runtime.traces import masked
 from connectors.sdk.records import Place, TopicPartition
 
 
@@ -38,6 +38,9 @@ class TaskContext:
     def should_yield(self) -> bool:
         return self._is_over()
 
+    def hold(self, size: int) -> int:
+        return self._ports.held.hold(size)
+
     def log(self, text: str) -> None:
         self._ports.log.write(Level.INFO, masked(text, self._spec.secrets))
 
@@ -48,10 +51,20 @@ class SourceTaskContext(TaskContext):
 
 
 class SinkTaskContext(TaskContext):
-    def __init__(self, spec: TaskSpec, ports: Ports, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        spec: TaskSpec,
+        ports: Ports,
+        is_over: Callable[[], bool],
+        topic_ids: Mapping[str, str],
+    ) -> None:
         super().__init__(spec, ports, is_over)
+        self._topic_ids = topic_ids
         # Where the task wants to go on, until the next batch is taken.
         self.sought: dict[TopicPartition, int] = {}
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+    def topic_id(self, topic: str) -> str:
+        return self._topic_ids.get(topic, "")

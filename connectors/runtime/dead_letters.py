@@ -7,8 +7,11 @@ import traceback
 from collections.abc import Iterable
 from typing import Final
 
+from connectors.runtime import retry_topic
+from connectors.runtime.masking import masked
+from connectors.runtime.retry_topic import without
 from connectors.runtime.steps import StepFailed
-from connectors.runtime.traces import java_name, masked, words
+from connectors.runtime.traces import java_name, words
 from gateway.kafka.values import NewRecord, Record
 
 PREFIX: Final = "__connect.errors."
@@ -27,19 +30,26 @@ def letter(
     secrets: Iterable[str],
 ) -> NewRecord:
     """Return the record for the dead letters; what was a header stays one."""
-    headers = raw.headers
+    # Ours count in a retry topic only: elsewhere anybody may have written them.
+    headers = without(raw.headers)
+    retried = None
+    if raw.topic == retry_topic.name_for(connector):
+        retried = retry_topic.origin_in(raw.headers)
     if has_context:
         told = context(raw, failed, connector=connector, task=task, secrets=tuple(secrets))
         headers = (
-            *(header for header in raw.headers if not header[0].startswith(PREFIX)),
+            *(header for header in headers if not header[0].startswith(PREFIX)),
             *((PREFIX + name, text.encode()) for name, text in told.items()),
         )
+    if retried is not None:
+        headers = (*headers, *retry_topic.headers_of(retried))
     return NewRecord(value=raw.value, key=raw.key, headers=headers, timestamp_ms=raw.timestamp_ms)
 
 
 def context(
     raw: Record, failed: StepFailed, *, connector: str, task: int, secrets: tuple[str, ...]
 ) -> dict[str, str]:
+    """Return what the headers say; of a record that was sent again, where it was read this time."""
     cause = failed.cause
     # Before they are cut, since a part of a secret would stay.
     said = masked(words(cause), secrets)

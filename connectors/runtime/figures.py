@@ -17,31 +17,53 @@ DEAD: Final = "dead_letters"
 RETRIED: Final = "retries"
 COMMITTED: Final = "commits"
 NAMES: Final = (READ, WRITTEN, FILTERED, SKIPPED, FAILED, DEAD, RETRIED, COMMITTED)
-# Rates of the last slice, per second.
+# Rates of the time since the task last told them, per second.
 RATES: Final = {READ: "read_per_s", WRITTEN: "written_per_s"}
-# A slice that was shorter says nothing about a rate.
+# A slice that was shorter says nothing about a rate, and the end of one that has told its rate
+# before says less than that, where it is shorter than this.
 MIN_SECONDS: Final = 0.1
+MIN_REST_SECONDS: Final = 1.0
 
 
 class Figures:
-    """The counts of one slice."""
+    """The counts of one slice, and its topics; another thread may read them meanwhile."""
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(NAMES, 0)
+        # No set: one that grows cannot be copied by another thread.
+        self._topics: dict[str, None] = {}
 
     def add(self, name: str, count: int = 1) -> None:
         self._counts[name] += count
 
+    def use(self, topic: str) -> None:
+        self._topics[topic] = None
+
     def counts(self) -> Mapping[str, int]:
         return dict(self._counts)
 
+    def topics(self) -> frozenset[str]:
+        return frozenset(list(self._topics))
 
-def total(before: Mapping[str, Any], of_slice: Mapping[str, int], seconds: float) -> dict[str, Any]:
-    """Return the figures of a task after one more slice, which took so many seconds."""
-    sums: dict[str, Any] = {
-        name: int(before.get(name, 0)) + of_slice.get(name, 0) for name in NAMES
-    }
-    for name, rate in RATES.items():
-        is_told = seconds >= MIN_SECONDS
-        sums[rate] = round(of_slice.get(name, 0) / seconds, 1) if is_told else before.get(rate, 0.0)
-    return sums
+
+class Account:
+    """The figures of a task while it runs: those from before its slice, and the slice's on top."""
+
+    def __init__(self, before: Mapping[str, Any], began_s: float) -> None:
+        self._before = before
+        self._rates = {rate: before.get(rate, 0.0) for rate in RATES.values()}
+        self._told: Mapping[str, int] = {}
+        self._told_at_s = began_s
+        self._shortest_s = MIN_SECONDS
+
+    def after(self, counts: Mapping[str, int], now_s: float) -> dict[str, Any]:
+        """Return the figures with what the slice has counted until now."""
+        seconds = now_s - self._told_at_s
+        if seconds >= self._shortest_s:
+            for name, rate in RATES.items():
+                grown = counts.get(name, 0) - self._told.get(name, 0)
+                self._rates[rate] = round(grown / seconds, 1)
+            self._told, self._told_at_s = dict(counts), now_s
+            self._shortest_s = MIN_REST_SECONDS
+        sums = {name: int(self._before.get(name, 0)) + counts.get(name, 0) for name in NAMES}
+        return {**sums, **self._rates}

@@ -5,11 +5,14 @@ fair, since each worker takes its queue from the front; and without memory, so t
 plan next. An action that meets another state than it was decided on changes nothing.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from connectors.runtime.pools import PLAIN, pool_of
 
 # A message that was queued is lost when its worker has done nothing for this long.
 LOST: Final = timedelta(seconds=5)
@@ -17,19 +20,35 @@ LOST: Final = timedelta(seconds=5)
 BLUR: Final = timedelta(seconds=2)
 # Asking a connector for its tasks may take its check of the other side, and a running slice first.
 PREPARED_WITHIN: Final = timedelta(seconds=20)
-# A task that nobody runs is called so when it is later than two turns: this at least, and so much
-# for each task of its worker.
+# A worker that is at it is known to be; what hangs there is ended with its process after a minute,
+# and the next process has begun by then.
+PREPARED_ONCE_BEGUN: Final = timedelta(seconds=90)
+# A task that nobody runs is called so when it is later than two turns: this at least, and the turn
+# of its pool for each task of its worker.
 LATE: Final = timedelta(seconds=20)
-TURN: Final = timedelta(seconds=2)
 # A process that one task ended so often in a row, without anything made durable, is not given it
 # again.
 MAX_CRASHES: Final = 5
+# What had to be ended with its process has held its worker for a minute: it waits so long, and of
+# all that is suspected of the same, a worker tries one in this time. So a worker loses a sixth of
+# its time at most.
+AFTER_HANG: Final = timedelta(minutes=5)
 # A worker that is fuller than another by so many tasks gives one away.
 UNEVEN: Final = 2
 POISON: Final = (
     "The process of its worker ended {count} times in a row while this task ran, and nothing was"
     " made durable: look for lack of memory, or a crash in a client library, in the worker's log;"
     " restart the task when the cause is gone"
+)
+HANGING: Final = (
+    "The task did not come back {count} times in a row, and its worker's process was ended each"
+    " time: look whether what it talks to answers, and for limits of time in its config; restart"
+    " the task when the cause is gone"
+)
+POISON_OF_PREPARATION: Final = (
+    "The process of its worker ended {count} times in a row while the connector was asked for its"
+    " tasks: look for a crash in a client library, or lack of memory, in the worker's log; restart"
+    " the connector when the cause is gone"
 )
 
 STARTED: Final = "STARTED"
@@ -53,6 +72,7 @@ class TaskRow:
     slice_ended_at: datetime | None = None
     due_at: datetime | None = None
     crashes: int = 0
+    hung_at: datetime | None = None
 
     def is_leased(self, now: datetime) -> bool:
         return self.leased_until is not None and self.leased_until > now
@@ -65,9 +85,20 @@ class ConnectorRow:
     state: str
     generation: int
     planned_generation: int
+    pool: str = PLAIN
     worker: str = ""
     planning_since: datetime | None = None
+    preparing_at: datetime | None = None
+    crashes: int = 0
+    due_at: datetime | None = None
     tasks: tuple[TaskRow, ...] = ()
+
+    def is_suspect(self, task: TaskRow) -> bool:
+        """Tell whether a task has hung, or may as well as another one of the same connector."""
+        if task.hung_at is not None:
+            return True
+        has_hung = any(other.hung_at is not None for other in self.tasks)
+        return has_hung and task.slice_ended_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +139,13 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailConnector:
+    connector: int
+    generation: int
+    trace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveTasks:
     connector: int
 
@@ -124,12 +162,31 @@ class TellTask:
     state: str
 
 
-Action: TypeAlias = Free | Fail | Queue | Purge | Prepare | RemoveTasks | TellConnector | TellTask
+Action: TypeAlias = (
+    Free | Fail | Queue | Purge | Prepare | FailConnector | RemoveTasks | TellConnector | TellTask
+)
 
 
-def plan(connectors: Sequence[ConnectorRow], workers: Iterable[str], now: datetime) -> list[Action]:
-    """Return what is to be done now; nothing where all is as it should be."""
-    floor = _Floor(connectors, sorted(set(workers)), now)
+def plan(
+    connectors: Sequence[ConnectorRow],
+    workers: Iterable[str],
+    now: datetime,
+    *,
+    pools: Mapping[str, Iterable[str]] = MappingProxyType({}),
+) -> list[Action]:
+    """Return what is to be done now; nothing where all is as it should be.
+
+    `workers` are those of the plain pool, `pools` has those of others.
+    """
+    floors = {
+        pool: _Floor(
+            [connector for connector in connectors if connector.pool == pool],
+            sorted(set(pools.get(pool, ()) if pool else workers)),
+            now,
+            turn=pool_of(pool).turn,
+        )
+        for pool in {PLAIN, *pools, *(connector.pool for connector in connectors)}
+    }
     actions: list[Action] = [
         Free(task=task.id)
         for connector in connectors
@@ -137,17 +194,23 @@ def plan(connectors: Sequence[ConnectorRow], workers: Iterable[str], now: dateti
         if task.leased_until is not None and not task.is_leased(now)
     ]
     for connector in connectors:
-        actions += _of_connector(connector, floor, now)
-    return floor.purges() + actions
+        actions += _of_connector(connector, floors[connector.pool], floors[PLAIN], now)
+    return [purge for pool in sorted(floors) for purge in floors[pool].purges()] + actions
 
 
 class _Floor:
-    """The workers: what each has, and whether its messages arrive."""
+    """The workers of a pool: what each has, and whether its messages arrive."""
 
     def __init__(
-        self, connectors: Sequence[ConnectorRow], workers: list[str], now: datetime
+        self,
+        connectors: Sequence[ConnectorRow],
+        workers: list[str],
+        now: datetime,
+        *,
+        turn: timedelta,
     ) -> None:
         self.workers = workers
+        self.turn = turn
         self._now = now
         tasks = [task for connector in connectors for task in connector.tasks]
         self._loads = Counter(dict.fromkeys(workers, 0))
@@ -160,6 +223,14 @@ class _Floor:
             _raise(self._active, task.worker, task.slice_ended_at)
             if task.is_leased(now):
                 self._at_work.add(task.worker)
+        # Which suspects each has, queued or at work, and when one last hung there.
+        self._trials: dict[str, set[int]] = defaultdict(set)
+        self._hung: dict[str, datetime] = {}
+        for connector in connectors:
+            for task in connector.tasks:
+                _raise(self._hung, task.worker, task.hung_at)
+                if connector.is_suspect(task) and (task.queued_at or task.is_leased(now)):
+                    self._trials[task.assigned].add(task.id)
         self._first_queued: dict[str, datetime] = {}
         for task in tasks:
             if task.queued_at is not None:
@@ -199,6 +270,14 @@ class _Floor:
         self._loads[least] += 1
         return least
 
+    def try_out(self, task: TaskRow, worker: str) -> bool:
+        """Tell whether a worker may try a suspect now, and count it where it may."""
+        hung = self._hung.get(worker)
+        if self._trials[worker] - {task.id} or (hung and self._now - hung < AFTER_HANG):
+            return False
+        self._trials[worker].add(task.id)
+        return True
+
     def any(self, preferred: str) -> str:
         if preferred in self._loads and not self.is_deaf(preferred):
             return preferred
@@ -210,7 +289,9 @@ def _raise(times: dict[str, datetime], name: str, time: datetime | None) -> None
         times[name] = max(time, times.get(name, time))
 
 
-def _of_connector(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iterator[Action]:
+def _of_connector(
+    connector: ConnectorRow, floor: _Floor, plain: _Floor, now: datetime
+) -> Iterator[Action]:
     is_busy = any(task.is_leased(now) for task in connector.tasks)
     if connector.target == STOPPED:
         # A slice that runs hears of it, and ends first.
@@ -221,14 +302,14 @@ def _of_connector(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iter
     if connector.planned_generation < connector.generation:
         if is_busy:
             return
-        yield from _prepared(connector, floor, now)
+        yield from _prepared(connector, plain, now)
         return
     if connector.state != FAILED:
         wanted = PAUSED if connector.target == PAUSED else RUNNING
         yield from _told(connector, wanted if floor.workers else UNASSIGNED)
     for task in connector.tasks:
         if task.generation == connector.generation:
-            yield from _of_task(task, connector.target, floor, now)
+            yield from _of_task(task, connector, floor, now)
 
 
 def _told(connector: ConnectorRow, state: str) -> Iterator[Action]:
@@ -237,10 +318,12 @@ def _told(connector: ConnectorRow, state: str) -> Iterator[Action]:
 
 
 def _prepared(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iterator[Action]:
-    since = connector.planning_since
-    if not floor.workers:
+    if connector.crashes >= MAX_CRASHES:
+        trace = POISON_OF_PREPARATION.format(count=connector.crashes)
+        yield FailConnector(connector=connector.id, generation=connector.generation, trace=trace)
+    elif not floor.workers:
         yield from _told(connector, UNASSIGNED)
-    elif since is None or connector.worker not in floor.workers or now - since > PREPARED_WITHIN:
+    elif _is_to_be_asked(connector, floor, now):
         yield Prepare(
             connector=connector.id,
             generation=connector.generation,
@@ -248,22 +331,44 @@ def _prepared(connector: ConnectorRow, floor: _Floor, now: datetime) -> Iterator
         )
 
 
-def _of_task(task: TaskRow, target: str, floor: _Floor, now: datetime) -> Iterator[Action]:
+def _is_to_be_asked(connector: ConnectorRow, floor: _Floor, now: datetime) -> bool:
+    since, begun = connector.planning_since, connector.preparing_at
+    if connector.due_at is not None and connector.due_at > now:
+        return False
+    if since is None or connector.worker not in floor.workers:
+        return True
+    if begun is not None:
+        return now - begun > PREPARED_ONCE_BEGUN
+    return now - since > PREPARED_WITHIN
+
+
+def _of_task(
+    task: TaskRow, connector: ConnectorRow, floor: _Floor, now: datetime
+) -> Iterator[Action]:
     if task.is_leased(now) or task.state == FAILED:
         return
-    if target == PAUSED:
+    if connector.target == PAUSED:
         if task.state != PAUSED:
             yield TellTask(task=task.id, state=PAUSED)
         return
     if task.crashes >= MAX_CRASHES:
-        yield Fail(task=task.id, trace=POISON.format(count=task.crashes))
+        reason = POISON if task.hung_at is None else HANGING
+        yield Fail(task=task.id, trace=reason.format(count=task.crashes))
         return
-    if task.state == PAUSED or (task.state == RUNNING and _is_late(task, floor, now)):
+    if task.state == PAUSED or (task.state == RUNNING and _is_waiting(task, floor, now)):
         yield TellTask(task=task.id, state=UNASSIGNED)
     if not floor.workers or (task.due_at is not None and task.due_at > now):
         return
     if task.queued_at is None or floor.is_lost(task):
-        yield Queue(task=task.id, worker=floor.choose(task))
+        worker = floor.choose(task)
+        if not connector.is_suspect(task) or floor.try_out(task, worker):
+            yield Queue(task=task.id, worker=worker)
+
+
+def _is_waiting(task: TaskRow, floor: _Floor, now: datetime) -> bool:
+    """Tell whether a task that is to run does not: nobody takes it, or it waits as a suspect."""
+    is_held_back = task.hung_at is not None and task.queued_at is None
+    return is_held_back or _is_late(task, floor, now)
 
 
 def _is_late(task: TaskRow, floor: _Floor, now: datetime) -> bool:
@@ -273,4 +378,4 @@ def _is_late(task: TaskRow, floor: _Floor, now: datetime) -> bool:
     )
     if task.assigned not in floor.workers or since is None:
         return True
-    return now - since > LATE + TURN * floor.size(task.assigned)
+    return now - since > LATE + floor.turn * floor.size(task.assigned)

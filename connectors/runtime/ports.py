@@ -3,12 +3,14 @@
 `connectors.tasks` offers the ports with a database behind them, tests with a dictionary.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
-from connectors.sdk.connector import SinkConnector, SourceConnector
+from connectors.runtime.figures import Figures
+from connectors.runtime.held_bytes import Budget, Holder
+from connectors.sdk.connector import JobConnector, SinkConnector, SourceConnector
 from connectors.sdk.records import Place, TopicPartition
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record
@@ -18,6 +20,7 @@ SLICE_S: Final = 30.0
 # After this a slice ends where other tasks wait for its worker.
 SHARE_S: Final = 1.0
 
+Runnable: TypeAlias = type[SourceConnector] | type[SinkConnector] | type[JobConnector]
 Done: TypeAlias = Callable[[Delivered | KafkaFailure], None]
 
 
@@ -45,7 +48,7 @@ class TaskSpec:
     """One task as a slice sees it. `config` has secrets in clear, so it is never printed."""
 
     connector: str
-    plugin: type[SourceConnector] | type[SinkConnector]
+    plugin: Runnable
     number: int = 0
     # How many tasks share the work.
     count: int = 1
@@ -147,8 +150,16 @@ class Inlet(Protocol):
 class Wire(Protocol):
     """The cluster."""
 
+    def bootstrap(self) -> str:
+        """Return where its brokers are, for clients that are not ours."""
+        ...
+
     def topics(self) -> Mapping[str, int]:
         """Return the number of partitions of each topic."""
+        ...
+
+    def topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of those topics that exist; a topic that is made again has another one."""
         ...
 
     def create(self, topic: NewTopic) -> bool:
@@ -168,12 +179,18 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """All that a slice may ask. `kept` is the plugin's between slices, `memory` is ours."""
+    """All that a slice may ask. `kept` is the plugin's between slices, `memory` is ours.
+
+    Whoever made `figures` may look at them while the slice runs.
+    """
 
     lease: Lease
     offsets: Offsets
     log: Log
     clock: Clock
     wire: Wire
+    figures: Figures = field(default_factory=Figures)
     kept: MutableMapping[str, Any] = field(default_factory=dict)
     memory: MutableMapping[str, Any] = field(default_factory=dict)
+    # What the task holds of the memory that all tasks of its process share.
+    held: Holder = field(default_factory=lambda: Holder(Budget()))

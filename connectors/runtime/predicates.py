@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from connectors.runtime.regexes import compile_checked, wrong_with
 from connectors.runtime.settings import parse_all
 from connectors.runtime.transforms.sides import key_of
 from connectors.sdk.checks import all_of, non_empty
 from connectors.sdk.configs import Definition, Kind
 from connectors.sdk.records import Record
+from connectors.sdk.regexes import compile_checked, wrong_with
 
 Test: TypeAlias = Callable[[Record], bool]
 

@@ -4,32 +4,75 @@ Pure: topics are told. The same partitions go to the same task in every slice, a
 topics nor the number of tasks change.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import re2  # type: ignore[import-untyped]
 
+from connectors.runtime import retry_topic
 from connectors.runtime.task_settings import Reading
-from connectors.sdk.errors import ConfigError
+from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.records import TopicPartition
+from gateway.kafka.values import Record
 
 # Topics that Kafka keeps for itself match no pattern.
 INTERNAL: Final = "__"
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 # What a pattern may take of memory; those of people take a hundredth.
 PATTERN_BYTES: Final = 1_000_000
 
 
 def wanted(reading: Reading, topics: Mapping[str, int]) -> list[TopicPartition]:
-    """Return all partitions that a connector reads, in their order."""
+    """Return all partitions of a connector's topics, in their order, but for its retry topic.
+
+    ConfigError where it names a retry topic, of whatever connector: their records are not such as
+    its own topics hold. A pattern matches none of them.
+    """
+    for name in reading.topics:
+        if retry_topic.is_retry_topic(name):
+            raise ConfigError(
+                f"{name} is named as the retry topic of a connector, which alone reads it: take it"
+                " out of topics"
+            )
     names = [name for name in reading.topics if name in topics]
     if reading.pattern:
         matches = compiled(reading.pattern).fullmatch
-        names = [name for name in topics if not name.startswith(INTERNAL) and matches(name)]
+        names = [name for name in topics if _may_match(name) and matches(name)]
     return sorted(
         TopicPartition(topic=name, partition=number)
         for name in set(names)
         for number in range(topics[name])
     )
+
+
+def of_retries(connector: str, topics: Mapping[str, int]) -> list[TopicPartition]:
+    """Return the partitions of a connector's retry topic; none while nothing was sent again."""
+    name = retry_topic.name_for(connector)
+    return [TopicPartition(topic=name, partition=number) for number in range(topics.get(name, 0))]
+
+
+def has_topic(reading: Reading, topic: str) -> bool:
+    """Tell whether a topic is one of those that a connector reads, be it there or not."""
+    if reading.pattern:
+        is_matched = compiled(reading.pattern).fullmatch(topic)
+        return _may_match(topic) and _LEGAL.fullmatch(topic) is not None and bool(is_matched)
+    return topic in reading.topics
+
+
+def origin_within(reading: Reading, record: Record) -> retry_topic.Origin:
+    """Return where a record of the retry topic stood first; DataError unless that is read here."""
+    origin = retry_topic.origin_of(record)
+    if not has_topic(reading, origin.topic):
+        raise DataError(
+            f"it was sent again from topic {origin.topic[: retry_topic.MAX_TOPIC_CHARS]}, which the"
+            " connector does not read: have it read that topic, or leave the record"
+        )
+    return origin
+
+
+def _may_match(topic: str) -> bool:
+    return not topic.startswith(INTERNAL) and not retry_topic.is_retry_topic(topic)
 
 
 def share(places: list[TopicPartition], *, number: int, count: int) -> list[TopicPartition]:

@@ -5,23 +5,33 @@ each slice would be a rebalance. What was put and not flushed is put again by th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from connectors.runtime import figures, waits
 from connectors.runtime.context import SinkTaskContext
+from connectors.runtime.group_names import group_of
+from connectors.runtime.left_out import LeftOut, LeftOutNotes
+from connectors.runtime.masking import masked
 from connectors.runtime.ports import Inlet, LeaseLost, Level, Ports, SliceEnd, TaskSpec, Verdict
-from connectors.runtime.sink_places import share, wanted
+from connectors.runtime.retry_topic import Origin, is_retry_topic, name_for
+from connectors.runtime.sink_memory import FLUSHED, LEFT_OUT, forget_former_topics
+from connectors.runtime.sink_places import of_retries, origin_within, share, wanted
 from connectors.runtime.steps import Stage, StepFailed, Steps
 from connectors.runtime.task_settings import below, errors_of, reading_of
 from connectors.runtime.tolerance import Tolerance
-from connectors.runtime.traces import masked, trace, words
+from connectors.runtime.traces import trace, words
 from connectors.runtime.turn import Turn
 from connectors.sdk.connector import SinkConnector
-from connectors.sdk.errors import ConfigError, ConnectorError, RecordError, RetriableError
+from connectors.sdk.errors import (
+    ConfigError,
+    ConnectorError,
+    DataError,
+    RecordError,
+    RetriableError,
+)
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.values import Record
 
-GROUP: Final = "connect-{}"
 # What was put is made durable so often while records come; more often where they come slowly, so
 # that each is where it belongs within a second.
 FLUSH_S: Final = 1.0
@@ -34,10 +44,10 @@ LOOK_S: Final = 0.5
 HASTY_LOOK_S: Final = 0.1
 # Longer waits for the other side are left to the next slice.
 MAX_WAIT_S: Final = 5.0
-# Where our memory between slices has the offsets that were flushed, and, by partition, how far
-# records were left out behind the last one that the task was given.
-FLUSHED: Final = "flushed"
-LEFT_OUT: Final = "left out"
+MADE_ANEW: Final = (
+    "{topic} was deleted and made anew since the last slice: partition {partition} begins where a"
+    " new topic does"
+)
 
 Pair = tuple[Record, SinkRecord]
 
@@ -49,26 +59,44 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
     try:
         max_delay_s = errors_of(spec.config).max_delay_s
         reading = reading_of(spec.config)
-        places = share(wanted(reading, ports.wire.topics()), number=spec.number, count=spec.count)
+        _require_no_circle(spec)
+        topics = ports.wire.topics()
+        places = share(wanted(reading, topics), number=spec.number, count=spec.count)
+        if spec.number == 0:
+            # All of them to one task, so that the first of them moves no other partition.
+            places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
         if _has_nothing_new(turn, places):
             return turn.end(is_idle=True)
-        is_idle = _SinkSlice(turn, places, make_steps(spec.config)).run()
+        ids = ports.wire.topic_ids({place.topic for place in places})
+        is_idle = _SinkSlice(turn, places, ids, make_steps(spec.config)).run()
     # A task is foreign code: whatever it raises ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
     return turn.end(is_idle=is_idle)
 
 
+def _require_no_circle(spec: TaskSpec) -> None:
+    dead_letters = errors_of(spec.config).dead_letters
+    if is_retry_topic(dead_letters):
+        raise ConfigError(
+            f"dead letters go to {dead_letters}, which is named as the retry topic of a connector"
+            " and would be read again at once: name another topic"
+        )
+
+
 def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
-    """Tell, where others wait, whether opening the task would be in vain."""
-    if turn.verdict() is not Verdict.YIELD:
+    """Tell, where others wait, whether opening the task would be in vain.
+
+    It is not where the task is to let go of what it holds.
+    """
+    if turn.verdict() is not Verdict.YIELD or turn.ports.held.is_asked:
         return False
     flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
     if flushed is None:
         # The first slice here: what the group has is never ahead of what the task made durable.
-        flushed = turn.ports.wire.committed(GROUP.format(turn.spec.connector))
+        flushed = turn.ports.wire.committed(group_of(turn.spec.connector))
     if not all(place in flushed for place in places):
         return False
     ends = turn.ports.wire.bounds(places)
@@ -78,7 +106,13 @@ def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
 
 
 class _SinkSlice:
-    def __init__(self, turn: Turn, places: Sequence[TopicPartition], steps: Steps) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        places: Sequence[TopicPartition],
+        topic_ids: Mapping[str, str],
+        steps: Steps,
+    ) -> None:
         spec, ports = turn.spec, turn.ports
         assert issubclass(spec.plugin, SinkConnector), "a sink's task is a sink"
         self._turn = turn
@@ -87,23 +121,30 @@ class _SinkSlice:
         self._places = places
         self._steps = steps
         self._reading = reading_of(spec.config)
+        self._retry_topic = name_for(spec.connector)
         self._errors = errors_of(spec.config)
         self._tolerance = Tolerance(spec, ports, self._errors, turn.figures)
-        self._context = SinkTaskContext(spec, ports, turn.is_over)
+        self._context = SinkTaskContext(spec, ports, turn.is_over, topic_ids)
+        self._former = forget_former_topics(ports.memory, topic_ids)
+        self._notes = LeftOutNotes(ports.offsets, topic_ids, is_kept=spec.plugin.keeps_offsets)
         self._task = spec.plugin().task()
         # Offsets up to which records were put or left out, and up to which they are committed.
         self._next: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
+        # Of which a record has come in this slice, and none since the task has sought.
+        self._seen: set[TopicPartition] = set()
         # Where the task stands: behind the last record that it was given, and which partitions
         # neither it nor the target knows anything of yet.
         self._given: dict[TopicPartition, int] = {}
         self._untouched: set[TopicPartition] = set()
+        # The last record of each that has failed and was left out.
+        self._failed: dict[TopicPartition, int] = {}
         self._unflushed = 0
         self._flushed_at = ports.clock.monotonic()
 
     def run(self) -> bool:
         """Return whether there was nothing more at the end."""
-        group = GROUP.format(self._spec.connector)
+        group = group_of(self._spec.connector)
         overrides = below(self._spec.config, "consumer.override.")
         inlet = self._ports.wire.inlet(group, overrides)
         try:
@@ -119,20 +160,26 @@ class _SinkSlice:
     def _begin(self, inlet: Inlet, group: str) -> None:
         """Begin where the target says, else where the group is, else where the config says."""
         by_target = self._task.open(self._places)
-        by_group = self._ports.wire.committed(group)
+        by_group = self._by_group(group)
         begin = {
             place: by_target.get(place, by_group.get(place, -1))
             for place in self._places
             if place in by_target or place in by_group
         }
         new = [place for place in self._places if place not in begin]
-        if new and self._reading.reset == "none":
+        strict = [place for place in new if place.topic != self._retry_topic]
+        if strict and self._reading.reset == "none":
             raise ConfigError(
-                f"{new[0].topic}, partition {new[0].partition} has no offset of the group {group},"
-                f" and consumer.override.auto.offset.reset is none: set offsets, or earliest"
+                f"{strict[0].topic}, partition {strict[0].partition} has no offset of the group"
+                f" {group}, and consumer.override.auto.offset.reset is none: set offsets, or"
+                " earliest"
             )
-        which = 1 if self._reading.reset == "latest" else 0
-        fresh = {place: found[which] for place, found in self._ports.wire.bounds(new).items()}
+        is_latest = self._reading.reset == "latest"
+        fresh = {
+            # What was sent again waits there from the beginning.
+            place: found[1 if is_latest and place.topic != self._retry_topic else 0]
+            for place, found in self._ports.wire.bounds(new).items()
+        }
         if fresh:
             # At the end of a topic the next slice would else begin behind what comes meanwhile.
             self._turn.require_lease()
@@ -143,16 +190,31 @@ class _SinkSlice:
         self._given = begin | fresh
         self._untouched = set(self._places) - by_target.keys()
         # A target knows nothing of what was left out, which would be buried once more.
-        left_out: Mapping[TopicPartition, tuple[int, int]] = self._ports.memory.get(LEFT_OUT, {})
+        left_out: LeftOut | None = self._ports.memory.get(LEFT_OUT)
+        if left_out is None:
+            left_out = self._notes.read(self._places, by_target)
         for place, offset in self._given.items():
             first, end = left_out.get(place, (None, 0))
             self._next[place] = end if first == offset else offset
         inlet.begin(self._next)
 
+    def _by_group(self, group: str) -> Mapping[TopicPartition, int]:
+        """Return the group's offsets, but for one that our last slice committed too late.
+
+        The cluster deletes offsets with their topic; a commit may come just behind that.
+        """
+        found = self._ports.wire.committed(group)
+        late = [place for place, offset in self._former.items() if found.get(place) == offset]
+        for place in late:
+            said = MADE_ANEW.format(topic=place.topic, partition=place.partition)
+            self._ports.log.write(Level.WARN, said)
+        return {place: offset for place, offset in found.items() if place not in late}
+
     def _work(self, inlet: Inlet) -> bool:
         is_idle = False
         while not self._turn.is_over(is_idle=is_idle and not self._unflushed):
-            taken = inlet.take(most=self._reading.max_records, wait_s=self._wait_s())
+            found = inlet.take(most=self._reading.max_records, wait_s=self._wait_s())
+            taken = self._until_rewind(found)
             is_idle = not taken
             try:
                 self._put([pair for raw in taken if (pair := self._converted(raw)) is not None])
@@ -160,9 +222,12 @@ class _SinkSlice:
                 self._flush_before_failure(inlet)
                 raise
             self._advance(taken)
+            if len(taken) < len(found):
+                self._leave_former_topic(found[len(taken)])
             for place, offset in self._context.sought.items():
                 inlet.seek(place, offset)
                 self._next[place] = self._given[place] = offset
+                self._seen.discard(place)
             self._context.sought.clear()
             if self._is_flush_due(is_quiet=len(taken) < self._reading.max_records):
                 self._flush(inlet)
@@ -176,20 +241,50 @@ class _SinkSlice:
         longest = QUIET_FLUSH_S if self._unflushed else LOOK_S
         return min(longest, self._turn.left_s())
 
+    def _until_rewind(self, found: list[Record]) -> list[Record]:
+        """Return the records before the first one that stands where one has come from already."""
+        ends = {place: self._next[place] for place in self._seen}
+        for index, raw in enumerate(found):
+            place = TopicPartition(topic=raw.topic, partition=raw.partition)
+            if raw.offset < ends.get(place, 0):
+                return found[:index]
+            ends[place] = raw.offset + 1
+        return found
+
+    def _leave_former_topic(self, first: Record) -> NoReturn:
+        """End the slice: its offsets are not those of the topic that is there now."""
+        self._tolerance.settle()
+        self._task.flush()
+        # Nothing is committed: the group would begin behind what the topic holds.
+        raise RetriableError(
+            f"{first.topic}, partition {first.partition} goes on at offset {first.offset}: it was"
+            " made anew, or has lost records"
+        )
+
     # --- records -------------------------------------------------------------------------------
 
     def _converted(self, raw: Record) -> Pair | None:
-        self._turn.topics.add(raw.topic)
+        self._turn.figures.use(raw.topic)
         self._turn.figures.add(figures.READ)
         try:
-            record = self._tolerance.attempt(lambda: self._steps.incoming(raw))
+            origin = self._origin(raw)
+            record = self._tolerance.attempt(lambda: self._steps.incoming(raw, origin=origin))
         except StepFailed as failed:
-            self._tolerance.failed(failed, raw)
+            self._leave_out(failed, raw)
             return None
         if record is None:
             self._turn.figures.add(figures.FILTERED)
             return None
         return raw, record
+
+    def _origin(self, raw: Record) -> Origin | None:
+        """Return where a record of the retry topic stood first; StepFailed where that is unfit."""
+        if raw.topic != self._retry_topic:
+            return None
+        try:
+            return origin_within(self._reading, raw)
+        except DataError as error:
+            raise StepFailed(Stage.KAFKA_CONSUME, self._retry_topic, error) from error
 
     def _put(self, pairs: list[Pair]) -> None:
         """Hand a batch to the task: again without a record that it refuses, or after a wait."""
@@ -200,7 +295,7 @@ class _SinkSlice:
                 if not 0 <= error.index < len(pairs):
                     raise
                 raw, _ = pairs[error.index]
-                self._tolerance.failed(self._refused(error), raw)
+                self._leave_out(self._refused(error), raw)
                 pairs = pairs[: error.index] + pairs[error.index + 1 :]
             except RetriableError as error:
                 self._wait_for_target(error)
@@ -213,6 +308,11 @@ class _SinkSlice:
                 # What the target refused for a while, it has taken now.
                 self._turn.retries = 0
                 return
+
+    def _leave_out(self, failed: StepFailed, raw: Record) -> None:
+        self._tolerance.failed(failed, raw)
+        place = TopicPartition(topic=raw.topic, partition=raw.partition)
+        self._failed[place] = max(raw.offset, self._failed.get(place, -1))
 
     def _refused(self, error: RecordError) -> StepFailed:
         failed = StepFailed(Stage.TASK_PUT, self._spec.plugin.name, error)
@@ -236,6 +336,7 @@ class _SinkSlice:
         for raw in taken:
             place = TopicPartition(topic=raw.topic, partition=raw.partition)
             self._next[place] = raw.offset + 1
+            self._seen.add(place)
         self._unflushed += len(taken)
 
     # --- offsets -------------------------------------------------------------------------------
@@ -265,11 +366,21 @@ class _SinkSlice:
             self._turn.worked()
         self._unflushed = 0
         self._ports.memory[FLUSHED] = dict(self._committed)
-        self._ports.memory[LEFT_OUT] = {
+        left_out = {
             place: (given, self._next[place])
             for place, given in self._given.items()
             if given < self._next[place]
         }
+        # What transforms leave out is left out again at no cost, and where the target knows nothing
+        # yet, the group's offsets say it all.
+        self._notes.write(
+            {
+                place: (given, end)
+                for place, (given, end) in left_out.items()
+                if self._failed.get(place, -1) >= given and place not in self._untouched
+            }
+        )
+        self._ports.memory[LEFT_OUT] = left_out
 
     def _durable(self, told: Mapping[TopicPartition, int] | None) -> Mapping[TopicPartition, int]:
         """Return the offsets to commit: behind what was left out, too, where all else is done."""

@@ -10,12 +10,13 @@ from typing import Final
 
 from connectors.runtime import figures, waits
 from connectors.runtime.context import SourceTaskContext
+from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Ports, SliceEnd, TaskSpec, Verdict
 from connectors.runtime.steps import Stage, StepFailed, Steps
 from connectors.runtime.task_settings import below, errors_of
 from connectors.runtime.tolerance import Tolerance
 from connectors.runtime.topic_creation import TopicCreation
-from connectors.runtime.traces import masked, words
+from connectors.runtime.traces import words
 from connectors.runtime.turn import Turn, is_passing
 from connectors.sdk.connector import SourceConnector
 from connectors.sdk.records import Place, SourceRecord
@@ -111,7 +112,7 @@ class _SourceSlice:
             return
         topic, new = made
         self._creation.require(topic)
-        self._turn.topics.add(topic)
+        self._turn.figures.use(topic)
         try:
             self._outlet.send(topic, new, partial(self._sent))
         except KafkaFailure as failure:
@@ -133,17 +134,20 @@ class _SourceSlice:
     def _store(self) -> None:
         """Store the last offset of each place, and tell the task."""
         self._stored_at = self._ports.clock.monotonic()
-        if not self._done:
-            return
         latest: dict[str, tuple[Place, Place]] = {}
         for record in self._done:
             place = record.source_partition
             latest[json.dumps(dict(place), sort_keys=True)] = (place, record.source_offset)
+        if (passed := self._task.reached()) is not None:
+            latest[json.dumps(dict(passed[0]), sort_keys=True)] = passed
+        if not latest:
+            return
         self._turn.require_lease()
         self._ports.offsets.store(list(latest.values()))
         done, self._done = self._done, []
-        self._turn.figures.add(figures.COMMITTED)
-        self._turn.worked()
+        if done:
+            self._turn.figures.add(figures.COMMITTED)
+            self._turn.worked()
         self._task.commit(done)
 
     def _stop(self) -> None:

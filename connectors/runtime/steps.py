@@ -4,10 +4,11 @@ A step that fails says its stage and its class, in Connect's words, which the de
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
+from connectors.runtime.retry_topic import Origin, without
 from connectors.sdk.errors import DataError
 from connectors.sdk.records import Header, SinkRecord, SourceRecord
 from connectors.sdk.records import Record as AnyRecord
@@ -60,8 +61,11 @@ class Steps:
     header: Converter
     chain: Chain
 
-    def incoming(self, raw: Record) -> SinkRecord | None:
-        """Return what a sink gets of a record; StepFailed."""
+    def incoming(self, read: Record, *, origin: Origin | None = None) -> SinkRecord | None:
+        """Return what a sink gets of a record; StepFailed. `origin` is that of one sent again."""
+        raw = read
+        if origin is not None:
+            raw = replace(read, topic=origin.topic, headers=without(read.headers))
         stage, step = Stage.KEY_CONVERTER, self.key
         try:
             key_schema, key = self.key.to_value(raw.topic, raw.key, raw.headers)
@@ -72,18 +76,20 @@ class Steps:
         # A step is foreign code, and its failure is the record's.
         except Exception as error:
             raise StepFailed(stage, _class_of(step), error) from error
+        first = None if origin is None else origin.place
         record = SinkRecord(
             topic=raw.topic,
-            partition=raw.partition,
+            partition=raw.partition if first is None else first.partition,
             key=key,
             key_schema=key_schema,
             value=value,
             value_schema=value_schema,
             timestamp_ms=raw.timestamp_ms,
             headers=headers,
-            origin_topic=raw.topic,
-            origin_partition=raw.partition,
-            origin_offset=raw.offset,
+            origin_topic=read.topic,
+            origin_partition=read.partition,
+            origin_offset=read.offset,
+            retried=first,
         )
         changed = self._transformed(record)
         assert changed is None or isinstance(changed, SinkRecord), "a transform keeps the class"

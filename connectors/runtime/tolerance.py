@@ -6,10 +6,11 @@ from typing import Final, TypeVar
 from connectors.runtime import figures, waits
 from connectors.runtime.dead_letters import letter
 from connectors.runtime.figures import Figures
+from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Outlet, Ports, TaskSpec
 from connectors.runtime.steps import StepFailed
 from connectors.runtime.task_settings import Errors
-from connectors.runtime.traces import masked, words
+from connectors.runtime.traces import words
 from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record

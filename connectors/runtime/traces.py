@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Iterable
 from typing import Final
 
-from connectors.sdk.configs import MASK
+from connectors.runtime.masking import masked
 from connectors.sdk.errors import (
     ConfigError,
     ConnectorError,
@@ -16,8 +16,6 @@ from gateway.kafka.errors import KafkaFailure
 
 # A page shows it whole, and a row of the database holds it.
 MAX_TRACE_CHARS: Final = 16_000
-# Shorter secrets are words that stand in every trace; a mask would only tell where.
-MIN_SECRET_CHARS: Final = 3
 # What programs that read Connect's headers and traces know our errors as.
 JAVA_NAMES: Final[dict[type[Exception], str]] = {
     RetriableError: "org.apache.kafka.connect.errors.RetriableException",
@@ -48,14 +46,3 @@ def trace(error: BaseException, secrets: Iterable[str]) -> str:
     head = f"{type(error).__name__}: {words(error)}"
     stack = "".join(traceback.format_exception(error))
     return masked(f"{head}\n{stack}", secrets)[:MAX_TRACE_CHARS]
-
-
-def masked(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with a mask in the place of each secret."""
-    # The longest first: one secret may be a part of another.
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= MIN_SECRET_CHARS:
-            text = text.replace(secret, MASK)
-            # As it stands in the repr of a text.
-            text = text.replace(repr(secret)[1:-1], MASK)
-    return text

@@ -6,7 +6,7 @@ What sources and sinks have in common, and nothing of what they do.
 from typing import Final
 
 from connectors.runtime import figures, waits
-from connectors.runtime.figures import Figures
+from connectors.runtime.masking import masked
 from connectors.runtime.ports import (
     SHARE_S,
     SLICE_S,
@@ -18,7 +18,7 @@ from connectors.runtime.ports import (
     TaskSpec,
     Verdict,
 )
-from connectors.runtime.traces import masked, trace, words
+from connectors.runtime.traces import trace, words
 from connectors.sdk.errors import RetriableError
 from gateway.kafka.errors import KafkaFailure, Kind
 
@@ -55,8 +55,7 @@ class Turn:
     def __init__(self, spec: TaskSpec, ports: Ports) -> None:
         self.spec = spec
         self.ports = ports
-        self.figures = Figures()
-        self.topics: set[str] = set()
+        self.figures = ports.figures
         # Retriable failures in a row.
         self.retries = spec.retries
         self._began = ports.clock.monotonic()
@@ -139,6 +138,6 @@ class Turn:
             retries=self.retries if ending is Ending.RETRY else 0,
             idle_slices=idle_slices,
             trace=trace,
-            topics=frozenset(self.topics),
+            topics=self.figures.topics(),
             figures=self.figures.counts(),
         )

@@ -15,7 +15,7 @@ from connectors.sdk.connector import (
     SourceTask,
 )
 from connectors.sdk.errors import DataError
-from connectors.sdk.records import Record, SinkRecord, SourceRecord, TopicPartition
+from connectors.sdk.records import Place, Record, SinkRecord, SourceRecord, TopicPartition
 from connectors.sdk.schemas import Schema
 
 BAD = b"bad"
@@ -59,8 +59,12 @@ def list_source(
     batch: int = 2,
     topic: str = "out",
     before_poll: Callable[[int], None] = lambda _: None,
+    passed: int | None = None,
 ) -> type[SourceConnector]:
-    """Return a source of these values, in batches, that goes on behind its stored offset."""
+    """Return a source of these values, in batches, that goes on behind its stored offset.
+
+    At the end it has `passed` so many, of which some are no records.
+    """
 
     class Task(SourceTask):
         def start(self, context: SourceContext, parsed: Parsed) -> None:
@@ -80,12 +84,18 @@ def list_source(
                 for at in range(begin, self._at)
             ]
 
+        def reached(self) -> tuple[Place, Place] | None:
+            is_new = passed is not None and len(values) <= self._at < passed
+            return ({"list": 1}, {"at": passed}) if is_new else None
+
         def commit(self, records: Sequence[SourceRecord]) -> None:
+            Listed.commits += 1
             Listed.committed += [str(record.value) for record in records]
 
     class Listed(SourceConnector):
         name: ClassVar[str] = "test.list"
         committed: ClassVar[list[str]] = []
+        commits: ClassVar[int] = 0
 
         @classmethod
         def definition(cls) -> Definition:

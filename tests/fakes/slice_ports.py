@@ -1,12 +1,14 @@
 """The ports of a slice in memory: topics are lists, and time passes when somebody waits."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any
 
+from connectors.runtime.cluster_wire import TopicReader
+from connectors.runtime.held_bytes import Budget, Holder
 from connectors.runtime.ports import Done, LeaseLost, Level, Ports, Verdict
 from connectors.sdk.records import Place, TopicPartition
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record, TimestampKind
+from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record, Span, TimestampKind
 
 # What a look at the lease takes, so that a slice comes to its end.
 STEP_S = 0.01
@@ -71,12 +73,17 @@ class FakeWire:
         self.logs: dict[str, list[list[Record]]] = {
             name: [[] for _ in range(count)] for name, count in partitions.items()
         }
+        # Of topics that were made again; the others are named by themselves.
+        self.ids: dict[str, str] = {}
         self.groups: dict[str, dict[TopicPartition, int]] = {}
         self.created: list[NewTopic] = []
         # What becomes of a record instead of its delivery, where something is to go wrong.
         self.refuse: Callable[[str, NewRecord], KafkaFailure | None] = lambda _topic, _record: None
         self.opened = 0
         self.closed = 0
+
+    def bootstrap(self) -> str:
+        return "127.0.0.1:9092"
 
     def add(self, topic: str, *values: bytes | None, partition: int = 0, **more: Any) -> None:
         """Append records to a topic, as somebody else's producer would."""
@@ -107,12 +114,36 @@ class FakeWire:
     def topics(self) -> Mapping[str, int]:
         return {name: len(logs) for name, logs in self.logs.items()}
 
+    def topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        return {name: self.ids.get(name, name) for name in names if name in self.logs}
+
+    def make_anew(self, topic: str) -> None:
+        """Delete a topic, with what groups have of it, and make it again under its name."""
+        self.ids[topic] = f"{self.ids.get(topic, topic)}'"
+        self.logs[topic] = [[] for _ in self.logs[topic]]
+        for group, offsets in self.groups.items():
+            self.groups[group] = {at: end for at, end in offsets.items() if at.topic != topic}
+
     def create(self, topic: NewTopic) -> bool:
         if topic.name in self.logs:
             return False
         self.created.append(topic)
         self.logs[topic.name] = [[] for _ in range(max(1, topic.partitions))]
         return True
+
+    def read(self, topic: str, spans: Sequence[Span]) -> Generator[list[Record]]:
+        for span in spans:
+            assert span.start < (span.end or 0), "nothing to read is not asked for"
+            for record in self.logs[topic][span.partition][span.start : span.end]:
+                yield [record]
+
+    def readers(self, topics: Sequence[str]) -> Mapping[str, TopicReader]:
+        found = {}
+        for group, offsets in self.groups.items():
+            committed = {place: at for place, at in offsets.items() if place.topic in topics}
+            if committed:
+                found[group] = TopicReader(committed=committed, members=0)
+        return found
 
     def outlet(self, overrides: Mapping[str, str]) -> "FakeOutlet":
         del overrides
@@ -158,8 +189,10 @@ class FakeInlet:
 
     def take(self, *, most: int, wait_s: float) -> list[Record]:
         found: list[Record] = []
-        for place, offset in self._next.items():
+        for place, wanted in self._next.items():
             log = self._wire.logs[place.topic][place.partition]
+            # Out of range is as with `auto.offset.reset=earliest`.
+            offset = wanted if wanted <= len(log) else 0
             some = log[offset : offset + most - len(found)]
             found += some
             self._next[place] = offset + len(some)
@@ -185,6 +218,7 @@ class FakePorts:
         self.wire = FakeWire(self.clock, **partitions)
         self.kept: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}
+        self.held = Holder(Budget())
 
     @property
     def ports(self) -> Ports:
@@ -196,4 +230,5 @@ class FakePorts:
             wire=self.wire,
             kept=self.kept,
             memory=self.memory,
+            held=self.held,
         )

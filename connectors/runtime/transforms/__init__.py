@@ -19,6 +19,7 @@ from connectors.runtime.transforms import (
     hoist_field,
     insert_field,
     mask_field,
+    new_record_state,
     replace_field,
     routers,
     schema_metadata,
@@ -29,6 +30,7 @@ from connectors.runtime.transforms.sides import Apply, Side
 from connectors.sdk.configs import Definition
 
 PACKAGE: Final = "org.apache.kafka.connect.transforms."
+DEBEZIUM: Final = "io.debezium.transforms."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,11 @@ ALL: Final = (
         build=routers.build_timestamp_router,
     ),
     TransformClass(name=f"{PACKAGE}ValueToKey", keys=value_to_key.KEYS, build=value_to_key.build),
+    TransformClass(
+        name=f"{DEBEZIUM}ExtractNewRecordState",
+        keys=new_record_state.KEYS,
+        build=new_record_state.build,
+    ),
 )
 # By Java's name and by its last part.
 CLASSES: Final[Mapping[str, TransformClass]] = MappingProxyType(

@@ -31,7 +31,7 @@ def _offset(record: Record) -> int:
             f"Only SinkRecord supported for [{_PURPOSE}], found: {type(record).__name__}: "
             "offset.field is for sinks, whose records have an offset"
         )
-    return record.origin_offset
+    return record.first_place.offset
 
 
 # What can be inserted: key, schema, and where the value comes from.

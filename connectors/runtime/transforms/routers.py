@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from connectors.runtime.regexes import compile_checked, wrong_with
 from connectors.runtime.transforms.sides import Apply, key_of
 from connectors.runtime.values.date_patterns import Pattern
 from connectors.sdk.configs import Definition, Importance, Kind
 from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.records import Record
+from connectors.sdk.regexes import compile_checked, wrong_with
 
 REGEX_KEYS: Final = Definition(
     (

@@ -8,6 +8,7 @@ from connectors.runtime import sink_slice, source_slice
 from connectors.runtime.cluster_wire import ClusterWire
 from connectors.runtime.ports import Ending, Ports, TaskSpec, Verdict
 from connectors.sdk.records import TopicPartition
+from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.values import NewTopic
 from tests.fakes.broker_thread import broker_beside
@@ -36,6 +37,20 @@ def test_a_topic_is_created_once(wire: ClusterWire) -> None:
 
     assert (first, second) == (True, False)
     assert wire.topics()["made"] == 3
+
+
+def test_a_topic_that_is_made_again_has_another_id(wire: ClusterWire) -> None:
+    admin = Admin(wire._connect())  # noqa: SLF001 - to delete what no slice deletes
+    wire.create(NewTopic(name="again", partitions=1, replication_factor=1))
+    first = wire.topic_ids(["again", "not there"])
+
+    admin.delete(["again"])
+    is_gone = wire.topic_ids(["again"]) == {}
+    wire.create(NewTopic(name="again", partitions=1, replication_factor=1))
+
+    assert list(first) == ["again"]
+    assert is_gone
+    assert wire.topic_ids(["again"])["again"] not in {first["again"], ""}
 
 
 def test_producers_with_the_same_settings_are_one(wire: ClusterWire) -> None:

@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from connectors.runtime.planner import (
+    AFTER_HANG,
     LOST,
     MAX_CRASHES,
+    PREPARED_ONCE_BEGUN,
     Action,
     ConnectorRow,
     Fail,
+    FailConnector,
     Free,
     Prepare,
     Purge,
@@ -50,6 +53,35 @@ def test_a_new_connector_is_asked_for_its_tasks_by_one_worker() -> None:
     row = connector(state="UNASSIGNED", planned_generation=0)
 
     assert planned(row, "w2", "w1") == [Prepare(connector=1, generation=1, worker="w1")]
+
+
+def test_a_pool_runs_its_tasks_and_the_plain_workers_ask_for_them() -> None:
+    new = connector(state="UNASSIGNED", planned_generation=0, pool="spark")
+    ready = connector(task(assigned=""), pool="spark")
+
+    assert plan([new], ["w1"], NOW, pools={"spark": ["s1"]}) == [
+        Prepare(connector=1, generation=1, worker="w1")
+    ]
+    assert Queue(task=1, worker="s1") in plan([ready], ["w1"], NOW, pools={"spark": ["s1"]})
+
+
+def test_tasks_of_a_pool_without_workers_wait_and_say_so() -> None:
+    ready = connector(task(assigned="w1"), pool="spark")
+
+    found = plan([ready], ["w1"], NOW)
+
+    assert TellConnector(connector=1, state="UNASSIGNED") in found
+    assert TellTask(task=1, state="UNASSIGNED") in found
+    assert not [action for action in found if isinstance(action, Queue)]
+
+
+def test_a_task_is_late_after_two_turns_of_its_pool() -> None:
+    light = connector(task(slice_ended_at=after(-60), queued_at=after(-60), served_at=after(-60)))
+    heavy = replace(light, pool="spark")
+    told = TellTask(task=1, state="UNASSIGNED")
+
+    assert told in plan([light], ["w1"], NOW)
+    assert told not in plan([heavy], [], NOW, pools={"spark": ["w1"]})
 
 
 def test_a_connector_is_asked_again_where_its_worker_is_gone_or_silent() -> None:
@@ -163,6 +195,77 @@ def test_a_task_that_ends_its_worker_again_and_again_fails() -> None:
 
     assert isinstance(action, Fail)
     assert "ended 5 times" in action.trace
+
+
+def test_a_task_that_has_to_be_ended_again_and_again_fails_with_what_to_look_for() -> None:
+    [action] = planned(connector(task(crashes=MAX_CRASHES, hung_at=after(-1))), "w1")
+
+    assert isinstance(action, Fail)
+    assert "did not come back 5 times" in action.trace
+
+
+def test_a_task_that_hung_is_told_not_to_run_and_waits() -> None:
+    row = connector(task(crashes=1, hung_at=after(-1), due_at=after(299)))
+
+    assert planned(row, "w1") == [TellTask(task=1, state="UNASSIGNED")]
+
+
+def test_a_worker_tries_one_suspect_in_the_time_that_a_hang_costs() -> None:
+    """Of a connector that has hung, tasks that have shown nothing yet are suspects as well."""
+    over = NOW - AFTER_HANG
+    hung = task(1, crashes=1, hung_at=over, due_at=NOW, state="UNASSIGNED")
+    unproven = task(2, slice_ended_at=None, worker="", state="UNASSIGNED")
+    proven = task(3)
+
+    now_due = planned(connector(hung, unproven, proven), "w1")
+    too_soon = planned(connector(replace(hung, hung_at=after(-200)), unproven, proven), "w1")
+    tried = replace(hung, leased_until=after(5))
+    while_tried = planned(connector(tried, unproven, proven), "w1")
+
+    assert now_due == [Queue(task=1, worker="w1"), Queue(task=3, worker="w1")]
+    assert too_soon == while_tried == [Queue(task=3, worker="w1")]
+
+
+def test_a_hanging_connector_takes_a_sixth_of_its_worker_at_most() -> None:
+    """Ten tasks hang for a minute each time; after the first, others wait one minute in six."""
+    rows = [replace(task(n), slice_ended_at=None, worker="", state="UNASSIGNED") for n in range(10)]
+    now, hangs = NOW, 0
+    # As after the first hang: its siblings' messages are void.
+    rows[0] = replace(rows[0], worker="w1", hung_at=now, crashes=1, due_at=now + AFTER_HANG)
+    for _ in range(600):
+        now += timedelta(seconds=6)
+        for action in plan([connector(*rows)], ["w1"], now):
+            if isinstance(action, Queue):
+                now += timedelta(minutes=1)
+                hangs += 1
+                rows[action.task] = replace(
+                    rows[action.task], worker="w1", hung_at=now, due_at=now + AFTER_HANG
+                )
+
+    assert timedelta(minutes=hangs) <= (now - NOW) / 6 + timedelta(minutes=1)
+    assert hangs > 10
+
+
+def test_a_connector_that_ends_the_processes_that_ask_it_fails() -> None:
+    row = connector(planned_generation=0, crashes=MAX_CRASHES, state="UNASSIGNED")
+
+    [action] = planned(row, "w1")
+
+    assert isinstance(action, FailConnector)
+    assert "ended 5 times in a row while the connector was asked" in action.trace
+
+
+def test_a_connector_is_not_asked_while_it_is_asked_or_waits_after_a_crash() -> None:
+    begun = connector(
+        planned_generation=0, worker="w1", planning_since=after(-60), preparing_at=after(-60)
+    )
+    forgotten = replace(begun, preparing_at=NOW - PREPARED_ONCE_BEGUN - timedelta(seconds=1))
+    waiting = connector(planned_generation=0, worker="gone", crashes=1, due_at=after(5))
+
+    assert planned(begun, "w1") == []
+    assert planned(begun, "w2") == planned(forgotten, "w2")
+    assert planned(forgotten, "w1") == [Prepare(connector=1, generation=1, worker="w1")]
+    assert planned(waiting, "w1") == []
 
 
 def test_a_failed_connector_stays_failed() -> None:

@@ -272,6 +272,19 @@ def test_where_others_wait_an_idle_task_opens_nothing() -> None:
     assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 1.6, 4)
 
 
+def test_where_others_wait_an_idle_task_that_is_to_let_go_is_opened() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    plugin = list_sink()
+    run(plugin, fakes)
+    some(fakes, Verdict.YIELD)
+    fakes.held.is_asked = True
+
+    run(plugin, fakes)
+
+    assert fakes.wire.opened == 2
+
+
 def test_where_others_wait_a_topic_that_was_made_anew_is_new() -> None:
     fakes = FakePorts(**{"in": 1})
     fakes.wire.add("in", b"a", b"b")

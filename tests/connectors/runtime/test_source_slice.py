@@ -57,6 +57,28 @@ def test_a_task_learns_what_is_stored() -> None:
     assert plugin.committed == ["a", "hidden", "b"]  # type: ignore[attr-defined]
 
 
+def test_an_offset_without_a_record_is_stored_behind_all_records() -> None:
+    fakes = FakePorts()
+    plugin = list_source(["a", "b"], passed=7)
+
+    run(plugin, fakes)
+
+    assert fakes.wire.values("out") == [b"a", b"b"]
+    assert stored(fakes) == [7]
+    assert plugin.committed == ["a", "b"]  # type: ignore[attr-defined]
+
+
+def test_a_source_without_records_learns_that_its_offset_is_stored_and_is_idle() -> None:
+    fakes = FakePorts()
+    plugin = list_source([], passed=7)
+
+    end = run(plugin, fakes)
+
+    assert (end.ending, end.idle_slices) == (Ending.IDLE, 1)
+    assert stored(fakes) == [7]
+    assert plugin.commits > 0  # type: ignore[attr-defined]
+
+
 def test_nothing_is_stored_of_a_batch_that_the_cluster_has_not_taken() -> None:
     fakes = FakePorts()
     fakes.wire.refuse = lambda topic, record: (

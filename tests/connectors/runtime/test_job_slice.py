@@ -1,0 +1,133 @@
+"""A slice of a job, whose engine is a list of what each call of `run` does."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from connectors.runtime import slice as runtime_slice
+from connectors.runtime.ports import Ending, SliceEnd, TaskSpec, Verdict
+from connectors.sdk.configs import Definition
+from connectors.sdk.connector import JobConnector, JobContext, JobTask, Parsed
+from connectors.sdk.errors import RetriableError
+from connectors.sdk.records import TopicPartition
+from gateway.kafka.errors import failure
+from tests.fakes.slice_ports import FakePorts
+
+PLACE = TopicPartition(topic="orders", partition=0)
+Step = Callable[[JobContext], bool]
+
+
+def job(*steps: Step) -> type[JobConnector]:
+    """Return a connector whose task does these one after the other, and then finds nothing."""
+    left = list(steps)
+
+    class Task(JobTask):
+        def start(self, context: JobContext, parsed: Parsed) -> None:
+            del parsed
+            self._context = context
+
+        def run(self) -> bool:
+            return left.pop(0)(self._context) if left else False
+
+        def stop(self) -> None:
+            stops.append(len(left))
+
+    class Job(JobConnector):
+        name = "samsa.test.job"
+        title = summary = "A job."
+        pool = "spark"
+
+        @classmethod
+        def definition(cls) -> Definition:
+            return Definition(())
+
+        def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
+            del parsed, max_tasks
+            return [{}]
+
+        def task(self) -> JobTask:
+            return Task()
+
+    stops: list[int] = []
+    Job.stops = stops  # type: ignore[attr-defined]
+    return Job
+
+
+def run(plugin: type[JobConnector], fakes: FakePorts, **spec: Any) -> SliceEnd:
+    return runtime_slice.run(TaskSpec(connector="c", plugin=plugin, **spec), fakes.ports)
+
+
+def batch(offset: int, **counts: int) -> Step:
+    def work(context: JobContext) -> bool:
+        context.count(**counts)
+        context.commit({PLACE: offset})
+        return True
+
+    return work
+
+
+def fails(error: Exception) -> Step:
+    def work(_context: JobContext) -> bool:
+        raise error
+
+    return work
+
+
+def test_a_job_works_until_there_is_nothing_more_and_tells_its_group() -> None:
+    fakes = FakePorts(Verdict.YIELD, orders=1)
+    plugin = job(batch(10, read=10, written=9, dead=1))
+
+    end = run(plugin, fakes)
+
+    assert end.ending is Ending.IDLE
+    assert fakes.wire.groups == {"connect-c": {PLACE: 10}}
+    assert (end.figures["records_read"], end.figures["records_written"]) == (10, 9)
+    assert (end.figures["dead_letters"], end.figures["commits"]) == (1, 1)
+    assert end.topics == {"orders"}
+    assert plugin.stops == [0]  # type: ignore[attr-defined]
+    assert fakes.wire.closed == 1
+
+
+def test_a_job_that_finds_nothing_looks_again_until_its_slice_is_over() -> None:
+    fakes = FakePorts(orders=1)
+    before = fakes.clock.monotonic()
+
+    end = run(job(), fakes)
+
+    assert end.ending is Ending.IDLE
+    assert fakes.clock.monotonic() - before >= 29
+
+
+def test_a_job_that_fails_for_now_is_tried_again_and_others_fail_with_the_trace() -> None:
+    retried = run(job(batch(3), fails(RetriableError("the JVM has ended"))), FakePorts(orders=1))
+    failed = run(job(fails(ValueError("no such column: x"))), FakePorts(orders=1))
+
+    assert retried.ending is Ending.RETRY
+    assert retried.wait_s > 0
+    assert failed.ending is Ending.FAILED
+    assert "no such column: x" in failed.trace
+
+
+def test_nothing_is_told_to_the_group_by_a_task_with_another_owner() -> None:
+    fakes = FakePorts(Verdict.KEEP, Verdict.LOST, orders=1)
+
+    end = run(job(batch(10)), fakes)
+
+    assert end.ending is Ending.LOST
+    assert fakes.wire.groups == {}
+
+
+def test_a_group_that_cannot_be_told_fails_no_job(monkeypatch: Any) -> None:
+    fakes = FakePorts(Verdict.YIELD, orders=1)
+
+    def refuse(*_: object) -> None:
+        raise failure("REQUEST_TIMED_OUT", "group connect-c", "no answer")
+
+    monkeypatch.setattr("tests.fakes.slice_ports.FakeInlet.commit", refuse)
+    end = run(job(batch(10)), fakes)
+
+    assert end.ending is Ending.IDLE
+    assert lines(fakes)[0].startswith("how far it has read could not be told")
+
+
+def lines(fakes: FakePorts) -> Sequence[str]:
+    return [str(line[-1]) for line in fakes.log.lines]
