@@ -36,6 +36,8 @@ class Notes:
     epoch: int
     length: int
     offsets: Mapping[TopicPartition, int]
+    # Ids of the topics that these are offsets of, where they are known.
+    topics: Mapping[str, str]
 
     def to_json(self) -> bytes:
         offsets = [[at.topic, at.partition, offset] for at, offset in sorted(self.offsets.items())]
@@ -44,6 +46,7 @@ class Notes:
             "epoch": self.epoch,
             "length": self.length,
             "offsets": offsets,
+            "topics": dict(self.topics),
         }
         return json.dumps(told).encode()
 
@@ -59,6 +62,7 @@ class Notes:
             epoch=int(read["epoch"]),
             length=int(read["length"]),
             offsets=offsets,
+            topics={str(name): str(one) for name, one in read.get("topics", {}).items()},
         )
 
 
@@ -70,7 +74,7 @@ class FileSink(SinkConnector):
         "FileStreamSink",
     )
     title = "Lines into a file"
-    summary = "The value of each record becomes a line of a file in the home's folder files."
+    summary = "Values of records become lines of a file below HOME/files."
     is_exactly_once: ClassVar[bool] = True
     keeps_offsets: ClassVar[bool] = True
 
@@ -101,6 +105,7 @@ class FileSinkTask(SinkTask):
     def start(self, context: SinkContext, parsed: Parsed) -> None:
         self._parts = places.parts_of(parsed[FILE])
         self._connector, self._epoch, self._log = context.connector, context.epoch, context.log
+        self._topic_id = context.topic_id
         self._opened: int | None = None
         with places.folder_of(self._parts, is_made=True) as folder:
             opened = places.open_file(self._parts[-1], folder, WRITE)
@@ -113,11 +118,29 @@ class FileSinkTask(SinkTask):
                 raise
         self._opened = opened
         self._put = dict(self._notes.offsets)
+        self._topics = dict(self._notes.topics)
         self._length = self._notes.length
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         kept = self._notes.offsets
+        for topic in sorted({partition.topic for partition in partitions}):
+            self._require_same_topic(topic)
         return {partition: kept[partition] for partition in partitions if partition in kept}
+
+    def _require_same_topic(self, topic: str) -> None:
+        """Fail where the offsets beside the file are those of a topic that is not there any more.
+
+        A new one that has grown past them meanwhile would lose what it held before.
+        """
+        now, name = self._topic_id(topic), self._parts[-1]
+        if now and self._topics.get(topic, now) != now:
+            raise ConnectorError(
+                f"{topic} was deleted and made anew since {name} was written (its id was"
+                f" {self._topics[topic]}, and is {now}). To write what it holds now behind the"
+                f" lines that are there, remove {_notes_name(name)}, and restart the task"
+            )
+        if now:
+            self._topics[topic] = now
 
     def put(self, records: list[SinkRecord]) -> None:
         assert self._opened is not None, "the task was started"
@@ -138,7 +161,7 @@ class FileSinkTask(SinkTask):
         if self._put == self._notes.offsets:
             return
         os.fsync(self._opened)
-        notes = self._note(self._length, self._put)
+        notes = self._note(self._length, self._put, self._topics)
         with places.folder_of(self._parts) as folder:
             self._write_notes(notes, folder)
 
@@ -161,14 +184,14 @@ class FileSinkTask(SinkTask):
         if notes is None:
             # What is there before the first flush is to stay.
             length = self._end_line(opened, length)
-            notes = self._note(length, {})
+            notes = self._note(length, {}, {})
         elif length < notes.length:
             self._log(f"{self._parts[-1]} was cut or replaced; lines are added to what is there")
             length = self._end_line(opened, length)
-            notes = self._note(length, notes.offsets)
+            notes = self._note(length, notes.offsets, notes.topics)
         else:
             os.ftruncate(opened, notes.length)
-            notes = self._note(notes.length, notes.offsets)
+            notes = self._note(notes.length, notes.offsets, notes.topics)
         os.fsync(opened)
         self._write_notes(notes, folder)
         os.lseek(opened, notes.length, os.SEEK_SET)
@@ -181,9 +204,15 @@ class FileSinkTask(SinkTask):
             return length + 1
         return length
 
-    def _note(self, length: int, offsets: Mapping[TopicPartition, int]) -> Notes:
+    def _note(
+        self, length: int, offsets: Mapping[TopicPartition, int], topics: Mapping[str, str]
+    ) -> Notes:
         return Notes(
-            connector=self._connector, epoch=self._epoch, length=length, offsets=dict(offsets)
+            connector=self._connector,
+            epoch=self._epoch,
+            length=length,
+            offsets=dict(offsets),
+            topics=dict(topics),
         )
 
     def _read_notes(self, folder: int) -> Notes | None:
@@ -196,7 +225,7 @@ class FileSinkTask(SinkTask):
             told = file.read(MAX_NOTES_BYTES + 1)
         try:
             notes = Notes.from_json(told)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConnectorError(
                 f"{name} cannot be read, so it is not known what the file holds: {error!r}; remove "
                 "both files, or have the connector write another file"

@@ -21,6 +21,8 @@ from connectors.sdk.schemas import BYTES, STRING
 
 FILE: Final = "file"
 TOPIC: Final = "topic"
+# What a task keeps between slices: that it has told of its missing file.
+MISSING: Final = "file.missing"
 BATCH_SIZE: Final = "batch.size"
 LINE_FORMAT: Final = "line.format"
 
@@ -70,7 +72,7 @@ class FileSource(SourceConnector):
         "FileStreamSource",
     )
     title = "Lines of a file"
-    summary = "Each line that is appended to a file in the home's folder files becomes a record."
+    summary = "New lines of a file below HOME/files become records."
 
     @classmethod
     def definition(cls) -> Definition:
@@ -135,6 +137,7 @@ class FileSourceTask(SourceTask):
         self._place = {"filename": parsed[FILE]}
         self._at = Position.of(context.offset(self._place))
         self._log = context.log
+        self._kept = context.kept
         self._opened: int | None = None
         self._has_successor = False
 
@@ -161,7 +164,12 @@ class FileSourceTask(SourceTask):
                 self._opened = self._find(folder)
         except FileNotFoundError:
             # It may come later, as it may in a log's folder while it is rotated.
-            return False
+            self._opened = None
+        if self._opened is None and not self._kept.get(MISSING):
+            # Once, and not in each slice.
+            self._kept[MISSING] = True
+            path = f"{places.root()}/{'/'.join(self._parts)}"
+            self._log(f"there is no file {path}: it is read once it is there")
         return self._opened is not None
 
     def _find(self, folder: int) -> int | None:

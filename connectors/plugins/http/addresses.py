@@ -72,8 +72,8 @@ def _key(record: SinkRecord) -> str:
 _VALUES: Final[Mapping[str, Callable[[SinkRecord], Any]]] = {
     "topic": lambda record: record.topic,
     "key": _key,
-    "partition": lambda record: record.origin_partition,
-    "offset": lambda record: record.origin_offset,
+    "partition": lambda record: record.first_place.partition,
+    "offset": lambda record: record.first_place.offset,
 }
 
 

@@ -12,6 +12,7 @@ from connectors.sdk.configs import Definition, Importance, Key, Kind
 from connectors.sdk.errors import ConfigError
 from connectors.sdk.exchanges import trust
 from connectors.sdk.fixed_keys import fixed_key
+from connectors.sdk.secret_parts import of_pairs
 
 URL: Final = "http.url"
 OTHER_URL: Final = "http.api.url"
@@ -20,6 +21,7 @@ OTHER_AUTHORIZATION: Final = "auth.type"
 STATIC: Final = "http.headers.authorization"
 HEADERS: Final = "http.headers.additional"
 OTHER_HEADERS: Final = "headers"
+SEPARATOR: Final = "header.separator"
 USER: Final = "connection.user"
 PASSWORD: Final = "connection.password"  # noqa: S105 - the name of a key
 CERTIFICATES: Final = "http.ssl.certificates"
@@ -146,6 +148,7 @@ DEFINITION: Final = Definition(
             "Request",
             [],
             check=_check_headers,
+            secret_parts=lambda text, _: of_pairs(text, ","),
             importance=Importance.LOW,
         ),
         _key(
@@ -154,10 +157,11 @@ DEFINITION: Final = Definition(
             "Further headers as name:value, parted by header.separator.",
             "Request",
             "",
+            secret_parts=lambda text, config: of_pairs(text, config.get(SEPARATOR) or "|"),
             importance=Importance.LOW,
         ),
         _key(
-            "header.separator",
+            SEPARATOR,
             Kind.STRING,
             f"What parts those of `{OTHER_HEADERS}`.",
             "Request",
@@ -343,7 +347,7 @@ def parse_headers(lines: list[str]) -> dict[str, str]:
 
 def _other_headers(parsed: Mapping[str, Any]) -> dict[str, str]:
     text = parsed.get(OTHER_HEADERS) or ""
-    return parse_headers(text.split(parsed.get("header.separator") or "|")) if text else {}
+    return parse_headers(text.split(parsed.get(SEPARATOR) or "|")) if text else {}
 
 
 def _authorization(parsed: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ It lives between slices in `context.kept`, since opening one costs a round of TL
 """
 
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,19 @@ SILENCE_MS: Final = 10_000
 IDLE_IN_TRANSACTION_MS: Final = 60_000
 # Who waits longer for a row waits for somebody that hangs.
 LOCK_MS: Final = 10_000
+# What libpq would else take from the environment of its process, or from files of its user: there
+# stands how the house's own database is reached, and whoever writes a config names the server that
+# would be told. An empty text is a value; what is left out is looked for.
+NOTHING_OF_OURS: Final[Mapping[str, str]] = {
+    "passfile": f"{os.devnull}/none",
+    "gssencmode": "disable",
+    # Kerberos' tickets and certificates of clients are the house's as well.
+    "require_auth": "!gss,!sspi",
+    "sslcertmode": "disable",
+    "options": "",
+    "target_session_attrs": "any",
+    "client_encoding": "UTF8",
+}
 # Where a task keeps its connection, and what it counts.
 CONNECTION: Final = "postgres.connection"
 FAILURES: Final = "postgres.failures"
@@ -46,7 +59,10 @@ FAILURES: Final = "postgres.failures"
 PASSING_CLASSES: Final = ("08", "40", "53", "57", "58")
 PASSING_STATES: Final = ("55P03", "55006", "25006", "25P03")
 # What libpq says of refusals that no further attempt gets over; it has no number for them.
-FINAL_WORDS: Final = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+FINAL_WORDS: Final = (
+    *("authentication failed", "does not exist", "no pg_hba.conf entry"),
+    *("permission denied", "must be superuser"),
+)
 
 
 def keys() -> tuple[Key, ...]:
@@ -116,35 +132,41 @@ def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connecti
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     address = addresses.parse_address(parsed[URL])
-    reached = outgoing.addresses(address.host, address.port)
-    password: Secret | None = parsed[PASSWORD]
     try:
-        opened = psycopg.connect(
-            host=",".join([address.host] * len(reached)),
-            hostaddr=",".join(reached),
-            port=address.port,
-            dbname=address.database,
-            user=parsed[USER] or address.user or None,
-            password=password.reveal() if password else None,
-            sslmode=address.ssl_mode,
-            sslrootcert="system" if address.ssl_mode == "verify-full" else None,
-            # Passwords of the host's user are none of the config's business: no such file.
-            passfile=f"{os.devnull}/none",
-            gssencmode="disable",
-            connect_timeout=CONNECT_S,
-            application_name=address.application,
-            keepalives_idle=SILENCE_MS // 1000,
-            keepalives_interval=2,
-            keepalives_count=3,
-            tcp_user_timeout=SILENCE_MS,
-            autocommit=True,
-        )
+        opened = reach(address, user=parsed[USER], password=parsed[PASSWORD])
     except psycopg.Error as error:
         raise _connect_failure(error, address, parsed, kept) from None
     with translated():
         _prepare(opened, address.schema, parsed[STATEMENT_TIMEOUT])
     kept.pop(FAILURES, None)
     return opened
+
+
+def reach(
+    address: addresses.Address, *, user: str | None, password: Secret | None, **more: Any
+) -> "psycopg.Connection[Any]":
+    """Open a connection to a server that may be reached; `more` are parameters of libpq."""
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    reached = outgoing.addresses(address.host, address.port)
+    return psycopg.connect(
+        host=",".join([address.host] * len(reached)),
+        hostaddr=",".join(reached),
+        port=address.port,
+        dbname=address.database,
+        sslmode=address.ssl_mode,
+        sslrootcert="system" if address.ssl_mode == "verify-full" else None,
+        user=user or address.user,
+        password=password.reveal() if password else "",
+        **{**NOTHING_OF_OURS, **more},
+        connect_timeout=CONNECT_S,
+        application_name=address.application,
+        keepalives_idle=SILENCE_MS // 1000,
+        keepalives_interval=2,
+        keepalives_count=3,
+        tcp_user_timeout=SILENCE_MS,
+        autocommit=True,
+    )
 
 
 @contextmanager
@@ -160,9 +182,14 @@ def translated() -> Iterator[None]:
 
 def failure_of(error: "psycopg.Error") -> ConnectorError:
     state, text = error.sqlstate or "", first_line(error)
+    return judged(state, text, is_of_the_server=_is_of_the_server(error))
+
+
+def judged(state: str, text: str, *, is_of_the_server: bool = True) -> ConnectorError:
+    """Return the error that says who must act on what a server has said."""
     # Without a state the connection itself has failed.
     is_passing = not state or state.startswith(PASSING_CLASSES) or state in PASSING_STATES
-    if is_passing and _is_of_the_server(error):
+    if is_passing and is_of_the_server:
         return RetriableError(f"PostgreSQL: {text}")
     return ConnectorError(f"PostgreSQL: {text}" + (f" ({state})" if state else ""))
 

@@ -6,10 +6,11 @@ nothing. A row is locked from the look at it until the end of the transaction, s
 cannot pass each other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.sdk.errors import RetriableError
+from connectors.sdk.errors import ConnectorError, RetriableError
 from connectors.sdk.records import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,10 +24,19 @@ MAKE: Final = """
         next_offset bigint,
         task integer NOT NULL,
         epoch bigint NOT NULL,
+        topic_id text,
         changed_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (connector, topic, partition)
     )
 """
+# Tables that were made before there was this column, which somebody else may own.
+LACKS_ID: Final = """
+    SELECT NOT EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = to_regclass(%s) AND attname = 'topic_id' AND NOT attisdropped
+    )
+"""
+ADD_ID: Final = "ALTER TABLE {} ADD COLUMN IF NOT EXISTS topic_id text"
 CLAIM: Final = """
     INSERT INTO {} AS o (connector, topic, partition, task, epoch)
     SELECT %(connector)s, p.topic, p.partition, %(task)s, %(epoch)s
@@ -36,8 +46,16 @@ CLAIM: Final = """
     DO UPDATE SET task = EXCLUDED.task, epoch = EXCLUDED.epoch
     WHERE o.task <> EXCLUDED.task OR o.epoch < EXCLUDED.epoch
 """
+# An id that is not known leaves what is there.
+NAME: Final = """
+    UPDATE {} o SET topic_id = p.topic_id
+    FROM unnest(%(topics)s::text[], %(partitions)s::integer[], %(ids)s::text[])
+        AS p (topic, partition, topic_id)
+    WHERE o.connector = %(connector)s AND o.topic = p.topic AND o.partition = p.partition
+        AND p.topic_id <> '' AND o.topic_id IS DISTINCT FROM p.topic_id
+"""
 LOOK: Final = """
-    SELECT o.topic, o.partition, o.next_offset, o.task, o.epoch
+    SELECT o.topic, o.partition, o.next_offset, o.topic_id, o.task, o.epoch
     FROM {} o JOIN unnest(%(topics)s::text[], %(partitions)s::integer[]) AS p (topic, partition)
     ON o.topic = p.topic AND o.partition = p.partition
     WHERE o.connector = %(connector)s
@@ -50,6 +68,14 @@ STORE: Final = """
         AS p (topic, partition, next_offset)
     WHERE o.connector = %(connector)s AND o.topic = p.topic AND o.partition = p.partition
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Of one partition, whose topic's id is not known where another version wrote it."""
+
+    offset: int | None
+    topic_id: str | None
 
 
 class SinkOffsets:
@@ -75,25 +101,56 @@ class SinkOffsets:
         (found,) = self._connection.execute("SELECT to_regclass(%s)", (quoted,)).fetchone() or ("",)
         if not found:
             self._execute(MAKE)
+        (lacks_id,) = self._connection.execute(LACKS_ID, (quoted,)).fetchone() or (False,)
+        if lacks_id:
+            self._execute(ADD_ID)
 
-    def claim(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Shut out earlier owners; return the offsets to begin at, of partitions that have one."""
+    def claim(
+        self, partitions: Collection[TopicPartition], topic_ids: Mapping[str, str]
+    ) -> Mapping[TopicPartition, int]:
+        """Shut out earlier owners; return the offsets to begin at, of partitions that have one.
+
+        ConnectorError where such an offset is that of a topic with another id.
+        """
         named = self._named(partitions)
         with self._connection.transaction():
             self._execute(CLAIM, {**named, "task": self._owner[0], "epoch": self._owner[1]})
-            found = self.lock(partitions)
-        return {place: offset for place, offset in found.items() if offset is not None}
+            found = self._look(partitions)
+            self._require_same_topics(found, topic_ids)
+            ids = [topic_ids.get(place.topic, "") for place in partitions]
+            self._execute(NAME, {**named, "ids": ids})
+        return {place: row.offset for place, row in found.items() if row.offset is not None}
 
     def lock(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Return offsets, whose rows nobody else changes in this transaction."""
+        return {place: row.offset for place, row in self._look(partitions).items()}
+
+    def _require_same_topics(
+        self, found: Mapping[TopicPartition, "Row"], topic_ids: Mapping[str, str]
+    ) -> None:
+        for place, row in found.items():
+            now = topic_ids.get(place.topic, "")
+            if row.offset is not None and now and row.topic_id not in {now, None}:
+                raise ConnectorError(
+                    f"{place.topic} was deleted and made anew since rows up to offset {row.offset}"
+                    f" of its partition {place.partition} were written (its id was {row.topic_id},"
+                    f" and is {now}). To write what it holds now, delete the rows of this topic and"
+                    f" of connector {self._connector} from {'.'.join(self._table)}, and restart the"
+                    " task"
+                )
+
+    def _look(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, "Row"]:
         rows = self._execute(LOOK, self._named(partitions)).fetchall()
-        if others := [row for row in rows if tuple(row[3:]) != self._owner]:
-            topic, partition, _, task, epoch = others[0]
+        if others := [row for row in rows if tuple(row[4:]) != self._owner]:
+            topic, partition, _, _, task, epoch = others[0]
             raise RetriableError(
                 f"{topic}, partition {partition}: a later owner has taken over (task {task}, epoch "
                 f"{epoch}; ours are {self._owner[0]} and {self._owner[1]})"
             )
-        return {TopicPartition(topic=row[0], partition=row[1]): row[2] for row in rows}
+        return {
+            TopicPartition(topic=row[0], partition=row[1]): Row(offset=row[2], topic_id=row[3])
+            for row in rows
+        }
 
     def store(self, offsets: Mapping[TopicPartition, int]) -> None:
         changed = self._execute(STORE, {**self._named(offsets), "offsets": list(offsets.values())})

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from connectors.plugins.postgres.columns import Column, column_of
-from connectors.plugins.postgres.sink_settings import KAFKA_FIELDS, TOPIC, PkMode, SinkSettings
+from connectors.plugins.postgres.sink_settings import (
+    KAFKA_FIELDS,
+    SCHEMA_AND_TABLE,
+    TOPIC,
+    PkMode,
+    SinkSettings,
+    offsets_problem,
+)
 from connectors.sdk.errors import DataError
 from connectors.sdk.records import SinkRecord
 from connectors.sdk.schemas import INT32, INT64, STRING, Schema, Struct, Type
@@ -49,6 +56,8 @@ class Row:
 def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
     """Return the row of a record; DataError where it has no place in a table."""
     table = table_of(record.topic, settings.table_format)
+    if wrong := offsets_problem(record.topic, settings.table_format, settings.offsets_table):
+        raise DataError(wrong)
     if record.value is None:
         if not settings.has_deletes:
             raise DataError("the record has no value, and delete.enabled is false")
@@ -70,7 +79,7 @@ def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
 def table_of(topic: str, table_format: str) -> Name:
     name = table_format.replace(TOPIC, topic)
     parts = tuple(name.split("."))
-    if len(parts) > 2 or not all(parts):
+    if len(parts) > SCHEMA_AND_TABLE or not all(parts):
         raise DataError(
             f"{name} is no name of a table: table.name.format gives table or schema.table"
         )
@@ -82,7 +91,8 @@ def _key(record: SinkRecord, fields: Fields, settings: SinkSettings) -> Fields:
     if settings.pk_mode is PkMode.NONE:
         return {}
     if settings.pk_mode is PkMode.KAFKA:
-        place = (record.origin_topic, record.origin_partition, record.origin_offset)
+        first = record.first_place
+        place = (first.topic, first.partition, first.offset)
         typed = zip((STRING, INT32, INT64), place, strict=True)
         return dict(zip(names or KAFKA_FIELDS, typed, strict=True))
     if settings.pk_mode is PkMode.RECORD_VALUE:

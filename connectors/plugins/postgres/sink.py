@@ -30,7 +30,10 @@ RETRIES: Final = "postgres.retries"
 
 class PostgresSink(SinkConnector):
     name = "samsa.postgres.sink"
-    aliases = ("io.confluent.connect.jdbc.JdbcSinkConnector",)
+    aliases = (
+        "io.confluent.connect.jdbc.JdbcSinkConnector",
+        "io.aiven.connect.jdbc.JdbcSinkConnector",
+    )
     title = "Rows into PostgreSQL"
     summary = "Each record becomes a row, once; tables are made and given columns on demand."
     refused: ClassVar[Mapping[str, str]] = sink_settings.REFUSED
@@ -67,7 +70,9 @@ class PostgresSinkTask(SinkTask):
             with translated():
                 offsets = self._offsets(connected(self._context, self._parsed))
                 offsets.make()
-                claimed = offsets.claim(sorted(partitions))
+                topics = {place.topic for place in partitions}
+                ids = {topic: self._context.topic_id(topic) for topic in topics}
+                claimed = offsets.claim(sorted(partitions), ids)
         except RetriableError as error:
             raise self._counted(error) from error
         self._begin = dict(claimed)

@@ -48,7 +48,10 @@ class Memory:
 
 class PostgresSource(SourceConnector):
     name = "samsa.postgres.source"
-    aliases = ("io.confluent.connect.jdbc.JdbcSourceConnector",)
+    aliases = (
+        "io.confluent.connect.jdbc.JdbcSourceConnector",
+        "io.aiven.connect.jdbc.JdbcSourceConnector",
+    )
     title = "Rows of PostgreSQL"
     summary = "New rows of tables, or of a query, become records: by a number, a time, or all."
     refused: ClassVar[Mapping[str, str]] = source_settings.REFUSED

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, Final
 
 from connectors.plugins.postgres import connection
-from connectors.plugins.postgres.sink_settings import QUOTED
+from connectors.plugins.postgres.sink_settings import QUOTE_OF_AIVEN, QUOTED
 from connectors.sdk.checks import each_of, in_range, non_empty, one_of
 from connectors.sdk.configs import REQUIRED, Definition, Importance, Key, Kind, Value
 from connectors.sdk.connector import Parsed
@@ -29,6 +29,7 @@ TABLE_POLL_INTERVAL: Final = "table.poll.interval.ms"
 MAX_ROWS: Final = "batch.max.rows"
 NUMERIC: Final = "numeric.mapping"
 QUOTE: Final = "quote.sql.identifiers"
+QUALIFY: Final = "table.names.qualify"
 ISOLATION: Final = "transaction.isolation.mode"
 TASK: Final = "task.number"
 TASKS: Final = "task.count"
@@ -53,6 +54,9 @@ REFUSED: Final = {
     "timestamp.columns.mapping": "use timestamp.column.name",
     "incrementing.column.mapping": "use incrementing.column.name",
     "db.fetch.size": "use batch.max.rows",
+    # Of Aiven's connector.
+    "timestamp.initial.ms": "use timestamp.initial",
+    "incrementing.initial": "rows are read from the lowest number on; a query can leave some out",
     "date.calendar.system": "dates are of the proleptic Gregorian calendar",
 }
 
@@ -324,6 +328,8 @@ def _fixed_keys() -> tuple[Key, ...]:
     """Return keys that take one value only, and those that tasks are told."""
     return (
         fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
+        fixed_key(QUOTE_OF_AIVEN, Kind.BOOLEAN, True, QUOTED),
+        fixed_key(QUALIFY, Kind.BOOLEAN, True, "tables are named with their schema"),
         fixed_key(GRANULARITY, Kind.STRING, "connect_logical", "times are milliseconds"),
         fixed_key(ISOLATION, Kind.STRING, "DEFAULT", "it is the database's own"),
         _key(TASK, Kind.INT, 0, "Which of the tasks this is.", is_internal=True),

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 # As PostgreSQL allows a table at most.
 MAX_COLUMNS: Final = 1600
+# By which the offsets of any sink are known, whatever its table is called.
+OFFSETS_COLUMNS: Final = frozenset(
+    {"connector", "topic", "partition", "next_offset", "task", "epoch", "changed_at"}
+)
 COLUMNS: Final = """
     SELECT a.attname, t.typcategory = 'A', a.attnotnull
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
@@ -45,6 +49,11 @@ def fit(
 ) -> Table:
     """Return a table with all columns of a row: made, or changed, where the settings allow it."""
     shown = ".".join(row.table)
+    if found is not None and found.columns >= OFFSETS_COLUMNS:
+        raise ConnectorError(
+            f"the table {shown} has the columns of a table of offsets, as sinks like this one keep"
+            " them: no record is written into it; give the rows another table by table.name.format"
+        )
     if found is None:
         if not settings.can_create:
             raise ConnectorError(f"there is no table {shown}: make it, or set auto.create=true")
@@ -90,8 +99,9 @@ def _evolve(connection: "psycopg.Connection[Any]", row: Row, missing: Iterable[s
         is_required = not column.is_optional
         if is_required and column.default is None:
             raise ConnectorError(
-                f"the column {name} is missing, and rows that are there have no value for it: the "
-                "field is not optional and has no default"
+                f"the column {name} is missing, and rows that are there have no value for it, since"
+                " the field is not optional and has no default: add the column yourself, with a"
+                " default or without NOT NULL"
             )
         connection.execute(
             sql.SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS {}").format(

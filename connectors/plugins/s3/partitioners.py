@@ -48,7 +48,7 @@ class Partitioner(ABC):
 
 class ByPartition(Partitioner):
     def folder(self, record: SinkRecord) -> str:
-        return f"partition={record.origin_partition}"
+        return f"partition={record.first_place.partition}"
 
 
 class ByField(Partitioner):

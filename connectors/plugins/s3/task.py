@@ -38,6 +38,8 @@ class Shelf:
     chunk: Chunk
     # None before the first record.
     position: int | None = None
+    # The id of the topic that these are offsets of; empty where the cluster tells none.
+    topic_id: str = ""
     # Whether the chunk is to go to the bucket before anything else happens.
     is_closed: bool = False
     # What comes behind a chunk that is closed; empty but while the bucket cannot be reached.
@@ -50,6 +52,10 @@ class Shelf:
         """Return the offset up to which everything is in the bucket."""
         held = self.chunk.entries or self.waiting
         return held[0].offset if held else self.position
+
+    @property
+    def size(self) -> int:
+        return self.chunk.size + sum(entry.size for entry in self.waiting)
 
 
 @dataclass(slots=True)
@@ -95,13 +101,21 @@ class S3Task(SinkTask):
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         shelves = self._kept.shelves
+        ids = {place.topic: self._context.topic_id(place.topic) for place in partitions}
+        for place, shelf in list(shelves.items()):
+            now = ids.get(place.topic) or shelf.topic_id
+            # What is held of a topic that was deleted belongs to nothing that is there now, and its
+            # position may lie behind what the new one holds.
+            if shelf.topic_id not in {now, ""}:
+                del shelves[place]
+            shelf.topic_id = now
         new = [place for place in partitions if place not in shelves]
         for place in set(shelves) - set(partitions):
             del shelves[place]
         if new:
             self._abort_leftovers(new)
         for place in new:
-            shelves[place] = Shelf(self._empty_chunk())
+            shelves[place] = Shelf(self._empty_chunk(), topic_id=ids[place.topic])
         for shelf in shelves.values():
             shelf.is_fresh = True
         return {
@@ -132,6 +146,7 @@ class S3Task(SinkTask):
         for shelf in self._kept.shelves.values():
             shelf.is_closed = shelf.is_closed or shelf.chunk.is_due(self._rules, now_ms)
         self._settle()
+        self._relieve()
         shelves = self._kept.shelves.items()
         return {place: shelf.durable for place, shelf in shelves if shelf.durable is not None}
 
@@ -145,7 +160,7 @@ class S3Task(SinkTask):
             offset=record.origin_offset,
             timestamp_ms=record.timestamp_ms,
             time_ms=self._partitioner.time_ms(record),
-            folder=self._partitioner.folder(record),
+            folder=f"{record.first_place.topic}/{self._partitioner.folder(record)}",
             payload=payload,
             size=size + ENTRY_BYTES,
             schema=record.value_schema,
@@ -166,7 +181,8 @@ class S3Task(SinkTask):
             and offset < shelf.position
         )
         if shelf is None or is_other:
-            shelf = self._kept.shelves[place] = Shelf(self._empty_chunk())
+            topic_id = self._context.topic_id(place.topic)
+            shelf = self._kept.shelves[place] = Shelf(self._empty_chunk(), topic_id=topic_id)
         shelf.is_fresh = False
         return shelf
 
@@ -185,17 +201,19 @@ class S3Task(SinkTask):
             shelf.is_closed = shelf.chunk.is_full(self._rules)
 
     def _relieve(self) -> None:
-        """Write the largest chunks early where all of them together hold too much memory."""
+        """Write the largest chunks early where this task, or all of its process, hold too much."""
         shelves = self._kept.shelves
-        held = sum(shelf.chunk.size for shelf in shelves.values())
+        held = sum(shelf.size for shelf in shelves.values())
+        most = min(held - self._context.hold(held), MAX_HELD_BYTES)
         for place in sorted(shelves, key=lambda place: -shelves[place].chunk.size):
-            if held < MAX_HELD_BYTES:
-                return
+            if held <= most:
+                break
             shelf = shelves[place]
-            if shelf.chunk.wanted_end is None:
+            if shelf.chunk.entries and shelf.chunk.wanted_end is None:
                 held -= shelf.chunk.size
                 shelf.is_closed = True
                 self._drain(place, shelf)
+        self._context.hold(sum(shelf.size for shelf in shelves.values()))
 
     def _settle(self) -> None:
         """Write what is closed, and could not be written before."""
@@ -295,7 +313,7 @@ class S3Task(SinkTask):
         parsed = self._parsed
         number = str(offset).zfill(parsed["filename.offset.zero.pad.width"])
         name = parsed["file.delim"].join((place.topic, str(place.partition), number))
-        return f"{parsed['topics.dir']}/{place.topic}/{folder}/{name}{self._format.extension}"
+        return f"{parsed['topics.dir']}/{folder}/{name}{self._format.extension}"
 
     def _empty_chunk(self) -> Chunk:
         return Chunk(opened_ms=int(self._clock() * 1000))

@@ -102,6 +102,34 @@ def test_what_stood_in_the_file_before_stays(files: Path) -> None:
     assert lines(files) == ["before", "line 0"]
 
 
+def test_a_topic_that_was_made_anew_stops_the_task_however_long_it_is(files: Path) -> None:
+    context = MemorySinkContext(topic_ids={"orders": "one"})
+    run_sink(FileSink(), KEYS, context, [batch(0, 1)])
+    context.topic_ids = {"orders": "two"}
+
+    task = started(context)
+    with pytest.raises(ConnectorError, match=r"orders was deleted and made anew.*\.lines\.offsets"):
+        task.open([ORDERS])
+    task.stop()
+    (files / "out" / ".lines.offsets").unlink()
+    run_sink(FileSink(), KEYS, context, [batch(0, 1, 2)])
+
+    assert lines(files) == ["line 0", "line 1", "line 0", "line 1", "line 2"]
+
+
+def test_notes_without_ids_of_topics_are_taken_as_they_are(files: Path) -> None:
+    context = MemorySinkContext()
+    run_sink(FileSink(), KEYS, context, [batch(0)])
+    notes = files / "out" / ".lines.offsets"
+    notes.write_text(notes.read_text().replace(', "topics": {}', ""))
+    context.topic_ids = {"orders": "one"}
+
+    run_sink(FileSink(), KEYS, context, [batch(0, 1)])
+
+    assert lines(files) == ["line 0", "line 1"]
+    assert '"topics": {"orders": "one"}' in notes.read_text()
+
+
 def test_a_file_that_was_moved_away_is_begun_anew(files: Path) -> None:
     context = MemorySinkContext()
     run_sink(FileSink(), KEYS, context, [batch(0)])

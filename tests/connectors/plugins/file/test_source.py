@@ -41,6 +41,16 @@ def test_lines_are_read_once_as_the_file_grows(files: Path) -> None:
     assert told == [[], ["one", "two"], ["three"], [], ["", "ünf"]]
 
 
+def test_a_file_that_is_not_there_is_told_of_once(files: Path) -> None:
+    context = MemorySourceContext()
+
+    assert [read(context), read(context)] == [[], []]
+    append(files / "log", "one\n")
+
+    assert read(context) == ["one"]
+    assert context.lines == [f"there is no file {files}/log: it is read once it is there"]
+
+
 def test_a_resume_from_any_line_gives_the_rest(files: Path) -> None:
     (files / "log").write_text("".join(f"{n}\n" for n in range(50)))
     keys = parse_config(FileSource.definition(), {"file": "log", "topic": "t", "batch.size": "7"})

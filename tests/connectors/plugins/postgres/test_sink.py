@@ -1,6 +1,7 @@
 """Records become rows, each once, in tables that are there or are made."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from connectors.plugins.postgres.sink import PostgresSink
 from connectors.sdk.connector import SinkTask
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
-from connectors.sdk.records import SinkRecord, TopicPartition
+from connectors.sdk.records import RecordPlace, SinkRecord, TopicPartition
 from connectors.sdk.schemas import (
     BOOLEAN,
     BYTES,
@@ -264,6 +265,42 @@ def test_records_of_a_topic_that_was_made_anew_are_not_taken_for_the_former_ones
     assert rows(database) == [(0, "new"), (1, "a"), (2, "b")]
 
 
+def test_a_topic_that_was_made_anew_and_has_grown_past_the_offset_stops_the_task(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    context.topic_ids = {"orders": "one"}
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a"), person(2, "b")]])
+    same = started(context, parsed).open([ORDERS])
+    context.topic_ids = {"orders": "two"}
+
+    with pytest.raises(ConnectorError, match=r"orders was deleted and made anew.*delete the rows"):
+        started(context, parsed).open([ORDERS])
+    kept = rows(database, "SELECT next_offset, topic_id FROM samsa_connect_offsets")
+    database.execute("DELETE FROM samsa_connect_offsets")
+    anew = [person(number, "new", offset=number) for number in range(5)]
+    run_sink(PostgresSink(), keys(database, auto_create="true"), context, [anew])
+
+    assert (same, kept) == ({ORDERS: 3}, [(3, "one")])
+    assert rows(database, "SELECT count(*) FROM orders") == [(7,)]
+
+
+def test_offsets_of_a_version_without_ids_of_topics_are_gone_on_with(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true")
+    run_sink(PostgresSink(), parsed, context, [[person(1, "a")]])
+    database.execute("ALTER TABLE samsa_connect_offsets DROP COLUMN topic_id")
+    context.topic_ids = {"orders": "one"}
+
+    begin_at = started(context, parsed).open([ORDERS])
+    context.topic_ids = {}
+    not_told = started(context, parsed).open([ORDERS])
+
+    assert begin_at == not_told == {ORDERS: 2}
+    assert rows(database, "SELECT topic_id FROM samsa_connect_offsets") == [("one",)]
+
+
 def test_an_owner_that_was_replaced_writes_nothing_more(
     database: Database, context: MemorySinkContext
 ) -> None:
@@ -419,3 +456,37 @@ def started(context: MemorySinkContext, parsed: dict[str, Any]) -> SinkTask:
     task = PostgresSink().task()
     task.start(context, parsed)
     return task
+
+
+def test_a_record_that_is_sent_again_is_counted_where_it_was_read_and_named_where_it_stood(
+    database: Database, context: MemorySinkContext
+) -> None:
+    parsed = keys(database, auto_create="true", pk_mode="kafka", insert_mode="upsert")
+    first = RecordPlace(topic="orders", partition=3, offset=17)
+    again = replace(
+        person(1, "a", offset=0),
+        origin_topic="connect-sink.retry",
+        retried=first,
+    )
+
+    for _ in range(2):
+        run_sink(PostgresSink(), parsed, context, [[again, person(2, "b", offset=0)]])
+
+    written = rows(database, "SELECT * FROM orders ORDER BY 2")
+    assert written == [("orders", 0, 0, 2, "b"), ("orders", 3, 17, 1, "a")]
+    query = "SELECT topic, next_offset FROM samsa_connect_offsets ORDER BY 1"
+    assert rows(database, query) == [("connect-sink.retry", 1), ("orders", 1)]
+
+
+def test_the_table_of_offsets_of_another_sink_is_not_written_to(
+    database: Database, context: MemorySinkContext
+) -> None:
+    run_sink(PostgresSink(), keys(database, auto_create="true"), context, [[person(1, "a")]])
+    theirs = keys(database, offsets_table="mine", table_name_format="samsa_connect_offsets")
+    other = MemorySinkContext(connector="b")
+
+    with pytest.raises(ConnectorError, match="has the columns of a table of offsets"):
+        run_sink(PostgresSink(), theirs, other, [[person(2, "b")]])
+    other.close()
+
+    assert len(rows(database, "SELECT * FROM samsa_connect_offsets")) == 1

@@ -17,7 +17,7 @@ from connectors.plugins.s3.task import KEPT, S3Task
 from connectors.sdk import contract, outgoing
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
 from connectors.sdk.exchanges import Connection
-from connectors.sdk.records import SinkRecord, TopicPartition
+from connectors.sdk.records import RecordPlace, SinkRecord, TopicPartition
 from connectors.sdk.schemas import INT64, STRING, Field, Schema, Struct, Type
 from connectors.sdk.testing import MemorySinkContext, run_sink, sink_record
 from tests.connectors.plugins.s3.bucket import Bucket, a_bucket, parsed
@@ -325,6 +325,20 @@ def test_offsets_that_were_set_back_begin_anew(bucket: Bucket) -> None:
     assert durable == {ORDERS: 10}
 
 
+def test_what_is_held_of_a_topic_that_was_made_anew_is_dropped(bucket: Bucket) -> None:
+    """A new topic that has grown past the position would else lose what lies before."""
+    context = MemorySinkContext(topic_ids={"orders": "one"})
+    put(bucket, [records(0, 5)], context)
+    context.topic_ids = {}
+    not_told = put(bucket, [records(5, 7)], context)
+    context.topic_ids = {"orders": "two"}
+    durable = put(bucket, [records(0, 10)], context)
+    context.close()
+
+    assert (not_told, durable) == ({ORDERS: 0}, {ORDERS: 10})
+    assert lines(bucket) == list(range(10))
+
+
 def test_another_owner_does_not_take_over_what_was_kept(bucket: Bucket) -> None:
     context = MemorySinkContext()
     put(bucket, [records(0, 5)], context)
@@ -369,6 +383,22 @@ def test_memory_is_bounded_whatever_the_size_of_files(
     put(bucket, [given], flush_size="1000000")
 
     assert len(bucket.names()) >= 3
+
+
+def test_a_task_that_is_asked_to_lets_go_of_its_largest_files_early(bucket: Bucket) -> None:
+    context = MemorySinkContext()
+    given = [*records(0, 9), *records(0, 3, partition=1)]
+    put(bucket, [given], context, flush_size="1000")
+    held = context.held
+    context.most_held = held // 2
+
+    # All of it was given before, so nothing is put and the task is flushed only.
+    durable = put(bucket, [given], context, flush_size="1000")
+    context.close()
+
+    assert durable == {ORDERS: 9, TopicPartition(topic="orders", partition=1): 0}
+    assert 0 < context.held <= held // 2
+    assert lines(bucket) == list(range(9))
 
 
 def test_small_records_are_counted_with_what_keeps_them(bucket: Bucket) -> None:
@@ -466,3 +496,20 @@ def test_what_cannot_work_ends_the_task_with_the_reason(
         put(bucket, [records(0, 10)], **config)
 
     assert not isinstance(failed.value, RetriableError)
+
+
+def test_a_record_that_is_sent_again_lies_beside_its_topic_in_a_file_of_its_own(
+    bucket: Bucket,
+) -> None:
+    first = RecordPlace(topic="orders", partition=3, offset=0)
+    again = sink_record({"n": 7}, topic="connect-s.retry", offset=0, retried=first)
+
+    for _ in range(2):
+        durable = put(bucket, [records(0, 1, partition=3), [again]], flush_size="1")
+
+    assert bucket.names() == [
+        "topics/orders/partition=3/connect-s.retry+0+0000000000.json",
+        "topics/orders/partition=3/orders+3+0000000000.json",
+    ]
+    assert lines(bucket) == [7, 0]
+    assert durable[TopicPartition(topic="connect-s.retry", partition=0)] == 1

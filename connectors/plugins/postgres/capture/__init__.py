@@ -1,0 +1,1 @@
+"""Change capture: what happens to rows of PostgreSQL, as Debezium tells it."""

@@ -1,0 +1,76 @@
+"""Defaults of columns as those of schemas.
+
+PostgreSQL keeps an expression. A literal is told as what it means; for a call of a function, whose
+value nobody knows beforehand, Debezium tells a zero, and so do we; any other expression is left
+out.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from connectors.plugins.postgres.capture.kinds import Kind
+from connectors.plugins.postgres.capture.relations import Column
+from connectors.sdk.schemas import Type
+
+_LITERAL: Final = re.compile(r"(E|B)?'((?:[^']|'')*)'(?:::[\w ().,\"\[\]]+)?", re.DOTALL)
+_BARE: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false")
+_CALL: Final = re.compile(r"[A-Za-z_][\w.]*\(.*\)", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_BOOLEANS: Final = {"true": "t", "false": "f"}
+# Zeros as PostgreSQL writes them, by type. What is not here has no default in a schema.
+ZEROS: Final[dict[str, str | None]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric"), "0"),
+    **dict.fromkeys(("text", "varchar", "bpchar", "xml"), ""),
+    **dict.fromkeys(("json", "jsonb"), "{}"),
+    "bool": "f",
+    "timestamp": "1970-01-01 00:00:00",
+    "timestamptz": "1970-01-01 00:00:00+00",
+    "date": "1970-01-01",
+    "time": "00:00:00",
+    "interval": "00:00:00",
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    # These have defaults where they are literals only.
+    **dict.fromkeys(("bit", "varbit")),
+}
+# Types of which any other expression is told as a zero too, as CURRENT_TIMESTAMP is.
+_LENIENT: Final = frozenset(("bool", "timestamp", "timestamptz", "date", "time", "interval"))
+
+
+def with_default(kind: Kind, column: Column) -> Kind:
+    """Return the kind with the default that its column has, where it has one that can be told."""
+    told = None if column.default is None else _cell(column, column.default)
+    # A number without a scale is a struct, which has no default.
+    if told is None or kind.schema.type is Type.STRUCT:
+        return kind
+    try:
+        value = kind.value(told)
+    except ValueError:
+        return kind
+    schema = replace(kind.schema, default=value, has_default=True)
+    return replace(kind, schema=schema, fallback=None if column.is_optional else value)
+
+
+def _cell(column: Column, expression: str) -> str | None:
+    of = column.type
+    if of.labels:
+        literal = _LITERAL.fullmatch(expression)
+        return None if literal is None else _text(*literal.groups())
+    if of.name not in ZEROS or not of.is_built_in:
+        return None
+    if literal := _LITERAL.fullmatch(expression):
+        return _text(*literal.groups())
+    if _BARE.fullmatch(expression):
+        return _BOOLEANS.get(expression, expression)
+    is_null = expression.startswith("NULL::")
+    if not is_null and (_CALL.fullmatch(expression) or of.name in _LENIENT):
+        return ZEROS[of.name]
+    return None
+
+
+def _text(style: str | None, quoted: str) -> str:
+    text = quoted.replace("''", "'")
+    if style != "E":
+        return text
+    return _ESCAPED.sub(lambda found: _CONTROLS.get(found[1], found[1]), text)

@@ -1,0 +1,15 @@
+"""Where tables lie: below the home's files, and nowhere else."""
+
+from pathlib import Path
+
+from connectors.plugins.file import places
+from connectors.sdk.errors import ConnectorError
+
+
+def table_folder(text: str) -> Path:
+    """Return the folder of a table; ConnectorError for one that is not below the home's files."""
+    root = places.root()
+    folder = root.joinpath(*places.parts_of(text))
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise ConnectorError(f"{text} leads out of {root} by a symbolic link: give another folder")
+    return folder

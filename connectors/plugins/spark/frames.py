@@ -1,0 +1,149 @@
+"""Frames of a batch: its records, the rows that they are, and those that are none."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.plugins.spark.batches import Span
+from connectors.plugins.spark.keys import Layout, Values
+from connectors.plugins.spark.schemas import Columns, parse
+from connectors.sdk.records import RawRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+FORMAT: Final = "samsa"
+# Names that no record's field should have.
+ROW: Final = "_samsa_row"
+WRONG: Final = "_samsa_wrong"
+READ, END = "_samsa_read", "_samsa_end"
+OBJECTS: Final = "OBJECT<%"
+# What a query knows of each record beside its value, behind an underscore.
+OF_RECORDS: Final = ("key", "topic", "partition", "offset", "timestamp")
+
+
+def records(
+    spark: "SparkSession", bootstrap: str, spans: Sequence[Span], *, has_headers: bool = False
+) -> "DataFrame":
+    """Return the records of exactly these offsets."""
+    starts, ends = _by_topic(spans, "start"), _by_topic(spans, "end")
+    return (
+        spark.read.format(FORMAT)
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("assign", json.dumps({topic: sorted(map(int, of)) for topic, of in starts.items()}))
+        .option("startingOffsets", json.dumps(starts))
+        .option("endingOffsets", json.dumps(ends))
+        .option("includeHeaders", str(has_headers).lower())
+        .load()
+    )
+
+
+def no_records(spark: "SparkSession") -> "DataFrame":
+    """Return records of which there are none."""
+    columns = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT"
+    return spark.createDataFrame([], f"{columns}, timestamp TIMESTAMP, timestampType INT")
+
+
+def found_columns(frame: "DataFrame") -> Columns:
+    """Return the columns that JSON objects of a batch have; all values are looked at."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra, and its usual name
+
+    variant = F.expr("try_parse_json(cast(value AS string))")
+    objects = frame.select(variant.alias("v")).where(
+        F.expr(f"v IS NOT NULL AND schema_of_variant(v) LIKE '{OBJECTS}'")
+    )
+    (row,) = objects.select(F.expr("schema_of_variant_agg(v)")).collect()
+    return parse(row[0]) if row[0] and row[0] != "VOID" else {}
+
+
+def decoded(frame: "DataFrame", values: Values, ddl: str) -> "DataFrame":
+    """Return records with the row that each is, and whether it is none."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql.types import IntegerType, StringType, StructType  # noqa: PLC0415
+
+    text = F.col("value").cast("string")
+    if values is not Values.JSON:
+        is_text = values is Values.STRING
+        made = F.struct((text if is_text else F.col("value")).alias("value"))
+        # Spark would write any bytes as text, and others could not read the file.
+        is_wrong = ~F.is_valid_utf8(text) if is_text else F.lit(False)
+        is_wrong = F.col("value").isNotNull() & is_wrong
+        return frame.withColumn(ROW, made).withColumn(WRONG, is_wrong)
+    # Within an object of ours, since Spark does not look at what follows a value.
+    read = F.from_json(
+        F.concat(F.lit(f'{{"{ROW}":'), text, F.lit(f',"{END}":1}}')),
+        StructType()
+        .add(ROW, StructType.fromDDL(ddl))
+        .add(END, IntegerType())
+        .add(WRONG, StringType()),
+        {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": WRONG},
+    )
+    frame = frame.withColumn(READ, read)
+    # Text that is no JSON at all is null, or kept as wrong, depending on what it looks like.
+    is_wrong = F.col("value").isNotNull() & (
+        F.col(f"{READ}.{ROW}").isNull()
+        | F.col(f"{READ}.{END}").isNull()
+        | F.col(f"{READ}.{WRONG}").isNotNull()
+    )
+    return frame.withColumn(ROW, F.col(f"{READ}.{ROW}")).withColumn(WRONG, is_wrong).drop(READ)
+
+
+def rows(frame: "DataFrame", layout: Layout) -> "DataFrame":
+    """Return what is written of decoded records."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
+    inner = good.schema[ROW].dataType.fieldNames()  # type: ignore[attr-defined]
+    columns: list[Column] = [F.col(ROW).getField(name).alias(name) for name in inner]
+    if layout.has_metadata:
+        columns += [
+            F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp")
+        ]
+    columns += [
+        F.date_format("timestamp", pattern).alias(name) for name, pattern in layout.times.items()
+    ]
+    return good.select(*columns)
+
+
+def view(frame: "DataFrame") -> "DataFrame":
+    """Return decoded records as a query sees them."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
+    inner = good.schema[ROW].dataType.fieldNames()  # type: ignore[attr-defined]
+    return good.select(
+        *(F.col(ROW).getField(name).alias(name) for name in inner if name != WRONG),
+        *(F.col(name).alias(f"_{name}") for name in OF_RECORDS),
+    )
+
+
+def wrong_records(frame: "DataFrame") -> Iterator[RawRecord]:
+    """Yield the records that are no rows, one partition of the frame after the other."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    bad = frame.where(F.col(WRONG)).select(
+        *("topic", "partition", "offset", "key", "value", "headers"),
+        F.unix_millis("timestamp").alias("timestamp_ms"),
+    )
+    for row in bad.toLocalIterator():
+        yield RawRecord(
+            topic=row["topic"],
+            partition=row["partition"],
+            offset=row["offset"],
+            key=_bytes(row["key"]),
+            value=_bytes(row["value"]),
+            timestamp_ms=row["timestamp_ms"],
+            headers=tuple((one["key"], _bytes(one["value"])) for one in row["headers"] or ()),
+        )
+
+
+def _by_topic(spans: Sequence[Span], which: str) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for span in spans:
+        at = found.setdefault(span.place.topic, {})
+        at[str(span.place.partition)] = getattr(span, which)
+    return found
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,185 @@
+"""The keys of the Spark sink, and what they mean."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from connectors.plugins.file import places
+from connectors.sdk.checks import in_range, one_of
+from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk.connector import Parsed
+
+PATH: Final = "table.path"
+FORMAT: Final = "table.format"
+VALUES: Final = "value.format"
+SCHEMA: Final = "value.schema"
+PARTITION_BY: Final = "partition.by"
+PARTITION_TIME: Final = "partition.time"
+METADATA: Final = "include.metadata"
+BATCH_ROWS: Final = "batch.max.records"
+BATCH_WAIT: Final = "batch.max.wait.ms"
+
+TABLE, RECORDS = "Table", "Records"
+# Days and hours in UTC, of the records' times, as folders of their own.
+TIMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "none": {},
+    "day": {"day": "yyyy-MM-dd"},
+    "hour": {"day": "yyyy-MM-dd", "hour": "HH"},
+}
+# A batch takes some seconds on two cores, and is what is lost where a process ends.
+DEFAULT_ROWS: Final = 500_000
+MAX_ROWS: Final = 50_000_000
+MAX_PARTITION_COLUMNS: Final = 8
+COLUMNS_BEGIN: Final = re.compile(r"[\w`]")
+# Each batch is a file at least, for each core and each folder.
+DEFAULT_WAIT_MS: Final = 10_000
+MAX_WAIT_MS: Final = 24 * 60 * 60 * 1000
+
+
+class Values(Enum):
+    JSON = "json"
+    STRING = "string"
+    BINARY = "binary"
+
+
+class Format(Enum):
+    PARQUET = "parquet"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How rows lie in the table."""
+
+    partition_by: tuple[str, ...]
+    times: Mapping[str, str]
+    has_metadata: bool
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return (*self.times, *self.partition_by)
+
+
+def layout_of(parsed: Parsed) -> Layout:
+    return Layout(
+        partition_by=tuple(parsed[PARTITION_BY]),
+        times=TIMES[parsed[PARTITION_TIME]],
+        has_metadata=parsed[METADATA],
+    )
+
+
+def definition() -> Definition:
+    return Definition((*_of_table(), *_of_records()))
+
+
+def _of_table() -> tuple[Key, ...]:
+    return (
+        _key(
+            PATH,
+            Kind.STRING,
+            "The folder of the table, below the folder `files` of Samsa's home",
+            TABLE,
+            check=places.problem,
+            importance=Importance.HIGH,
+        ),
+        _key(
+            FORMAT,
+            Kind.STRING,
+            "What the table is: `parquet`, a folder of files, or `delta`, a Delta table",
+            TABLE,
+            default=Format.PARQUET.value,
+            check=one_of(*(one.value for one in Format)),
+            importance=Importance.HIGH,
+        ),
+        _key(
+            PARTITION_TIME,
+            Kind.STRING,
+            "Folders by the time of records, in UTC: `day`, `hour` within days, or `none`",
+            TABLE,
+            default="none",
+            check=one_of(*TIMES),
+        ),
+        _key(
+            PARTITION_BY,
+            Kind.LIST,
+            "Columns whose values become folders, below those of times",
+            TABLE,
+            default=(),
+            check=_check_columns,
+        ),
+    )
+
+
+def _of_records() -> tuple[Key, ...]:
+    return (
+        _key(
+            VALUES,
+            Kind.STRING,
+            "What values are: `json` objects, whose fields become columns, or `string` or"
+            " `binary`, which become the column `value`",
+            RECORDS,
+            default=Values.JSON.value,
+            check=one_of(*(one.value for one in Values)),
+            importance=Importance.HIGH,
+        ),
+        _key(
+            SCHEMA,
+            Kind.STRING,
+            "The columns of JSON values, as Spark writes them: `id BIGINT, name STRING`."
+            " Without it they are found in the records, which reads each batch twice",
+            RECORDS,
+            default="",
+            check=_check_schema,
+        ),
+        _key(
+            METADATA,
+            Kind.BOOLEAN,
+            "Add the columns _topic, _partition, _offset and _timestamp",
+            RECORDS,
+            default=False,
+        ),
+        _key(
+            BATCH_ROWS,
+            Kind.INT,
+            "How many records a batch has at most; each batch is written as a whole",
+            RECORDS,
+            default=DEFAULT_ROWS,
+            check=in_range(1, MAX_ROWS),
+        ),
+        _key(
+            BATCH_WAIT,
+            Kind.LONG,
+            "How long a batch that is not full waits for more records, since the one before it:"
+            " longer waits make fewer and larger files",
+            RECORDS,
+            default=DEFAULT_WAIT_MS,
+            check=in_range(0, MAX_WAIT_MS),
+        ),
+    )
+
+
+def _key(name: str, kind: Kind, doc: str, group: str, **more: Any) -> Key:
+    importance = more.pop("importance", Importance.MEDIUM)
+    return Key(name=name, kind=kind, doc=doc, group=group, importance=importance, **more)
+
+
+def columns_problem(text: str) -> str | None:
+    """Refuse what Spark would read as a type in JSON, which may name a class to load."""
+    if not COLUMNS_BEGIN.match(text):
+        return "Columns begin with a name, as in id BIGINT, name STRING"
+    return None
+
+
+def _check_schema(value: Any) -> str | None:
+    return columns_problem(value) if value else None
+
+
+def _check_columns(value: Any) -> str | None:
+    names = value or []
+    if len(names) > MAX_PARTITION_COLUMNS:
+        return f"{len(names)} columns are given, at most {MAX_PARTITION_COLUMNS} become folders"
+    if len({name.lower() for name in names}) < len(names) or "" in names:
+        return "Each column is named once, and none is empty"
+    return None

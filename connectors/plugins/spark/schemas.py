@@ -1,0 +1,190 @@
+"""Schemas that records have by themselves: read from Spark's word for them, and merged.
+
+Pure. Spark tells the schema of all values of a batch as one text, such as
+`OBJECT<id: BIGINT, tags: ARRAY<STRING>>`; here it becomes the DDL that reads them as columns. A
+column keeps the type that it had first, so that files of different days fit together.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from connectors.sdk.errors import ConnectorError, DataError
+
+# Nobody nests deeper by hand, and a table of more columns is a mistake of the records.
+MAX_DEPTH: Final = 32
+MAX_COLUMNS: Final = 2000
+TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[<>:,]|DECIMAL\(\d+,\s*\d+\)|[^\s<>:,`]+)")
+# What a value of a kind becomes. Decimals are how JSON's fractions look; what is never there but
+# null has no type yet, and what is now this and then that is kept as its text.
+ATOMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "BIGINT": "BIGINT",
+        "BOOLEAN": "BOOLEAN",
+        "DOUBLE": "DOUBLE",
+        "FLOAT": "DOUBLE",
+        "STRING": "STRING",
+        "VARIANT": "STRING",
+    }
+)
+VOID: Final = "VOID"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Type:
+    """A column's type: a word of DDL, an array of another, or a struct of columns."""
+
+    atom: str = ""
+    element: "Type | None" = None
+    fields: Mapping[str, "Type"] = field(default_factory=dict)
+
+    @property
+    def is_struct(self) -> bool:
+        return not self.atom and self.element is None
+
+    def ddl(self) -> str:
+        if self.atom:
+            return self.atom
+        if self.element is not None:
+            return f"ARRAY<{self.element.ddl()}>"
+        return f"STRUCT<{', '.join(f'{quoted(n)}: {t.ddl()}' for n, t in self.fields.items())}>"
+
+
+Columns = Mapping[str, Type]
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def columns_ddl(columns: Columns) -> str:
+    return ", ".join(f"{quoted(name)} {type_.ddl()}" for name, type_ in columns.items())
+
+
+def parse(text: str) -> Columns:
+    """Return the columns of Spark's word for objects; DataError where it is none for objects."""
+    tokens = TOKEN.findall(text)
+    if "".join(tokens) != re.sub(r"\s+(?=(?:[^`]*`[^`]*`)*[^`]*$)", "", text):
+        raise DataError(f"the schema {text[:200]!r} cannot be read: give value.schema")
+    reader = _Reader(tokens)
+    found = reader.type(0)
+    if found is None or not found.is_struct:
+        raise DataError(f"the values are no JSON objects, but {text[:200]}: give value.schema")
+    return found.fields
+
+
+def merged(kept: Columns, found: Columns) -> Columns:
+    """Return the columns that there were, and behind them those that are new."""
+    columns = {name: _merged_type(type_, found.get(name)) for name, type_ in kept.items()}
+    columns |= {name: type_ for name, type_ in found.items() if name not in kept}
+    if len(columns) > MAX_COLUMNS:
+        raise ConnectorError(
+            f"the records have {len(columns)} fields by now, at most {MAX_COLUMNS} become columns:"
+            " give value.schema with those that are wanted"
+        )
+    _require_distinct(columns)
+    return columns
+
+
+def to_json(columns: Columns) -> dict[str, object]:
+    return {name: _type_to_json(type_) for name, type_ in columns.items()}
+
+
+def from_json(told: Mapping[str, object]) -> Columns:
+    return {name: _type_from_json(one) for name, one in told.items()}
+
+
+def _merged_type(kept: Type, found: Type | None) -> Type:
+    if found is None:
+        return kept
+    if kept.is_struct and found.is_struct:
+        return Type(fields=merged(kept.fields, found.fields))
+    if kept.element is not None and found.element is not None:
+        return Type(element=_merged_type(kept.element, found.element))
+    return kept
+
+
+def _require_distinct(columns: Columns) -> None:
+    lower: dict[str, str] = {}
+    for name in columns:
+        other = lower.setdefault(name.lower(), name)
+        if other != name:
+            raise ConnectorError(
+                f"records have the fields {other!r} and {name!r}, which tables cannot tell apart:"
+                " give value.schema with one of them"
+            )
+
+
+def _type_to_json(type_: Type) -> object:
+    if type_.atom:
+        return type_.atom
+    if type_.element is not None:
+        return [_type_to_json(type_.element)]
+    return to_json(type_.fields)
+
+
+def _type_from_json(told: object) -> Type:
+    if isinstance(told, str):
+        return Type(atom=told)
+    if isinstance(told, list):
+        return Type(element=_type_from_json(told[0]))
+    assert isinstance(told, Mapping), "a struct is an object"
+    return Type(fields=from_json(told))
+
+
+class _Reader:
+    """Reads tokens from the front."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def type(self, depth: int) -> Type | None:
+        """Return the next type; None for one that is not known yet."""
+        word = self._next()
+        if depth > MAX_DEPTH:
+            return Type(atom="STRING")
+        if word == "ARRAY":
+            self._expect("<")
+            element = self.type(depth + 1)
+            self._expect(">")
+            return None if element is None else Type(element=element)
+        if word == "OBJECT":
+            return self._object(depth)
+        if word == VOID:
+            return None
+        return Type(atom=ATOMS.get(word, "DOUBLE" if word.startswith("DECIMAL") else "STRING"))
+
+    def _object(self, depth: int) -> Type | None:
+        fields: dict[str, Type] = {}
+        self._expect("<")
+        while self._peek() != ">":
+            name = self._next()
+            self._expect(":")
+            found = self.type(depth + 1)
+            if found is not None:
+                fields[_unquoted(name)] = found
+            if self._peek() == ",":
+                self._next()
+        self._expect(">")
+        # A struct without a field cannot be written; the outermost one may be of nulls only.
+        return Type(fields=fields) if fields or depth == 0 else None
+
+    def _peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def _expect(self, wanted: str) -> None:
+        found = self._next()
+        if found != wanted:
+            raise DataError(f"a schema has {found!r} where {wanted!r} belongs: give value.schema")
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name

@@ -1,0 +1,204 @@
+"""The sink that has Spark write topics as tables: one bounded batch after the other.
+
+A batch is planned, written by Spark beside the table, moved into it, and only then done; each step
+is noted first, so that an end at any moment is gone on with, and rows lie in the table once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from connectors.plugins.spark import batches, engine, keys, tables
+from connectors.plugins.spark.batches import Batch, State
+from connectors.plugins.spark.delta import DeltaTable
+from connectors.plugins.spark.folders import table_folder
+from connectors.plugins.spark.keys import Format, Values
+from connectors.plugins.spark.pacing import Pacing
+from connectors.plugins.spark.plain_rows import PlainRows
+from connectors.plugins.spark.shaping import Shaping
+from connectors.plugins.spark.state import StateFile
+from connectors.plugins.spark.tables import ParquetTable, Table
+from connectors.sdk.configs import Definition, Value
+from connectors.sdk.connector import JobConnector, JobContext, JobTask, Parsed
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# A name of a connector may have any characters and be longer than a folder's.
+JOB_CHARS: Final = 16
+# Of the columns, in a message.
+MAX_SHOWN_CHARS: Final = 300
+
+
+class SparkSink(JobConnector):
+    name = "samsa.spark.sink"
+    title = "Spark sink"
+    summary = "Write topics as tables of Parquet files or as Delta tables, in batches, by Spark."
+    pool = "spark"
+    extra = "spark"
+    modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake")
+
+    @classmethod
+    def definition(cls) -> Definition:
+        return keys.definition()
+
+    def validate(self, parsed: Parsed) -> Sequence[Value]:
+        is_json = parsed[keys.VALUES] == Values.JSON.value
+        if parsed[keys.SCHEMA] and not is_json:
+            wrong = f"Only JSON values have a schema, and {keys.VALUES} is {parsed[keys.VALUES]}"
+            return (Value(name=keys.SCHEMA, value=parsed[keys.SCHEMA], errors=(wrong,)),)
+        if parsed[keys.PARTITION_BY] and not parsed[keys.SCHEMA]:
+            wrong = f"Give {keys.SCHEMA}: folders need columns that every batch has"
+            return (
+                Value(name=keys.PARTITION_BY, value=parsed[keys.PARTITION_BY], errors=(wrong,)),
+            )
+        return ()
+
+    def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
+        del parsed, max_tasks
+        # Spark divides a batch among its cores itself, and batches of a table take turns.
+        return [{}]
+
+    def task(self) -> JobTask:
+        return SparkSinkTask()
+
+
+class SparkSinkTask(JobTask):
+    """Writes what its records are shaped into, as a table."""
+
+    def __init__(self, shaping: Callable[[JobContext, Parsed], Shaping] = PlainRows) -> None:
+        self._make_shaping = shaping
+
+    def start(self, context: JobContext, parsed: Parsed) -> None:
+        self._context = context
+        self._folder = table_folder(parsed[keys.PATH])
+        self._shaping = self._make_shaping(context, parsed)
+        self._layout = self._shaping.layout
+        self._pacing = Pacing(context.kept, parsed)
+        job = sha256(context.connector.encode("utf-8", "surrogatepass")).hexdigest()[:JOB_CHARS]
+        self._file = StateFile(self._folder, job)
+        is_delta = parsed[keys.FORMAT] == Format.DELTA.value
+        self._table: Table = (
+            DeltaTable(self._folder, self._layout.folders)
+            if is_delta
+            else ParquetTable(self._folder)
+        )
+        self._state = self._file.read(context.epoch)
+        self._state, is_moved = batches.adopt(self._state, context.committed())
+        if is_moved:
+            context.log("goes on at the offsets of its group, which somebody has altered")
+
+    def run(self) -> bool:
+        if self._state.batch is None:
+            self._tell()
+            bounds = self._context.bounds()
+            at_end = self._context.begins_at_end
+            planned, lines = batches.plan(
+                self._state, bounds, most=self._pacing.most, at_end=at_end
+            )
+            if planned.batch is not None and self._pacing.is_early(planned.batch):
+                return False
+            for line in lines:
+                self._context.log(line)
+            if planned.batch is None:
+                if planned.next != self._state.next:
+                    # Where a partition's end is, is known only now.
+                    self._keep(planned)
+                return False
+            self._keep(planned)
+        assert self._state.batch is not None, "one was there or was planned"
+        if self._state.batch.files is None:
+            self._write()
+        self._publish()
+        return True
+
+    def stop(self) -> None:
+        """Nothing is open between batches but the session, which the process keeps."""
+
+    def _keep(self, state: State) -> None:
+        self._context.require_lease()
+        self._file.write(state)
+        self._state = state
+
+    def _write(self) -> None:
+        """Have Spark write the batch beside the table, and note what it wrote."""
+        assert self._state.batch is not None, "there is one"
+        batch, lines = batches.trimmed(self._state.batch, self._context.bounds())
+        for line in lines:
+            self._context.log(line)
+        self._context.require_lease()
+        self._file.clear_staging()
+        if batch.spans:
+            with engine.errors(self._context.retries):
+                batch = self._write_spans(batch)
+        else:
+            batch = replace(batch, files=())
+        self._keep(replace(self._state, batch=batch))
+
+    def _write_spans(self, batch: Batch) -> Batch:
+        shaped = self._shaping.shape(batch.spans, self._state)
+        self._state = replace(self._state, columns=shaped.columns)
+        rows = shaped.frame
+        self._require_columns(rows)
+        self._table.require(rows.schema.json())
+        staging = self._file.new_staging()
+        # Not escaped: Hadoop takes `%20` of an address for these three characters.
+        rows.write.partitionBy(*self._layout.folders).parquet(f"file:{staging}")
+        counts = shaped.finish()
+        files = tuple(tables.written_files(staging, self._state))
+        there = sum(file.rows for file in files)
+        if counts.rows is not None and there != counts.rows:
+            raise RetriableError(
+                f"the files of batch {self._state.number} hold {there} rows, {counts.rows} were to"
+                " be written: it is written again"
+            )
+        return replace(
+            batch,
+            files=files,
+            read=counts.read,
+            skipped=counts.skipped,
+            schema=rows.schema.json(),
+        )
+
+    def _require_columns(self, rows: "DataFrame") -> None:
+        there = {name.lower() for name in rows.columns}
+        # As they are spelled: a Delta table tells names of columns apart by that.
+        missing = [name for name in self._layout.folders if name not in rows.columns]
+        if missing:
+            raise ConnectorError(
+                f"{keys.PARTITION_BY} names {missing[0]}, which is no column: the columns are"
+                f" {', '.join(rows.columns)[:MAX_SHOWN_CHARS]}"
+            )
+        if len(there) < len(rows.columns):
+            raise ConnectorError(
+                f"two columns have one name: {', '.join(rows.columns)[:MAX_SHOWN_CHARS]}; give"
+                " one of them another name, or leave columns out that the connector adds"
+            )
+
+    def _publish(self) -> None:
+        """Move what was written into the table, and go on behind it."""
+        batch = self._state.batch
+        assert batch is not None, "it was written"
+        assert batch.files is not None, "it was written"
+        self._context.require_lease()
+        tables.move(batch.files, self._file.staging, self._folder)
+        self._table.add(self._state, batch)
+        self._keep(batches.done(self._state))
+        self._file.clear_staging()
+        self._pacing.done()
+        written = sum(file.rows for file in batch.files)
+        self._context.count(read=batch.read, written=written, skipped=batch.skipped)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell the group how far the table is, unless it knows; RetriableError where it cannot."""
+        if batches.is_told(self._state):
+            return
+        if not self._context.commit(self._state.next):
+            raise RetriableError(
+                f"the table is written up to batch {self._state.number}, and group"
+                f" {self._context.group} cannot be told; no other batch is begun before"
+            )
+        self._keep(replace(self._state, told=dict(self._state.next)))

@@ -1,0 +1,149 @@
+"""Rows as a query makes them of a batch of records, in a session of the connector's own.
+
+The query is parsed, checked and then run as the very plan that was checked: its text is not read
+again by anybody.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.plugins.spark import engine, frames, plan_trees, statements
+from connectors.plugins.spark.batches import Span, State
+from connectors.plugins.spark.folders import table_folder
+from connectors.plugins.spark.plain_rows import refuse
+from connectors.plugins.spark.schemas import Columns, quoted
+from connectors.plugins.spark.shaping import Counts
+from connectors.plugins.spark.sql_keys import Settings, View, problems, query_problem, settings_of
+from connectors.sdk.connector import JobContext, Parsed
+from connectors.sdk.errors import ConfigError, ConnectorError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Among what is kept between slices: the session, and that its query was checked.
+SESSION: Final = "session"
+CHECKED: Final = "checked"
+# A path is no relation there, and no text is put in the place of another.
+SESSION_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+}
+DELTA_LOG: Final = "_delta_log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A session of its own, and the one that it is beside: gone with its Java process."""
+
+    parent: "SparkSession"
+    session: "SparkSession"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlBatch:
+    """The rows of one batch, whose records were counted and refused before."""
+
+    frame: "DataFrame"
+    columns: Columns
+    counts: Counts
+
+    def finish(self) -> Counts:
+        return self.counts
+
+
+class SqlRows:
+    def __init__(self, context: JobContext, parsed: Parsed) -> None:
+        for _, wrong in problems(parsed):
+            raise ConfigError(wrong)
+        # Of a text that refers to another, only the worker knows what it says.
+        if (wrong_query := query_problem(parsed["query"])) is not None:
+            raise ConfigError(f"query: {wrong_query}")
+        self._context = context
+        self._settings: Settings = settings_of(parsed)
+        self.layout = self._settings.layout
+        if CHECKED not in context.kept:
+            # Told when the connector starts, and not with its first record.
+            with engine.errors(context.retries):
+                self._plan(self._session())
+            context.kept[CHECKED] = True
+
+    def shape(self, spans: Sequence[Span], state: State) -> SqlBatch:
+        of_topics = {view.topic: view for view in self._settings.views.values()}
+        for span in spans:
+            if span.place.topic not in of_topics:
+                raise ConnectorError(
+                    f"{span.place.topic} is read and is no view: give its columns in view.schemas"
+                )
+        session = self._session()
+        read = skipped = 0
+        for view in self._settings.views.values():
+            counts = self._view(session, view, [s for s in spans if s.place.topic == view.topic])
+            read, skipped = read + counts.read, skipped + counts.skipped
+        for name, path in self._settings.tables.items():
+            _table(session, path).createOrReplaceTempView(quoted(name))
+        frame = _frame(session, self._plan(session))
+        return SqlBatch(
+            frame=frame, columns=state.columns, counts=Counts(read=read, skipped=skipped)
+        )
+
+    def _session(self) -> "SparkSession":
+        parent = engine.spark()
+        own: Own | None = self._context.kept.get(SESSION)
+        if own is None or own.parent is not parent:
+            own = Own(parent=parent, session=engine.beside(parent, SESSION_SETTINGS))
+            self._context.kept[SESSION] = own
+        return own.session
+
+    def _plan(self, session: "SparkSession") -> Any:
+        """Return the plan of the query, which was checked."""
+        plan = plan_trees.parsed(session, self._settings.query)
+        statements.require(
+            plan_trees.tree(plan), views=self._settings.views, tables=self._settings.tables
+        )
+        return plan
+
+    def _view(self, session: "SparkSession", view: View, spans: Sequence[Span]) -> Counts:
+        """Make the view of a batch; count its records, and refuse those that are no rows."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra
+
+        source = frames.records(session, self._context.bootstrap, spans) if spans else None
+        decoded = frames.decoded(
+            frames.no_records(session) if source is None else source, view.values, view.ddl
+        )
+        frames.view(decoded).createOrReplaceTempView(quoted(view.name))
+        if source is None:
+            return Counts(read=0, skipped=0)
+        counts = decoded.select(
+            F.count(F.lit(1)).alias("read"),
+            F.count_if(F.col(frames.WRONG)).alias("wrong"),
+            F.count_if(F.col("value").isNull()).alias("null"),
+        ).first()
+        assert counts is not None, "an aggregate has one row"
+        if counts["wrong"]:
+            refuse(self._context, spans, view.values, view.ddl)
+        return Counts(read=counts["read"], skipped=counts["null"])
+
+
+def _frame(session: "SparkSession", plan: Any) -> "DataFrame":
+    """Return the rows of a plan that was parsed, as `session.sql` does of its text."""
+    from pyspark.sql.classic.dataframe import DataFrame as Classic  # noqa: PLC0415 - an extra
+
+    java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(  # type: ignore[union-attr]  # noqa: SLF001
+        session._jsparkSession,  # noqa: SLF001
+        plan,
+    )
+    return Classic(java, session)
+
+
+def _table(session: "SparkSession", path: str) -> "DataFrame":
+    folder = table_folder(path)
+    if not folder.is_dir():
+        raise ConnectorError(f"there is no table {path}: write it first, or take it out of tables")
+    if (folder / DELTA_LOG).exists():
+        raise ConnectorError(
+            f"{path} is a Delta table, and tables to join with are folders of Parquet files: name"
+            " one of these"
+        )
+    # Spark takes a path as it is written, and no URI for it.
+    return session.read.option("mergeSchema", "true").parquet(f"file://{folder}")

@@ -1,0 +1,89 @@
+"""Where a job keeps its state: one file in the folder of its table, replaced as a whole.
+
+Beside the table, since both are lost or copied together, and since a worker on another host finds
+it there wherever it finds the table.
+"""
+
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from connectors.plugins.spark.batches import State, dump, load, new_state
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+# Spark and Delta pass over names that begin so.
+OWN: Final = "_samsa"
+NAME: Final = "state.json"
+STAGING: Final = "staging"
+# A state has a line for each partition and for each file of a batch.
+MAX_BYTES: Final = 64 * 1024 * 1024
+
+
+class StateFile:
+    def __init__(self, table: Path, job: str) -> None:
+        self._folder = table / OWN / job
+        self._path = self._folder / NAME
+        self.staging = self._folder / STAGING
+
+    def read(self, epoch: int) -> State:
+        """Return what is remembered, for the owner of an epoch; RetriableError for an older one."""
+        try:
+            with self._path.open("rb") as file:
+                # What is cut is no JSON.
+                content = file.read(MAX_BYTES)
+        except FileNotFoundError:
+            return replace(new_state(), epoch=epoch)
+        except OSError as error:
+            raise RetriableError(f"{self._path} cannot be read: {error.strerror}") from error
+        try:
+            state = load(content)
+        except (ValueError, KeyError, TypeError, AssertionError) as error:
+            raise ConnectorError(
+                f"{self._path} cannot be read, so it is not known what the table holds: {error!r};"
+                " put a copy of it back, or remove it and set the offsets to where to begin"
+            ) from error
+        if state.epoch > epoch:
+            raise RetriableError(
+                f"the table is written by a later owner of the task (epoch {state.epoch}, this one"
+                f" has {epoch})"
+            )
+        return replace(state, epoch=epoch)
+
+    def write(self, state: State) -> None:
+        """Replace it durably; RetriableError where the disk does not take it."""
+        fresh = self._path.with_suffix(".new")
+        try:
+            top = next(one for one in (self._folder, *self._folder.parents) if one.exists())
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with fresh.open("wb") as file:
+                file.write(dump(state))
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self._path)
+            sync_folder(self._folder)
+            # A name that is not durable takes with it what lies behind it.
+            for one in self._folder.parents if top != self._folder else ():
+                if one.is_relative_to(top):
+                    sync_folder(one)
+        except OSError as error:
+            raise RetriableError(f"{self._path} cannot be written: {error.strerror}") from error
+
+    def new_staging(self) -> Path:
+        """Return a folder that nobody else writes to: a Spark of a former owner may not be gone."""
+        return self.staging / uuid.uuid4().hex
+
+    def clear_staging(self) -> None:
+        with suppress(OSError):
+            shutil.rmtree(self.staging)
+
+
+def sync_folder(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

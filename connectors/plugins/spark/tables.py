@@ -1,0 +1,113 @@
+"""Files of a batch, from where Spark wrote them into the table.
+
+Each file is whole before anybody can see it: it is written in a folder that readers pass over, and
+renamed. The names of a batch are fixed before its first file is renamed, so an end in the middle is
+gone on with, and nothing lies in the table twice.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import unquote
+
+from connectors.plugins.spark.batches import Batch, State, WrittenFile
+from connectors.plugins.spark.state import sync_folder
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+# As Hive and Spark name the folder of rows without a value.
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+ENDING: Final = ".parquet"
+DELTA_LOG: Final = "_delta_log"
+
+
+class Table(Protocol):
+    """What becomes of files that lie in their place."""
+
+    def require(self, schema: str) -> None:
+        """Raise ConnectorError where files with a schema, as Spark writes it, do not fit."""
+
+    def add(self, state: State, batch: Batch) -> None:
+        """Take the files of a batch in; does nothing for one that was taken before."""
+
+
+class ParquetTable:
+    """A folder: a file that is there belongs to the table."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def require(self, schema: str) -> None:
+        del schema
+        if (self._folder / DELTA_LOG).exists():
+            raise ConnectorError(
+                f"{self._folder.name} is a Delta table, which would not know of the files: set"
+                " table.format to delta, or give another folder"
+            )
+
+    def add(self, state: State, batch: Batch) -> None:
+        del state, batch
+
+
+def written_files(folder: Path, state: State) -> Iterator[WrittenFile]:
+    """Return what a batch has written to a folder of the staging, with the names it is to have."""
+    from pyarrow import parquet  # noqa: PLC0415 - only tasks need it
+
+    found = sorted(path for path in folder.rglob(f"*{ENDING}") if not _is_hidden(path, folder))
+    for index, path in enumerate(found):
+        inner = path.relative_to(folder)
+        rows = parquet.read_metadata(path).num_rows
+        if not rows:
+            continue
+        name = f"{state.number:010}-{index:05}-{state.app}{ENDING}"
+        yield WrittenFile(
+            staged=str(folder.name / inner),
+            path=str(inner.parent / name),
+            size=path.stat().st_size,
+            rows=rows,
+            partition=partition_of(inner.parent.parts),
+        )
+
+
+def partition_of(parts: Iterable[str]) -> Mapping[str, str | None]:
+    """Return the values that folders such as `day=2026-01-01` name."""
+    pairs = (part.partition("=") for part in parts)
+    return {
+        unquote(name): None if value == NO_VALUE else unquote(value) for name, _, value in pairs
+    }
+
+
+def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
+    """Put files into their places; those that lie there already are passed over."""
+    folders: set[Path] = set()
+    for file in files:
+        source, target = staging / file.staged, table / file.path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.exists():
+                sync_file(source)
+                source.replace(target)
+            elif not target.exists():
+                raise ConnectorError(
+                    f"{target} was written and is gone, so the batch is not whole: put it back, or"
+                    " stop the connector and set its offsets to where the batch began"
+                )
+        except OSError as error:
+            raise RetriableError(f"{target} cannot be put there: {error.strerror}") from error
+        folders |= {target.parent, *(one for one in target.parent.parents if table in one.parents)}
+    for folder in {table, *folders}:
+        sync_folder(folder)
+
+
+def _is_hidden(path: Path, below: Path) -> bool:
+    """Tell whether a file is Spark's own. A folder of a column such as `_topic=orders` is not."""
+    parts = path.relative_to(below).parts
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def sync_file(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

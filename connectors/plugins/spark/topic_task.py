@@ -1,0 +1,101 @@
+"""Writes rows to a topic: batch by batch, each row at least once.
+
+What is remembered is the group's: a batch whose end was not told is written again.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from connectors.plugins.spark import batches, engine, frames
+from connectors.plugins.spark.batches import Offsets, new_state
+from connectors.plugins.spark.pacing import Pacing
+from connectors.plugins.spark.schemas import quoted
+from connectors.plugins.spark.shaping import Shaped
+from connectors.plugins.spark.sql_keys import KEY, TOPIC
+from connectors.plugins.spark.sql_rows import SqlRows
+from connectors.sdk.connector import JobContext, JobTask, Parsed
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MAX_SHOWN_CHARS: Final = 300
+
+
+class TopicTask(JobTask):
+    def start(self, context: JobContext, parsed: Parsed) -> None:
+        self._context = context
+        self._rows = SqlRows(context, parsed)
+        self._topic: str = parsed[TOPIC]
+        self._key: str = parsed[KEY]
+        self._pacing = Pacing(context.kept, parsed)
+        self._state, _ = batches.adopt(new_state(), context.committed())
+
+    def run(self) -> bool:
+        planned, lines = batches.plan(
+            self._state,
+            self._context.bounds(),
+            most=self._pacing.most,
+            at_end=self._context.begins_at_end,
+        )
+        if planned.batch is not None and self._pacing.is_early(planned.batch):
+            return False
+        for line in lines:
+            self._context.log(line)
+        if planned.next != self._state.next:
+            # Where a partition begins is noted first: its end may be elsewhere by the next slice.
+            self._tell(planned.next)
+            self._state = batches.replace_next(self._state, planned.next)
+        if planned.batch is None:
+            return False
+        with engine.errors(self._context.retries):
+            shaped = self._rows.shape(planned.batch.spans, planned)
+            written = self._write(shaped)
+        counts = shaped.finish()
+        self._state = batches.done(planned)
+        self._pacing.done()
+        self._context.count(read=counts.read, written=written, skipped=counts.skipped)
+        self._tell(self._state.next)
+        return True
+
+    def stop(self) -> None:
+        """Nothing is open between batches but the session, which the process keeps."""
+
+    def _tell(self, offsets: Offsets) -> None:
+        self._context.require_lease()
+        if not self._context.commit(offsets):
+            raise RetriableError(
+                "the group did not take how far the topics are read: the batch may be written again"
+            )
+
+    def _write(self, shaped: Shaped) -> int:
+        """Write the rows of a batch; return how many they are."""
+        from pyspark.sql import Observation  # noqa: PLC0415 - an extra
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        seen = Observation()
+        rows = self._records(shaped.frame).observe(seen, F.count(F.lit(1)).alias("written"))
+        self._context.require_lease()
+        (
+            rows.write.format(frames.FORMAT)
+            .option("kafka.bootstrap.servers", self._context.bootstrap)
+            .option("topic", self._topic)
+            .mode("append")
+            .save()
+        )
+        return int(seen.get["written"])
+
+    def _records(self, frame: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        names = {name.lower(): name for name in frame.columns}
+        shown = ", ".join(frame.columns)[:MAX_SHOWN_CHARS]
+        if len(names) < len(frame.columns):
+            raise ConnectorError(f"two columns have one name: {shown}; give one another by AS")
+        if self._key and self._key.lower() not in names:
+            raise ConnectorError(f"{KEY} names {self._key}, which is no column: they are {shown}")
+        key = F.col(quoted(names[self._key.lower()])) if self._key else F.lit(None)
+        value = F.struct(*(F.col(quoted(name)) for name in frame.columns))
+        return frame.select(
+            key.cast("string").alias("key"),
+            F.to_json(value, {"ignoreNullFields": "false"}).alias("value"),
+        )

@@ -1,0 +1,232 @@
+"""The sink over a running cluster and a real Spark, slice by slice, ended between any two steps."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from connectors.plugins.spark.sink import SparkSink, SparkSinkTask
+from connectors.sdk import contract
+from connectors.sdk.errors import ConnectorError, DataError, RetriableError
+from connectors.sdk.testing import parse_config
+from tests.connectors.plugins.spark.jobs import JobContext, send
+from tests.extras import requires
+
+pytestmark = [requires("java", "spark"), pytest.mark.slow]
+
+
+def config(**more: str) -> dict[str, str]:
+    told = {"table.path": "lake/orders", "batch.max.wait.ms": "0"}
+    return {**told, **{k.replace("_", "."): v for k, v in more.items()}}
+
+
+def run(context: JobContext, told: Mapping[str, str]) -> None:
+    """Run one slice: until nothing is new."""
+    task = SparkSinkTask()
+    task.start(context, parse_config(SparkSink.definition(), told))
+    while task.run():
+        pass
+    task.stop()
+
+
+def table(spark: Any, home: Path) -> list[dict[str, Any]]:
+    frame = spark.read.option("mergeSchema", "true").parquet(str(home / "files/lake/orders"))
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def delta_rows(home: Path) -> list[dict[str, Any]]:
+    from deltalake import DeltaTable  # noqa: PLC0415
+
+    read = DeltaTable(str(home / "files/lake/orders")).to_pyarrow_table()
+    return list(read.to_pylist())
+
+
+def test_its_definition_holds_what_every_connector_promises() -> None:
+    contract.definition_is_sound(SparkSink)
+    contract.tasks_are_told_what_is_defined(SparkSink(), config())
+
+
+def test_objects_become_rows_whose_columns_are_found_and_grow(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    send(context, {"id": 1, "name": "a"}, {"id": 2}, None)
+    run(context, config())
+    send(context, {"id": 3, "tags": ["x"], "deep": {"n": 1.5}}, partition=1)
+    run(context, config())
+
+    rows = sorted(table(spark, home), key=lambda row: row["id"])
+    assert [row["id"] for row in rows] == [1, 2, 3]
+    assert (rows[0]["name"], rows[2]["tags"], rows[2]["deep"]) == ("a", ["x"], {"n": 1.5})
+    assert (context.counts["read"], context.counts["written"]) == (4, 3)
+    assert context.counts["skipped"] == 1
+    assert sorted(context.told.values()) == [1, 3]
+
+
+def test_rows_lie_in_folders_of_their_days_and_columns(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    send(context, {"id": 1, "country": "DE"}, {"id": 2, "country": "a/b"}, {"id": 3})
+
+    run(
+        context,
+        config(
+            partition_time="day",
+            partition_by="country",
+            value_schema="id BIGINT, country STRING",
+            include_metadata="true",
+        ),
+    )
+
+    folders = {str(p.parent.relative_to(home / "files/lake/orders")) for p in files(home)}
+    assert folders == {
+        "day=2023-11-14/country=DE",
+        "day=2023-11-14/country=a%2Fb",
+        "day=2023-11-14/country=__HIVE_DEFAULT_PARTITION__",
+    }
+    assert {row["_offset"] for row in table(spark, home)} == {0, 1, 2}
+
+
+def files(home: Path) -> list[Path]:
+    lake = home / "files/lake/orders"
+    return [path for path in lake.rglob("*.parquet") if "_samsa" not in path.parts]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_a_worker_that_ends_between_any_two_steps_leaves_each_row_once(
+    spark: Any, home: Path, context: JobContext, kind: str
+) -> None:
+    told = config(table_format=kind, value_schema="id BIGINT", batch_max_records="8")
+    send(context, *({"id": number} for number in range(12)))
+    # Each slice ends one step later than the one before it.
+    for steps in range(1, 9):
+        context.asked = steps
+        try:
+            run(context, told)
+        except RetriableError:
+            continue
+        break
+    context.asked = 10_000
+    send(context, {"id": 12})
+    run(context, told)
+
+    rows = delta_rows(home) if kind == "delta" else table(spark, home)
+    assert sorted(row["id"] for row in rows) == list(range(13))
+
+
+def test_a_delta_table_grows_a_column_and_knows_its_batches(
+    home: Path, context: JobContext
+) -> None:
+    told = config(table_format="delta")
+    send(context, {"id": 1})
+    run(context, told)
+    send(context, {"id": 2, "name": "b"})
+    run(context, told)
+
+    assert sorted((row["id"], row["name"]) for row in delta_rows(home)) == [(1, None), (2, "b")]
+
+
+def test_values_that_do_not_fit_are_refused_and_the_others_written(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    two = b'{"id": 7}\n{"id": 8}'
+    send(context, {"id": 1}, b"no json", {"id": "x"}, b"[1]", two, {"id": 2, "_samsa_wrong": 1})
+
+    run(context, config(value_schema="id BIGINT"))
+
+    assert sorted(row["id"] for row in table(spark, home)) == [1, 2]
+    assert [record.offset for record in context.refused] == [1, 2, 3, 4]
+    assert context.refused[0].value == b"no json"
+
+
+def test_where_no_error_is_tolerated_nothing_of_the_batch_is_in_the_table(
+    home: Path, context: JobContext
+) -> None:
+    context.is_tolerant = False
+    send(context, {"id": 1}, b"no json")
+
+    with pytest.raises(DataError, match="no JSON object"):
+        run(context, config(value_schema="id BIGINT"))
+
+    assert files(home) == []
+    assert context.told == {}
+
+
+def test_a_batch_that_is_not_full_waits_for_more(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    told = config(value_format="string", batch_max_wait_ms="3600000", batch_max_records="3")
+    send(context, b"one")
+    run(context, told)
+    send(context, b"two")
+    run(context, told)
+    assert [row["value"] for row in table(spark, home)] == ["one"]
+
+    send(context, b"three", b"four")
+    run(context, told)
+
+    assert len(table(spark, home)) == 4
+
+
+def test_texts_become_one_column(spark: Any, home: Path, context: JobContext) -> None:
+    send(context, b"one", b"two")
+
+    run(context, config(value_format="string"))
+
+    assert sorted(row["value"] for row in table(spark, home)) == ["one", "two"]
+
+
+def test_folders_of_metadata_below_a_path_of_any_characters_hold_all_rows(
+    home: Path, context: JobContext
+) -> None:
+    send(context, {"id": 1}, {"id": 2})
+
+    told = {"table.path": "my lake/größe 100%", "partition.by": "_topic", "partition.time": "day"}
+    run(context, {**config(include_metadata="true", value_schema="id BIGINT"), **told})
+
+    (folder,) = (home / "files/my lake/größe 100%").glob(f"day=2023-11-14/_topic={context.topic}")
+    assert sum(parquet.read_metadata(file).num_rows for file in folder.iterdir()) == 2
+
+
+def test_no_batch_is_begun_before_the_group_is_told_of_the_last_one(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    told = config(value_format="string")
+    context.is_group_away = True
+    send(context, b"one")
+    for _ in range(2):
+        with pytest.raises(RetriableError, match="cannot be told"):
+            run(context, told)
+        send(context, b"two")
+
+    context.is_group_away = False
+    run(context, told)
+
+    assert sorted(row["value"] for row in table(spark, home)) == ["one", "two", "two"]
+
+
+def test_bytes_that_are_no_text_are_refused(spark: Any, home: Path, context: JobContext) -> None:
+    send(context, b"one", b"\xff\xfe")
+
+    run(context, config(value_format="string"))
+
+    assert [row["value"] for row in table(spark, home)] == ["one"]
+    assert [record.value for record in context.refused] == [b"\xff\xfe"]
+
+
+def test_a_schema_that_spark_cannot_read_ends_the_task_with_its_words(
+    home: Path, context: JobContext
+) -> None:
+    send(context, {"id": 1})
+
+    with pytest.raises(ConnectorError, match=r"(?i)bigintt"):
+        run(context, config(value_schema="id BIGINTT"))
+
+
+def test_a_folder_outside_of_the_files_is_refused(home: Path, context: JobContext) -> None:
+    (home / "files").mkdir()
+    (home / "files" / "lake").symlink_to("/tmp")  # noqa: S108 - a way out
+
+    with pytest.raises(ConnectorError, match="symbolic link"):
+        run(context, config())

@@ -1,0 +1,112 @@
+"""Spark sinks in a running home, whose worker and whose Java process are killed in the middle."""
+
+import os
+import signal
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from tests.connectors.running_home import ConnectorsHome, connectors_home
+from tests.extras import requires
+from tests.scale import count
+
+pytestmark = [requires("java", "spark"), pytest.mark.slow]
+# Each costs a session of Spark.
+KILLS = count(2, 2, long=10)
+RECORDS = 6000
+BATCH = 1500
+# A session takes five seconds on a calm machine, and batches have to follow.
+PATIENCE_S = 180.0
+# Where a Java process says whose child it is, and what it is.
+JAVA = b"org.apache.spark.deploy.SparkSubmit"
+
+
+def java_processes(home: Path) -> list[int]:
+    """Return the Java processes of Spark that belong to a home."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            command = (entry / "cmdline").read_bytes()
+            if JAVA in command and str(home).encode() in command:
+                found.append(int(entry.name))
+    return found
+
+
+def parquet_numbers(folder: Path) -> Counter[int]:
+    files = [path for path in folder.rglob("*.parquet") if "_samsa" not in path.parts]
+    return Counter(n for path in files for n in parquet.read_table(path)["_offset"].to_pylist())
+
+
+def delta_numbers(folder: Path) -> Counter[int]:
+    from deltalake import DeltaTable  # noqa: PLC0415 - an extra
+
+    if not DeltaTable.is_deltatable(str(folder)):
+        return Counter()
+    return Counter(DeltaTable(str(folder)).to_pyarrow_table()["_offset"].to_pylist())
+
+
+def sink(name: str, kind: str) -> dict[str, str]:
+    return {
+        "connector.class": "samsa.spark.sink",
+        "topics": "orders",
+        "table.path": name,
+        "table.format": kind,
+        "include.metadata": "true",
+        "batch.max.records": str(BATCH),
+        "errors.retry.delay.max.ms": "1000",
+        "batch.max.wait.ms": "500",
+    }
+
+
+def kill(home: ConnectorsHome, name: str, turn: int) -> None:
+    """Kill the worker and the Java process, in turns."""
+    if turn % 2 == 0:
+        home.kill_worker_of(name)
+        return
+    home.wait(lambda: bool(java_processes(home.folder)), "Spark to be there", seconds=PATIENCE_S)
+    for process in java_processes(home.folder):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def test_each_row_lies_once_in_both_tables_whatever_is_killed(tmp_path: Path) -> None:
+    with connectors_home(tmp_path, environment={"SAMSA_SPARK": "local[2]"}) as home:
+        source = {
+            "connector.class": "samsa.datagen",
+            "topic": "orders",
+            "records.per.second": "1000",
+            "iterations": str(RECORDS),
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false",
+        }
+        home.create("orders-source", source)
+        tables = {"lake": parquet_numbers, "delta": delta_numbers}
+        home.create("to-lake", sink("lake", "parquet"))
+        home.create("to-delta", sink("delta", "delta"))
+        for turn in range(KILLS):
+            before = sum(parquet_numbers(home.folder / "files/lake").values())
+            home.wait(
+                lambda before=before: (
+                    sum(  # type: ignore[misc]
+                        parquet_numbers(home.folder / "files/lake").values()
+                    )
+                    > min(before, RECORDS - 1)
+                ),
+                f"rows behind {before}",
+                seconds=PATIENCE_S,
+            )
+            kill(home, "to-lake", turn)
+        for name, numbers in tables.items():
+            folder = home.folder / "files" / name
+            home.wait(
+                lambda numbers=numbers, folder=folder: len(numbers(folder)) >= RECORDS,  # type: ignore[misc]
+                f"all rows of {name}",
+                seconds=PATIENCE_S,
+            )
+            assert numbers(folder) == Counter(dict.fromkeys(range(RECORDS), 1))
+        assert {task.worker.partition(".")[0] for task in home.tasks("to-lake")} == {
+            "connect-spark"
+        }
