@@ -39,6 +39,9 @@ class Event(StrEnum):
     OFFSETS_ALTERED = "connector.offsets_altered"
     OFFSETS_RESET = "connector.offsets_reset"
     TOPICS_RESET = "connector.topics_reset"
+    REDRIVE_STARTED = "connector.redrive_started"
+    REDRIVE_STOPPED = "connector.redrive_stopped"
+    REDRIVE_RESUMED = "connector.redrive_resumed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,8 @@ class Change:
     event: str
     actor: str
     address: str
+    # How the author came: a CallerKind's value, empty where nobody has noted it.
+    caller: str
     subject: str
     before: Mapping[str, str]
     after: Mapping[str, str]
@@ -81,6 +86,7 @@ def tell(
         event=event.value,
         actor=by.caller.principal[: models.ACTOR_CHARS],
         address=by.address[: models.ADDRESS_CHARS],
+        caller=by.caller.kind.value,
         subject=connector.name,
         before=_cut(before),
         after=_cut(after),
@@ -115,6 +121,7 @@ def waiting() -> list[Change]:
             event=row.event,
             actor=row.actor,
             address=row.address,
+            caller=row.caller,
             subject=row.subject,
             before=row.before,
             after=row.after,

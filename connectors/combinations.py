@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from connectors import framework_keys as keys
 from connectors.components import NEGATE, PREDICATE, names_in
+from connectors.runtime.retry_topic import is_retry_topic
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 
 # What a rule finds: a key, and what is wrong with it.
@@ -14,6 +15,8 @@ Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
 NO_TOPICS: Final = "Must configure one of topics or topics.regex"
 # How much of a pattern a message repeats.
 MAX_SHOWN_CHARS: Final = 200
+# What sinks have besides, and jobs have not.
+NOT_OF_JOBS: Final = (keys.TRANSFORMS, keys.PREDICATES, *keys.CONVERTERS)
 
 
 def found_wrong(kind: str, config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
@@ -48,6 +51,29 @@ def _pattern(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[
         shown = pattern[:MAX_SHOWN_CHARS]
         prefix = f"Invalid value {shown} for configuration {keys.TOPICS_REGEX}: Invalid regex"
         yield keys.TOPICS_REGEX, f"{prefix}: {error}"
+
+
+def _retry_topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Refuse retry topics, which connectors read by themselves."""
+    topics = parsed.get(keys.TOPICS)
+    for name in topics if isinstance(topics, list) else ():
+        if is_retry_topic(name):
+            yield (
+                keys.TOPICS,
+                (
+                    f"The topic '{name}' is named as the retry topic of a connector, which alone"
+                    " reads it: take it out of the list"
+                ),
+            )
+    name = parsed.get(keys.DEAD_LETTERS)
+    if name and is_retry_topic(name):
+        yield (
+            keys.DEAD_LETTERS,
+            (
+                f"The topic '{name}' is named as the retry topic of a connector, which would read"
+                " dead letters again at once: name another topic"
+            ),
+        )
 
 
 def _dead_letters(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
@@ -119,7 +145,22 @@ def _predicates(config: Mapping[str, str], _parsed: Mapping[str, Any]) -> Iterat
             )
 
 
+def _no_steps(config: Mapping[str, str], _parsed: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Refuse what a job would pass over: a mask that is not put on must not look as if it were."""
+    for key in NOT_OF_JOBS:
+        if config.get(key, "").strip():
+            yield (
+                key,
+                (
+                    f"{key} is set, and this connector reads topics by an engine of its own, which"
+                    " knows neither transforms nor converters: leave it out, or have another"
+                    " connector do it first"
+                ),
+            )
+
+
 RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
-    "sink": (_topics, _pattern, _dead_letters),
+    "sink": (_topics, _pattern, _retry_topics, _dead_letters),
     "source": (_exactly_once,),
+    "job": (_topics, _pattern, _retry_topics, _dead_letters, _no_steps),
 }

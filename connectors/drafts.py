@@ -5,8 +5,8 @@ ever shows one.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from connectors import framework_keys as keys
@@ -14,11 +14,11 @@ from connectors import registry, selectors, topic_rights
 from connectors.changes import difference
 from connectors.combinations import NO_TOPICS
 from connectors.refusals import Unfit
-from connectors.sdk.checks import missing, to_text
-from connectors.sdk.configs import MASK, REQUIRED, Kind
+from connectors.sdk.checks import OneOf, missing, to_text
+from connectors.sdk.configs import MASK, REQUIRED, Key, Kind
 from connectors.sdk.connector import Connector
 from connectors.validation import Entry, Validation
-from connectors.vault import CannotOpen, Place, is_reference, is_sealed
+from connectors.vault import CannotOpen, Opened, Place, is_reference, is_sealed
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind as Resource
 from gateway.access.operations import Operation
@@ -36,7 +36,9 @@ VERBS: Final[Mapping[Operation, str]] = {
 }
 # About what a field of one line shows.
 LONG_CHARS: Final = 90
-ANOTHER: Final = f"{MASK}, another one"
+ANOTHER: Final = "{}, another one"
+# In the place of what Kafka says of a key without a value, which calls it by its name again.
+NO_VALUE: Final = "It has no default: give a value."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class Field:
     value: str
     errors: tuple[str, ...]
     recommended: tuple[str, ...]
+    # All that it takes, where that is a few words.
+    choices: tuple[str, ...]
     is_high: bool
     is_required: bool
     is_missing: bool
@@ -94,7 +98,8 @@ class Draft:
     warnings: tuple[str, ...]
     leads: tuple[Lead, ...]
     refusal: str  # what is wrong with no single key
-    secret_keys: frozenset[str]
+    # Values that are secrets, or have some within, as they may be shown.
+    hidden: Mapping[str, str] = field(repr=False)
 
     @property
     def class_name(self) -> str:
@@ -141,8 +146,11 @@ def look(
             selectors.plugin_of(selectors.class_in(config))
         except Unfit as error:
             wrong_class = str(error)
-    judged = selectors.validate(cluster, found, config, stored_of=stored_of, is_deep=is_deep)
-    shown = masked(config, judged.secret_keys)
+    judged = selectors.validate(
+        caller, cluster, found, config, stored_of=stored_of, is_deep=is_deep
+    )
+    hidden = {**dict.fromkeys(judged.secret_keys, MASK), **judged.partly}
+    shown = masked(config, hidden)
     fields = tuple(_field(entry, config, judged) for entry in _in_order(judged))
     known = {field.name for field in fields}
     lacks = registry.missing(found)
@@ -159,7 +167,7 @@ def look(
         warnings=judged.warnings,
         leads=leads(found, config),
         refusal=refusal,
-        secret_keys=judged.secret_keys,
+        hidden=hidden,
     )
 
 
@@ -171,13 +179,17 @@ def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...
     )
 
 
-def masked(config: Mapping[str, str], secret_keys: Iterable[str]) -> dict[str, str]:
+def masked(config: Mapping[str, str], hidden: Mapping[str, str]) -> dict[str, str]:
     """Return a config as it may be shown; references are no secrets."""
-    hidden = set(secret_keys)
     return {
-        key: MASK if key in hidden and not is_reference(text) else text
+        key: text if is_reference(text) else hidden.get(key, text)
         for key, text in sorted(config.items())
     }
+
+
+def shown_of(text: str) -> str:
+    """Return a value as the pages show it; one that was sealed has masks."""
+    return text.shown if isinstance(text, Opened) else text
 
 
 def changed(
@@ -185,16 +197,23 @@ def changed(
 ) -> list[tuple[str, str | None, str | None]]:
     """Return what a draft changes: key, before, after; None for what is not set."""
     was, now = difference(former, draft.config)
-    for key in draft.secret_keys:
-        if former.get(key) == MASK == draft.config.get(key) and config[key].strip() != MASK:
-            was[key], now[key] = MASK, ANOTHER
+    for key, shown in draft.hidden.items():
+        if former.get(key) == shown == draft.config.get(key) and config[key].strip() != shown:
+            was[key], now[key] = shown, ANOTHER.format(shown)
     return [(key, was.get(key), now.get(key)) for key in sorted({*was, *now})]
 
 
-def seal(cluster: str, user: str, config: Mapping[str, str], hidden: Iterable[str]) -> str:
+def seal(cluster: str, user: str, config: Mapping[str, str], hidden: Mapping[str, str]) -> str:
     """Return a config as a page may carry it: only the same user gets it back."""
-    clear = {key for key in hidden if key in config and config[key].strip() != MASK}
-    return json.dumps(selectors.vault().seal(config, clear, _place(cluster, user)))
+    clear = {
+        key: shown
+        for key, shown in hidden.items()
+        if key in config and config[key].strip() != shown
+    }
+    whole = [key for key, shown in clear.items() if shown == MASK]
+    partly = {key: shown for key, shown in clear.items() if shown != MASK}
+    place = _place(cluster, user)
+    return json.dumps(selectors.vault().seal(config, whole, place, partly=partly))
 
 
 def unseal(cluster: str, user: str, text: str) -> dict[str, str]:
@@ -248,9 +267,10 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
         group=entry.group or "Other",
         doc=key.doc,
         default=to_text(key, default) or "",
-        value=text if is_shown else "",
-        errors=_told(key.name, entry.value.errors),
+        value=judged.partly.get(key.name, text) if is_shown else "",
+        errors=_told(key, entry.value.errors),
         recommended=tuple(str(one) for one in entry.value.recommended),
+        choices=_choices(key),
         is_high=key.importance.value == "HIGH",
         is_required=key.is_required,
         is_missing=not {missing(key), NO_TOPICS}.isdisjoint(entry.value.errors),
@@ -260,11 +280,17 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
     )
 
 
-def _told(name: str, errors: tuple[str, ...]) -> tuple[str, ...]:
+def _choices(key: Key) -> tuple[str, ...]:
+    if not isinstance(key.check, OneOf):
+        return ()
+    return tuple(word for word in key.check.words if word)
+
+
+def _told(key: Key, errors: tuple[str, ...]) -> tuple[str, ...]:
     """Leave out what Kafka says too of a value that could not be parsed: that there is none."""
-    of_nothing = f"Invalid value null for configuration {name}:"
-    told = tuple(error for error in errors if not error.startswith(of_nothing))
-    return told or errors
+    of_nothing = f"Invalid value null for configuration {key.name}:"
+    told = tuple(error for error in errors if not error.startswith(of_nothing)) or errors
+    return tuple(NO_VALUE if error == missing(key) else error for error in told)
 
 
 def _refusal(

@@ -5,13 +5,13 @@ config, and may not know its password, could have it sent to a host of their own
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from connectors import framework_keys as keys
 from connectors.sdk.configs import MASK
-from connectors.vault import Stored, is_sealed, masked
+from connectors.vault import Stored, masked, shown_as
 
 # Parts of the names of keys that say where a connector connects to, and whom it trusts there.
 LEADS_AWAY: Final = frozenset(
@@ -32,24 +32,47 @@ class Filled:
     refused: Mapping[str, str]
 
 
-def filled(config: Mapping[str, str], stored: Stored, opened: Mapping[str, str]) -> Filled:
-    """Return a config with its masks filled in. `opened` is the stored config in clear."""
-    masks = [key for key, text in config.items() if text.strip() == MASK]
-    kept = [key for key in masks if is_sealed(stored.get(key))]
+def filled(
+    config: Mapping[str, str],
+    stored: Stored,
+    opened: Mapping[str, str],
+    partly_secret: Callable[[Mapping[str, str]], Mapping[str, str]],
+) -> Filled:
+    """Return a config with its masks filled in. `opened` is the stored config in clear.
+
+    `partly_secret` returns the values of a config of which parts are secrets, as they are shown.
+    """
+    kept = [
+        key
+        for key, text in config.items()
+        if MASK in text and key in stored and text.strip() == shown_as(stored[key])
+    ]
     if not kept:
         return Filled(config=config, refused={})
-    changed = sorted(_changed(config, masked(stored)))
+    changed = sorted(leading_elsewhere({**config, **partly_secret(config)}, masked(stored)))
     if changed:
         reason = (
             f"{', '.join(changed)} changes, and the stored password goes nowhere else than before:"
             " give the password itself"
         )
         return Filled(config=config, refused=dict.fromkeys(kept, reason))
-    return Filled(config={**config, **{key: opened[key] for key in kept}}, refused={})
+    found = {**config, **{key: opened[key] for key in kept}}
+    shown = partly_secret(found)
+    # Which parts are secrets may be up to another key, which must not bring them to light.
+    bared = [
+        key for key in kept if config[key].strip() != MASK and shown.get(key) != config[key].strip()
+    ]
+    if bared:
+        reasons = {
+            key: f"another key changes which parts of {key} are secrets: give the parts themselves"
+            for key in bared
+        }
+        return Filled(config=config, refused=reasons)
+    return Filled(config=found, refused={})
 
 
-def _changed(config: Mapping[str, str], former: Mapping[str, str]) -> set[str]:
-    """Return keys whose change could send a password elsewhere."""
+def leading_elsewhere(config: Mapping[str, str], former: Mapping[str, str]) -> set[str]:
+    """Return changed keys that could send a password elsewhere."""
     names = {key for key in {*config, *former} if config.get(key) != former.get(key)}
     return {
         key

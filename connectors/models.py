@@ -50,6 +50,8 @@ class Connector(models.Model):
     plugin = models.CharField(max_length=CLASS_CHARS)
     version = models.CharField(max_length=VERSION_CHARS, db_default="")
     kind = models.CharField(max_length=STATE_CHARS)  # source, sink
+    # The workers that run its tasks: runtime.pools.
+    pool = models.CharField(max_length=STATE_CHARS, default="", db_default="")
     config = models.JSONField()
     target = models.CharField(max_length=STATE_CHARS, choices=Target.choices)
     state = models.CharField(max_length=STATE_CHARS, choices=State.choices)
@@ -60,7 +62,14 @@ class Connector(models.Model):
     # Who makes, or has made, its tasks; and since when that has been waited for.
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
     planning_since = models.DateTimeField(null=True)
+    # Since when its code is at it; how many processes have ended meanwhile, in a row; and before
+    # when nobody asks again.
+    preparing_at = models.DateTimeField(null=True)
+    crashes = models.IntegerField(db_default=0)
+    due_at = models.DateTimeField(null=True)
     trace = models.TextField(db_default="")
+    # The rights it rests upon, and whose they are: connectors.authors. None of an older release.
+    claims = models.JSONField(null=True)
     # Topics that it has read or written since they were last reset.
     topics = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
@@ -89,6 +98,7 @@ class Task(models.Model):
     assigned = models.CharField(max_length=WORKER_CHARS, db_default="")
     epoch = models.BigIntegerField(db_default=0)
     leased_until = models.DateTimeField(null=True)
+    taken_at = models.DateTimeField(null=True)
     # When it was given to its worker's queue, which is also the ticket of that message; and the
     # ticket of the last message that was taken from there.
     queued_at = models.DateTimeField(null=True)
@@ -100,9 +110,11 @@ class Task(models.Model):
     idle_slices = models.IntegerField(db_default=0)
     # Slices in a row that ended with the process of their worker, and made nothing durable.
     crashes = models.IntegerField(db_default=0)
+    # When it last had to be ended with its process, unless a slice has come to its end since.
+    hung_at = models.DateTimeField(null=True)
     restarts = models.IntegerField(db_default=0)
     trace = models.TextField(db_default="")
-    # Counts of the task since it was made, and rates of its last slice: runtime.figures.
+    # Counts of the task since it was made, and rates of its last seconds: runtime.figures.
     figures = models.JSONField(default=dict)
 
     class Meta:
@@ -149,11 +161,71 @@ class LogLine(models.Model):
         return self.text
 
 
+class RunState(models.TextChoices):
+    """What is true of a run that sends dead letters again."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+class Redrive(models.Model):
+    """One run that sends dead letters of a connector again: what was planned, and how far it is."""
+
+    connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="redrives")
+    # One for each plan that was shown: what is applied twice is done once.
+    plan_id = models.CharField(max_length=DIGEST_CHARS)
+    destination = models.CharField(max_length=STATE_CHARS)  # runtime.letters.Destination
+    state = models.CharField(
+        max_length=STATE_CHARS, choices=RunState.choices, db_default=RunState.RUNNING
+    )
+    plan = models.JSONField()  # connectors.redrive_plans
+    # Letters that the plan found to be sent.
+    chosen = models.BigIntegerField()
+    # Where it goes on by partition, and where the retry topic ended when that was noted.
+    positions = models.JSONField()
+    mark = models.JSONField(default=dict)
+    is_in_doubt = models.BooleanField(db_default=False)
+    looked = models.BigIntegerField(db_default=0)
+    sent = models.BigIntegerField(db_default=0)
+    sent_bytes = models.BigIntegerField(db_default=0)
+    unsent = models.JSONField(default=dict)  # name of the reason → count
+    reason = models.TextField(db_default="")
+    actor = models.CharField(max_length=ACTOR_CHARS)
+    # The worker that holds the lease, its end, and the fencing epoch, as for a task.
+    worker = models.CharField(max_length=WORKER_CHARS, db_default="")
+    epoch = models.BigIntegerField(db_default=0)
+    leased_until = models.DateTimeField(null=True)
+    # The ticket of its message, and when that was last sent.
+    queued_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(null=True)
+    # Slices in a row that did not end by themselves, or met a cluster that did not answer.
+    failures = models.IntegerField(db_default=0)
+    began_at = models.DateTimeField(db_default=Now())
+    changed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["connector", "plan_id"], name="one_redrive_per_plan"),
+            models.UniqueConstraint(
+                fields=["connector"],
+                condition=models.Q(state="RUNNING"),
+                name="one_running_redrive_per_connector",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.connector_id} {self.pk} {self.state}"
+
+
 class Worker(models.Model):
     """One worker that has said it is there, and when it last did."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS, db_default="")
     name = models.CharField(max_length=WORKER_CHARS, unique=True)
+    pool = models.CharField(max_length=STATE_CHARS, default="", db_default="")
     host = models.CharField(max_length=WORKER_CHARS)
     boot_id = models.CharField(max_length=DIGEST_CHARS, db_default="")
     process_id = models.BigIntegerField()
@@ -173,6 +245,8 @@ class UntoldChange(models.Model):
     event = models.CharField(max_length=EVENT_CHARS)
     actor = models.CharField(max_length=ACTOR_CHARS)
     address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
+    # How they came: gateway.access.callers.CallerKind; empty in rows of an older release.
+    caller = models.CharField(max_length=STATE_CHARS, default="", db_default="")
     subject = models.CharField(max_length=NAME_CHARS)
     before = models.JSONField()  # text → text
     after = models.JSONField()  # text → text

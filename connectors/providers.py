@@ -21,8 +21,9 @@ from connectors.references import (
     references,
     refused_reference,
 )
-from connectors.sdk.configs import Secret
+from connectors.sdk.configs import MASK
 from connectors.sdk.errors import ConfigError
+from connectors.vault import Opened, revealed
 
 # A certificate chain with its key has some ten kilobytes.
 MAX_FILE_BYTES: Final = 262_144
@@ -54,15 +55,17 @@ def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
     found: dict[str, str] = {}
     hidden: set[str] = set()
     for key, text in config.items():
-        clear = text.reveal() if isinstance(text, Secret) else text
+        clear = revealed(text)
         values = list(_values(key, clear, sources))
-        if isinstance(text, Secret):
+        # Of a value that is shown but for parts of it, `configs` knows these.
+        is_whole = isinstance(text, Opened) and text.shown == MASK
+        if is_whole:
             hidden.add(clear)
         hidden.update(value for _, value in values)
         # One pass over the text as it was written: a value that looks like a reference is none.
         by_text = dict(values)
         found[key] = REFERENCE.sub(lambda match: by_text.get(match[0], match[0]), clear)  # noqa: B023 - used at once
-        if isinstance(text, Secret):
+        if is_whole:
             hidden.add(found[key])
     return Clear(config=found, secrets=tuple(sorted(hidden - {""}, key=len, reverse=True)))
 

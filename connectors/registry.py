@@ -1,4 +1,4 @@
-"""Which connectors there are: folders below `connectors.plugins`, and entry points of packages.
+"""Which connectors there are: built in, entry points of packages, and in a home's `plugins`.
 
 No name from a config is ever imported: a config's class is looked up among those found here. What
 cannot be imported, or lacks a package, is listed with the reason.
@@ -8,14 +8,21 @@ import importlib
 import logging
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata, util
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
+from django.conf import settings
+
+from connectors import home_plugins
+from connectors.runtime.pools import POOLS
+from connectors.sdk.configs import Definition
+from connectors.sdk.connector import Connector, JobConnector, SinkConnector, SourceConnector
 
 log: Final = logging.getLogger(__name__)
 FOLDER: Final = "connectors.plugins"
@@ -25,6 +32,9 @@ MAX_PLUGINS: Final = 500
 # The name of a package at the beginning of what a connector says it needs, as "psycopg>=3.2".
 PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 ENDING: Final = "Connector"
+RUNNABLE: Final = (SourceConnector, SinkConnector, JobConnector)
+# Before the name of a folder of the home; no package is called like that.
+HOME_PACKAGE: Final = "samsa_home_plugin_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +56,8 @@ class Broken:
 class Found:
     by_name: Mapping[str, type[Connector]]  # by name, alias, and the short forms of aliases
     classes: tuple[type[Connector], ...]
-    foreign: frozenset[type[Connector]]
+    # Those of others, with where each comes from.
+    foreign: Mapping[type[Connector], str]
     broken: tuple[Broken, ...]
 
 
@@ -69,12 +80,22 @@ def find(class_name: str) -> type[Connector] | None:
 
 
 def is_foreign(plugin: type[Connector]) -> bool:
-    """Tell whether a connector comes from another package, whose code only workers run."""
+    """Tell whether a connector is not built in: only workers run its code."""
     return plugin in _found().foreign
 
 
+def origin_of(plugin: type[Connector]) -> str:
+    """Return where a connector comes from; nothing for one that is built in."""
+    return _found().foreign.get(plugin, "")
+
+
 def kind_of(plugin: type[Connector]) -> str:
-    return "sink" if issubclass(plugin, SinkConnector) else "source"
+    return "sink" if issubclass(plugin, (SinkConnector, JobConnector)) else "source"
+
+
+def is_job(plugin: type[Connector]) -> bool:
+    """Tell whether a connector's tasks are jobs: it has the keys of a sink, and no steps."""
+    return issubclass(plugin, JobConnector)
 
 
 def missing(plugin: type[Connector]) -> Missing | None:
@@ -102,10 +123,10 @@ def forget() -> None:
 def _found() -> Found:
     by_name: dict[str, type[Connector]] = {}
     classes: dict[str, type[Connector]] = {}
-    foreign: set[type[Connector]] = set()
+    foreign: dict[type[Connector], str] = {}
     failed: list[Broken] = []
     # Ours first: no package takes the name of a connector that is built in.
-    for origin, found in (*_of_folders(), *_of_entry_points()):
+    for origin, found in (*_of_folders(), *_of_entry_points(), *_of_home()):
         if isinstance(found, Broken):
             failed.append(found)
             log.error("plugin.not_read origin=%s reason=%s", origin, found.reason)
@@ -115,13 +136,13 @@ def _found() -> Found:
             continue
         classes[found.name] = found
         if not origin.startswith(FOLDER):
-            foreign.add(found)
+            foreign[found] = origin
         for name in names_of(found):
             by_name.setdefault(name, found)
     return Found(
         by_name=MappingProxyType(by_name),
         classes=tuple(classes[name] for name in sorted(classes)),
-        foreign=frozenset(foreign),
+        foreign=MappingProxyType(foreign),
         broken=tuple(failed),
     )
 
@@ -148,7 +169,8 @@ def _of_folders() -> Iterator[tuple[str, type[Connector] | Broken]]:
         try:
             package = importlib.import_module(f"connectors.plugins.{module.name}")
             listed = tuple(package.CONNECTORS)
-        except Exception as error:  # noqa: BLE001 - one plugin that fails must not hide the others
+        # One plugin that fails must not hide the others.
+        except Exception as error:  # noqa: BLE001
             yield origin, _broken(origin, error)
             continue
         for one in listed:
@@ -160,23 +182,70 @@ def _of_entry_points() -> Iterator[tuple[str, type[Connector] | Broken]]:
         origin = f"{point.dist.name if point.dist else '?'}:{point.name}"
         try:
             loaded = point.load()
-        except Exception as error:  # noqa: BLE001 - as above
+        # As above; and a module may end the program that imports it.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             yield origin, _broken(origin, error)
             continue
         yield origin, _checked(origin, loaded)
 
 
-def _checked(origin: str, found: object) -> type[Connector] | Broken:
-    is_one = isinstance(found, type) and issubclass(found, (SourceConnector, SinkConnector))
-    if not is_one or not getattr(found, "name", ""):
-        what = getattr(found, "__name__", type(found).__name__)
-        reason = f"{what} is no SourceConnector or SinkConnector with a name"
-        return Broken(origin=origin, reason=reason)
-    assert isinstance(found, type), "checked above"
+def _of_home() -> Iterator[tuple[str, type[Connector] | Broken]]:
+    for plugin in home_plugins.found(settings.SAMSA_HOME):
+        if plugin.refusal:
+            yield plugin.origin, Broken(origin=plugin.origin, reason=plugin.refusal)
+            continue
+        try:
+            listed = tuple(_load(plugin.package))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            yield plugin.origin, _broken(plugin.origin, error)
+            continue
+        for one in listed:
+            yield plugin.origin, _checked(plugin.origin, one)
+
+
+def _load(package: Path) -> Iterable[object]:
+    """Load a folder as a package by itself; its modules import each other with a leading dot."""
+    name = f"{HOME_PACKAGE}{package.name}"
+    spec = util.spec_from_file_location(
+        name, package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    assert spec is not None, "a file of Python was named"
+    assert spec.loader is not None, "a file has one"
+    module = util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        found: Iterable[object] = module.CONNECTORS
+    # What is raised is told by the caller; half of a package must not stay behind.
+    except BaseException:
+        del sys.modules[name]
+        raise
     return found
 
 
-def _broken(origin: str, error: Exception) -> Broken:
+def _checked(origin: str, found: object) -> type[Connector] | Broken:
+    is_one = isinstance(found, type) and issubclass(found, RUNNABLE)
+    if not is_one or not getattr(found, "name", ""):
+        what = getattr(found, "__name__", type(found).__name__)
+        reason = f"{what} is no SourceConnector, SinkConnector or JobConnector with a name"
+        return Broken(origin=origin, reason=reason)
+    assert isinstance(found, type), "checked above"
+    if found.pool not in POOLS:
+        known = ", ".join(repr(pool) for pool in POOLS)
+        return Broken(origin=origin, reason=f"its pool is {found.pool!r}, of {known}")
+    try:
+        definition = found.definition()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - its pages would fail instead
+        return _broken(origin, error)
+    if not isinstance(definition, Definition):
+        kind = type(definition).__name__
+        return Broken(
+            origin=origin, reason=f"{found.__name__}.definition() is a {kind}, no Definition"
+        )
+    return found
+
+
+def _broken(origin: str, error: BaseException) -> Broken:
     return Broken(origin=origin, reason=f"{type(error).__name__}: {error}"[:1000])
 
 

@@ -10,24 +10,30 @@ from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Max, Q
 
 from connectors import framework_keys as keys
-from connectors import models, registry, validation
+from connectors import models, registry, secret_rights, validation
 from connectors.installed_parts import INSTALLED
 from connectors.kept_secrets import filled
 from connectors.references import Allowed
 from connectors.refusals import NotFound, Unfit
+from connectors.runtime import group_names
+from connectors.runtime.ports import Level
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
 from connectors.tasks import database_time
 from connectors.validation import Validation
 from connectors.vault import Place, Stored, Vault, masked
+from gateway.access.callers import Caller
 
 # What one question returns; the services let in no more connectors than that.
 MAX_CONNECTORS: Final = 1000
 # Lines of a log that a page shows at once.
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
+# Levels of lines that say why a task does not get on.
+WARNING: Final = (Level.WARN.value, Level.ERROR.value)
 # Workers say that they are there every three seconds; one that starts takes some seconds.
 WORKER_SILENCE: Final = timedelta(seconds=15)
 # What Kafka Connect calls the worker of what nobody runs has no word there; empty would be taken
@@ -99,7 +105,17 @@ class Plugin:
     summary: str
     version: str
     is_foreign: bool
+    # Where one of others comes from: a package, or a folder of the home.
+    origin: str
     missing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenPlugin:
+    """What is there and cannot be configured, with the reason."""
+
+    origin: str
+    reason: str
 
 
 def connectors(cluster: str, *, among: Iterable[str] | None = None) -> list[ConnectorInfo]:
@@ -151,6 +167,23 @@ def log_lines(
     ]
 
 
+def in_trouble(cluster: str, *, tries: int) -> list[str]:
+    """Return connectors that have failed, or a task of theirs has, or has tried so often."""
+    failed = models.State.FAILED
+    hurt = Q(state=failed) | Q(tasks__state=failed) | Q(tasks__retries__gte=tries)
+    rows = models.Connector.objects.filter(hurt, cluster=cluster).order_by("name")
+    return list(rows.values_list("name", flat=True).distinct()[:MAX_CONNECTORS])
+
+
+def last_warnings(cluster: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the newest line that warns of something, by connector; of some connectors."""
+    lines = models.LogLine.objects.filter(connector__cluster=cluster, level__in=WARNING)
+    lines = lines.filter(connector__name__in=list(names))
+    newest = lines.values("connector").annotate(newest=Max("pk")).values("newest")
+    told = models.LogLine.objects.filter(pk__in=newest)
+    return dict(told.values_list("connector__name", "text"))
+
+
 def has_workers(cluster: str) -> bool:
     """Tell whether some worker has said lately that it is there."""
     since = database_time.now() - WORKER_SILENCE
@@ -168,13 +201,19 @@ def catalogue() -> list[Plugin]:
             summary=plugin.summary,
             version=plugin.version,
             is_foreign=registry.is_foreign(plugin),
+            origin=registry.origin_of(plugin),
             missing=missing.reason if (missing := registry.missing(plugin)) else "",
         )
         for plugin in registry.classes()
     ]
 
 
+def broken_plugins() -> list[BrokenPlugin]:
+    return [BrokenPlugin(origin=one.origin, reason=one.reason) for one in registry.broken()]
+
+
 def validate(
+    caller: Caller,
     cluster: str,
     plugin: type[Connector],
     config: Mapping[str, str],
@@ -182,13 +221,13 @@ def validate(
     stored_of: str | None = None,
     is_deep: bool = False,
 ) -> Validation:
-    """Return what is right and wrong about a config, without changing anything.
+    """Return what is right and wrong about a config of a caller, without changing anything.
 
     Masks in it stand for what the connector `stored_of` has stored; give none where the caller may
     not change that connector.
     """
     row = None if stored_of is None else find_row(cluster, stored_of)
-    return judged(plugin, config, row, is_deep=is_deep).validation
+    return judged(caller, cluster, plugin, config, row, is_deep=is_deep).validation
 
 
 # --- for services ------------------------------------------------------------------------------
@@ -200,20 +239,30 @@ class Judged:
 
     config: Mapping[str, str]
     validation: Validation
+    # Keys that refer to secrets which its author may not use.
+    beyond_rights: tuple[str, ...] = ()
 
 
 def judged(
+    caller: Caller,
+    cluster: str,
     plugin: type[Connector],
     config: Mapping[str, str],
     row: models.Connector | None,
     *,
     is_deep: bool,
 ) -> Judged:
-    """Fill in the masks of a config from a stored one, and look at it."""
+    """Fill in the masks of a config from a stored one, and look at it for who has written it."""
     refused: Mapping[str, str] = {}
-    if row is not None and any(text.strip() == MASK for text in config.values()):
-        found = filled(config, row.config, opened(row))
+    if row is not None and any(MASK in text for text in config.values()):
+        known = plugin.definition().by_name
+        found = filled(
+            config, row.config, opened(row), lambda given: validation.partly_secret(given, known)
+        )
         config, refused = found.config, found.refused
+    lacking = secret_rights.refused(
+        caller, cluster, plugin, config, lambda: {} if row is None else opened(row)
+    )
     return Judged(
         config=config,
         validation=validation.validate(
@@ -221,9 +270,10 @@ def judged(
             config,
             components=INSTALLED,
             allowed=allowed(),
-            refused=refused,
+            refused={**lacking, **refused},
             is_deep=is_deep,
         ),
+        beyond_rights=tuple(lacking),
     )
 
 
@@ -255,6 +305,11 @@ def row_of(cluster: str, name: str, *, missing: str = "") -> models.Connector:
     return row
 
 
+def group_of(name: str) -> str:
+    """Return the group that says how far a sink has read."""
+    return group_names.group_of(name)
+
+
 def find_row(cluster: str, name: str) -> models.Connector | None:
     return models.Connector.objects.filter(cluster=cluster, name=name).first()
 
@@ -284,8 +339,8 @@ def allowed() -> Allowed:
 
 def _hidden(config: Mapping[str, str]) -> dict[str, str]:
     """Return a config that names no class, so nothing says which of its keys are passwords."""
-    secret = validation.secret_keys(config, {})
-    return {key: MASK if key in secret else text for key, text in config.items()}
+    secret = dict.fromkeys(validation.secret_keys(config, {}), MASK)
+    return {**config, **validation.partly_secret(config, {}), **secret}
 
 
 def _info(row: models.Connector) -> ConnectorInfo:

@@ -12,19 +12,22 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from connectors import authors, models, registry, secret_rights, selectors, topic_rights, wanted
 from connectors import framework_keys as keys
-from connectors import models, registry, selectors, topic_rights, wanted
 from connectors.changes import By, Event, difference, tell
 from connectors.database import CONNECT
 from connectors.models import State, Target
 from connectors.places import MAX_PLACE_CHARS, digest_of, spelled
 from connectors.refusals import Conflict, Invalid, NotFound, Refused, Unfit
-from connectors.sdk.configs import MASK
+from connectors.runtime.group_names import group_of
+from connectors.runtime.retry_topic import name_for
 from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
 from connectors.sdk.errors import ConfigError, ConnectorError
 from connectors.sdk.records import Place, TopicPartition
 from connectors.validation import MAX_KEYS
-from connectors.vault import Stored, is_sealed, masked
+from connectors.vault import Stored, is_sealed, masked, shown_as
+from gateway.access import audit
+from gateway.access.audit import Actor
 from gateway.access.operations import Kind, Operation
 
 # What is true at once of a connector that nobody has looked at.
@@ -36,9 +39,9 @@ FIRST_STATE: Final = {
 # Offsets that one call may change: partitions of a few large topics, or tables of a database.
 MAX_OFFSETS: Final = 10_000
 # What is told of a password that was changed.
-ANOTHER: Final = f"{MASK}, another one"
-# What a sink's group is named after.
-GROUP: Final = "connect-"
+ANOTHER: Final = "{}, another one"
+# Under what secrets are told that a config begins to use; no key of one has a space.
+SECRETS: Final = "secrets used"
 STOP_FIRST: Final = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
     " for the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop'"
@@ -83,7 +86,7 @@ def create(
     row = models.Connector(
         cluster=cluster, name=name, target=target.value, state=FIRST_STATE[target].value
     )
-    _write_config(row, plugin, judged)
+    _write_config(by, row, plugin, judged)
     try:
         with _changing():
             if models.Connector.objects.filter(cluster=cluster).count() >= selectors.MAX_CONNECTORS:
@@ -92,10 +95,11 @@ def create(
                     " have: delete one first"
                 )
             row.save(force_insert=True)
-            tell(Event.CREATED, by=by, connector=row, after=masked(row.config))
+            after = masked(row.config) | _secrets_named({}, judged.config)
+            tell(Event.CREATED, by=by, connector=row, after=after)
     except IntegrityError:
         raise Conflict(f"Connector {name} already exists") from None
-    wanted.note()
+    wanted.note(row.pool)
     return selectors.connector(cluster, name)
 
 
@@ -197,7 +201,7 @@ def alter_offsets(
     _require_stopped(row)
     if row.kind == "sink":
         wanted = [_sink_offset(place, offset) for place, offset in offsets]
-        _alter_group(groups, f"{GROUP}{name}", wanted)
+        _alter_group(groups, group_of(name), wanted)
         _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
     else:
         _alter_source(by, row, offsets)
@@ -210,8 +214,10 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
     row = selectors.row_of(cluster, name)
     _require_stopped(row)
     if row.kind == "sink":
-        group = f"{GROUP}{name}"
-        places = sorted(groups.committed(group))
+        group = group_of(name)
+        # What was sent again stays done: its records are read again where they stood first.
+        retries = name_for(name)
+        places = sorted(place for place in groups.committed(group) if place.topic != retries)
         if places:
             groups.delete(group, places)
         _tell_offsets(by, row, Event.OFFSETS_RESET, len(places))
@@ -241,13 +247,20 @@ def seal_anew() -> int:
     for pk in list(models.Connector.objects.values_list("pk", flat=True)):
         with _changing():
             row = models.Connector.objects.select_for_update().get(pk=pk)
-            hidden = [key for key, value in row.config.items() if not isinstance(value, str)]
-            if hidden:
-                clear = selectors.opened(row)
-                sealed = selectors.vault().seal(clear, hidden, selectors.place_of(row))
-                models.Connector.objects.filter(pk=pk).update(config=sealed)
+            if any(is_sealed(value) for value in row.config.values()):
+                models.Connector.objects.filter(pk=pk).update(config=_sealed_anew(row, row.config))
                 count += 1
+            for task in row.tasks.all():
+                if any(is_sealed(value) for value in task.config.values()):
+                    task.config = _sealed_anew(row, task.config)
+                    task.save(update_fields=["config"])
     return count
+
+
+def _sealed_anew(row: models.Connector, stored: Stored) -> Stored:
+    vault, place = selectors.vault(), selectors.place_of(row)
+    # What was sealed is sealed again.
+    return vault.seal(vault.open(stored, place), (), place)
 
 
 def _require(by: By, operation: Operation, cluster: str, name: str) -> None:
@@ -297,17 +310,29 @@ def _judge(
     lacking = topic_rights.missing_right(by.caller, cluster, plugin, config)
     if lacking is not None:
         raise Refused(lacking)
-    judged = selectors.judged(plugin, config, row, is_deep=True)
+    judged = selectors.judged(by.caller, cluster, plugin, config, row, is_deep=True)
+    if judged.beyond_rights:
+        audit.record(
+            "connector.secret_refused",
+            actor=Actor(name=by.caller.principal, address=by.address),
+            subject=config[keys.NAME],
+            keys=",".join(judged.beyond_rights),
+        )
     if not judged.validation.is_valid:
         raise Invalid(judged.validation)
     return plugin, judged
 
 
-def _write_config(row: models.Connector, plugin: type[Connector], judged: selectors.Judged) -> None:
+def _write_config(
+    by: By, row: models.Connector, plugin: type[Connector], judged: selectors.Judged
+) -> None:
     row.plugin, row.version = plugin.name, plugin.version[: models.VERSION_CHARS]
-    row.kind = registry.kind_of(plugin)
-    hidden = judged.validation.secret_keys
-    row.config = selectors.vault().seal(judged.config, hidden, selectors.place_of(row))
+    row.kind, row.pool = registry.kind_of(plugin), plugin.pool
+    said = judged.validation
+    row.claims = authors.claims(by.caller, row.cluster, plugin, judged.config, row.claims)
+    row.config = selectors.vault().seal(
+        judged.config, said.secret_keys, selectors.place_of(row), partly=said.partly
+    )
 
 
 def _replace(by: By, row: models.Connector, config: Config) -> selectors.ConnectorInfo:
@@ -318,12 +343,14 @@ def _replace(by: By, row: models.Connector, config: Config) -> selectors.Connect
         if locked.generation != row.generation:
             raise _changed_meanwhile(row.name)
         before, clear = masked(locked.config), selectors.opened(locked)
-        _write_config(locked, plugin, judged)
-        locked.save(update_fields=["plugin", "version", "kind", "config"])
+        _write_config(by, locked, plugin, judged)
+        locked.save(update_fields=["plugin", "version", "kind", "pool", "config", "claims"])
         _begin_anew(locked)
         was, is_now = difference(before, masked(locked.config))
-        is_now |= _other_passwords(locked.config, clear, judged.config)
+        is_now = _other_passwords(locked.config, clear, judged.config) | is_now
+        is_now |= _secrets_named(clear, judged.config)
         tell(Event.ALTERED, by=by, connector=locked, before=was, after=is_now)
+    wanted.note(plugin.pool)
     return selectors.connector(row.cluster, row.name)
 
 
@@ -337,10 +364,17 @@ def _changed_meanwhile(name: str) -> Conflict:
 def _other_passwords(stored: Stored, before: Config, after: Config) -> dict[str, str]:
     """Return what to tell of passwords that are other ones than before."""
     return {
-        key: ANOTHER
+        key: ANOTHER.format(shown_as(value))
         for key, value in stored.items()
         if is_sealed(value) and key in before and before[key] != after[key]
     }
+
+
+def _secrets_named(before: Config, after: Config) -> dict[str, str]:
+    """Return what to tell of secrets that a config begins to refer to."""
+    former = secret_rights.names_in(before)
+    names = [name for name in secret_rights.names_in(after) if name not in former]
+    return {SECRETS: ", ".join(names)} if names else {}
 
 
 def _begin_anew(row: models.Connector) -> None:
@@ -350,7 +384,12 @@ def _begin_anew(row: models.Connector) -> None:
         state = State.RESTARTING
         row.tasks.update(state=State.RESTARTING)
     models.Connector.objects.filter(pk=row.pk).update(
-        generation=F("generation") + 1, state=state, trace="", changed_at=Now()
+        generation=F("generation") + 1,
+        state=state,
+        trace="",
+        crashes=0,
+        due_at=None,
+        changed_at=Now(),
     )
 
 
@@ -362,6 +401,7 @@ def _restart_tasks(tasks: Any) -> int:
         retries=0,
         idle_slices=0,
         crashes=0,
+        hung_at=None,
         restarts=F("restarts") + 1,
         epoch=F("epoch") + 1,
         worker="",
@@ -408,7 +448,7 @@ def _alter_source(by: By, row: models.Connector, offsets: Offsets) -> None:
     wanted = {_spelled(place): (place, offset) for place, offset in offsets}
     plugin = registry.find(row.plugin)
     if plugin is not None and not registry.is_foreign(plugin):
-        _ask_plugin(plugin, row, {text: offset for text, (_, offset) in wanted.items()})
+        _ask_plugin(by, plugin, row, {text: offset for text, (_, offset) in wanted.items()})
     with _changing():
         locked = _locked(row.cluster, row.name)
         _require_stopped(locked)
@@ -437,9 +477,12 @@ def _spelled(place: Place | None) -> str:
 
 
 def _ask_plugin(
-    plugin: type[Connector], row: models.Connector, offsets: Mapping[str, Place | None]
+    by: By, plugin: type[Connector], row: models.Connector, offsets: Mapping[str, Place | None]
 ) -> None:
-    parsed = selectors.judged(plugin, masked(row.config), None, is_deep=False).validation.parsed
+    judged = selectors.judged(
+        by.caller, row.cluster, plugin, masked(row.config), None, is_deep=False
+    )
+    parsed = judged.validation.parsed
     try:
         if issubclass(plugin, SourceConnector):
             plugin().alter_offsets(parsed, offsets)

@@ -21,6 +21,12 @@ from gateway.access.operations import OPERATIONS, Kind, Operation
 # Keys of sources that name the topic they write to, and those that name how it begins.
 WHOLE: Final = ("topic", "kafka.topic", "topic.heartbeat.name")
 PREFIXES: Final = ("topic.prefix", "topic.heartbeat.prefix", "heartbeat.topics.prefix")
+# A prefix that counts by its default too, once another key is on: heartbeats have a topic.
+SWITCHES: Final = {"heartbeat.topics.prefix": "heartbeat.interval.ms"}
+# The key of a job that names the topic it writes to.
+OUTPUT: Final = "output.topic"
+# A key of transforms that sends a record to a topic named in its own value.
+ROUTE_KEY: Final = "route.by.field"
 # Transforms that send a record to another topic than its source said.
 ROUTES: Final = ("Router", "ExtractTopic")
 
@@ -47,6 +53,7 @@ def missing_right(
 def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
     if registry.kind_of(plugin) == "sink":
         yield from _of_sink(config)
+        yield from _of_output(plugin, config)
         return
     for pattern in written(plugin, config):
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
@@ -61,7 +68,8 @@ def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
         return [ANY]
     for name in names_in(config, keys.TRANSFORMS):
         given = config.get(f"{keys.TRANSFORMS}.{name}.type", "")
-        if has_reference(given) or any(word in given for word in ROUTES):
+        is_routed = bool(config.get(f"{keys.TRANSFORMS}.{name}.{ROUTE_KEY}", "").strip())
+        if has_reference(given) or is_routed or any(word in given for word in ROUTES):
             return [ANY]
     found = []
     for key in (*WHOLE, *PREFIXES):
@@ -72,6 +80,10 @@ def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
             found.append(text if key in WHOLE else f"{text}{ANY}")
     # A key that the connector does not know says nothing of where it writes.
     known = plugin.definition().by_name
+    for key, switch in SWITCHES.items():
+        is_on = config.get(switch, "").strip() not in ("", "0")
+        if is_on and key in known and not config.get(key, "").strip():
+            found.append(f"{known[key].default}{ANY}")
     return found if any(config.get(key) and key in known for key in (*WHOLE, *PREFIXES)) else [ANY]
 
 
@@ -92,6 +104,16 @@ def _of_sink(config: Mapping[str, str]) -> Iterator[Need]:
     dead = config.get(keys.DEAD_LETTERS, "").strip()
     if dead:
         pattern = ANY if has_reference(dead) else dead
+        yield Need(operation=Operation.PRODUCE, pattern=pattern)
+        # It is created where it is missing, which only a worker finds out.
+        yield Need(operation=Operation.CREATE_TOPICS, pattern=pattern)
+
+
+def _of_output(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
+    """Yield what a job needs that writes to a topic."""
+    topic = config.get(OUTPUT, "").strip()
+    if topic and OUTPUT in plugin.definition().by_name:
+        pattern = ANY if has_reference(topic) else topic
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
 
 

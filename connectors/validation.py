@@ -15,10 +15,13 @@ from connectors import registry
 from connectors.combinations import found_wrong
 from connectors.components import Added, Classes, Components, added, chains, converters_for
 from connectors.references import Allowed, has_reference, refused_reference
+from connectors.runtime.masking import masked
 from connectors.sdk import checks
-from connectors.sdk.configs import MASK, REQUIRED, Importance, Key, Kind, Value
+from connectors.sdk.configs import MASK, REQUIRED, Importance, Key, Kind, Span, Value
 from connectors.sdk.connector import Connector
 from connectors.sdk.errors import ConnectorError
+from connectors.sdk.secret_parts import of_urls, secrets, shown
+from connectors.vault import revealed
 
 # More keys are no config: the longest that are published have some two hundred.
 MAX_KEYS: Final = 2000
@@ -28,6 +31,11 @@ NOTHING_ALLOWED: Final = Allowed()
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 # Of a key that nobody defines, by its name: better masked without need than shown.
 LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
+NOT_STORED: Final = "This is the mask of a value that is stored, and none is: give the value itself"
+NOT_AS_STORED: Final = (
+    "it has the mask of a part that is stored, and that is so only while all around it stays as it"
+    " was: give the part itself"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +59,8 @@ class Validation:
     # The connector's own keys as its code gets them; those that refer to a secret are not there.
     parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secret_keys: frozenset[str] = frozenset()
+    # Values of which only parts are secrets, as they may be shown.
+    partly: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[str]:
@@ -99,24 +109,31 @@ def validate(
         errors[name] = [reason]
     for name, wrong in _about_parts(plugin, config, components):
         errors.setdefault(name, []).append(wrong)
-    for name, wrong in found_wrong(registry.kind_of(plugin), config, parsed):
+    for name, wrong in found_wrong(_rules_of(plugin), config, parsed):
         errors.setdefault(name, []).append(wrong)
     own = {
         one.key.name: parsed[one.key.name] for one in asked if one.is_own and one.key.name in parsed
     }
     advice: dict[str, Value] = {}
     if is_deep and _may_ask(plugin, config, errors):
-        advice = _deep(plugin, own, errors)
+        topics = {keys.TOPICS: parsed[keys.TOPICS]} if keys.TOPICS in parsed else {}
+        advice = _deep(plugin, {**topics, **own}, errors)
     # What is wrong with a key that nobody defines has its line too.
     asked += [_unknown(name) for name in errors if name not in kept]
-    entries = tuple(_entry(one, config, parsed, errors, advice, components, own) for one in asked)
+    known = {name: one.key for name, one in kept.items()}
+    partly = partly_secret(config, known)
+    _hide_parts(errors, config, known)
+    entries = tuple(
+        _entry(one, {**config, **partly}, parsed, errors, advice, components, own) for one in asked
+    )
     return Validation(
         plugin=plugin,
         groups=tuple(dict.fromkeys(one.group for one in entries if one.group is not None)),
         entries=entries,
         warnings=tuple(_warnings(config, kept)),
         parsed=own,
-        secret_keys=secret_keys(config, {name: one.key for name, one in kept.items()}),
+        secret_keys=secret_keys(config, known),
+        partly=partly,
     )
 
 
@@ -146,6 +163,50 @@ def secret_keys(config: Mapping[str, str], known: Mapping[str, Key]) -> frozense
             else any(word in name.lower() for word in LOOKS_SECRET)
         )
     )
+
+
+def partly_secret(config: Mapping[str, str], known: Mapping[str, Key]) -> dict[str, str]:
+    """Return values of which only parts are secrets, as they may be shown."""
+    hidden = secret_keys(config, known)
+    found = {
+        name: shown(revealed(text), _spans(name, config, known))
+        for name, text in config.items()
+        if name not in hidden
+    }
+    return {name: text for name, text in found.items() if text != revealed(config[name])}
+
+
+def secrets_within(config: Mapping[str, str], known: Mapping[str, Key]) -> dict[str, list[str]]:
+    """Return by key the parts of values that are secrets."""
+    hidden = secret_keys(config, known)
+    found = {
+        name: list(secrets(revealed(text), _spans(name, config, known)))
+        for name, text in config.items()
+        if name not in hidden
+    }
+    return {name: parts for name, parts in found.items() if parts}
+
+
+def _spans(name: str, config: Mapping[str, str], known: Mapping[str, Key]) -> Iterator[Span]:
+    text = revealed(config[name])
+    yield from of_urls(text)
+    of_key = known[name].secret_parts if name in known else None
+    if of_key is not None:
+        yield from of_key(text, config)
+
+
+def _hide_parts(
+    errors: dict[str, list[str]], config: Mapping[str, str], known: Mapping[str, Key]
+) -> None:
+    """Take secrets within values out of what is said, and refuse masks that stand for nothing."""
+    found = secrets_within(config, known)
+    hidden = {part for parts in found.values() for part in parts} - {MASK}
+    for name, said in errors.items():
+        errors[name] = [masked(error, hidden) for error in said]
+    for name, parts in found.items():
+        if MASK in parts:
+            told = f"Invalid value for configuration {name}: {NOT_AS_STORED}"
+            errors.setdefault(name, []).append(told)
 
 
 def _asked(
@@ -214,8 +275,7 @@ def _take(
         value = checks.default_of(one.key)
     is_masked = one.key.kind is Kind.PASSWORD and text is not None and text.strip() == MASK
     if is_masked:
-        advice = "This is the mask of a value that is stored, and none is: give the value itself"
-        errors[name].append(checks.problem(one.key, text, advice))
+        errors[name].append(checks.problem(one.key, text, NOT_STORED))
     elif (wrong := checks.check(one.inner, value)) is not None:
         errors[name].append(wrong)
     parsed[name] = value
@@ -354,6 +414,10 @@ def full_names(classes: Mapping[str, object]) -> list[str]:
         if len(name) > len(best.get(id(found), "")):
             best[id(found)] = name
     return sorted(best.values())
+
+
+def _rules_of(plugin: type[Connector]) -> str:
+    return "job" if registry.is_job(plugin) else registry.kind_of(plugin)
 
 
 def _warnings(config: Mapping[str, str], kept: Mapping[str, Asked]) -> Iterator[str]:

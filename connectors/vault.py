@@ -14,15 +14,17 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from brokers.key_files import KeyFile, read_keys, write_keys
 from connectors.references import REFERENCE, references
-from connectors.sdk.configs import MASK, Secret
+from connectors.sdk.configs import MASK
 from connectors.sdk.errors import ConnectorError
+from connectors.sdk.secret_parts import of_urls, shown
 
 KEY_BYTES: Final = 32  # AES-256
 NONCE_BYTES: Final = 12  # as the standard has it for GCM
@@ -30,7 +32,38 @@ NONCE_BYTES: Final = 12  # as the standard has it for GCM
 KEY_ID_CHARS: Final = 8
 # The member that a sealed value has in a stored config, where a clear one is a text.
 SEALED: Final = "sealed"
+# Beside it, how the value is shown, where only parts of it are secrets.
+SHOWN: Final = "shown"
 Stored = Mapping[str, Any]
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Opened(str):
+    """A value that was sealed; prints as it may be shown, and is sealed again when it is stored.
+
+    A text, as all values of a config are until they are parsed. `shown` is a mask, or has masks in
+    the place of those parts that are secrets.
+    """
+
+    __slots__ = ("shown",)
+    shown: str
+
+    def __new__(cls, text: str, shown: str = MASK) -> Self:
+        made = super().__new__(cls, text)
+        made.shown = shown
+        return made
+
+    def __repr__(self) -> str:
+        return self.shown
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def __format__(self, spec: str) -> str:
+        return format(self.shown, spec)
+
+    def reveal(self) -> str:
+        return str.__str__(self)
 
 
 class CannotOpen(ConnectorError):
@@ -55,21 +88,36 @@ class Vault:
         self.path = path
         self._file = KeyFile(path, monotonic=time.monotonic)
 
-    def seal(self, config: Mapping[str, str], hidden: Iterable[str], place: Place) -> Stored:
+    def seal(
+        self,
+        config: Mapping[str, str],
+        hidden: Iterable[str],
+        place: Place,
+        *,
+        partly: Mapping[str, str] = NOTHING,
+        is_resolved: bool = False,
+    ) -> Stored:
         """Return a config to be stored, with the values of its hidden keys sealed.
 
-        A value that is nothing but a reference is no secret, and stays.
+        `partly` has values of which only parts are secrets, as they may be shown.
+
+        A value that is nothing but a reference is no secret, and stays, unless references were
+        followed before. One that was sealed before is sealed again, whatever its key has become.
         """
-        names = {key for key in hidden if not is_reference(config[key])}
+        whole = [key for key in hidden if is_resolved or not is_reference(config[key])]
+        former = {key: text.shown for key, text in config.items() if isinstance(text, Opened)}
+        seen = {**former, **dict.fromkeys(whole, MASK), **partly}
         return {
-            key: {SEALED: self._sealed(text, place.of(key))} if key in names else text
+            key: self._row(text, place.of(key), seen[key]) if key in seen else text
             for key, text in config.items()
         }
 
     def open(self, stored: Stored, place: Place) -> dict[str, str]:
-        """Return a stored config in clear; what was sealed is a Secret. CannotOpen otherwise."""
+        """Return a stored config in clear; what was sealed is Opened. CannotOpen otherwise."""
         return {
-            key: Secret(self._opened(value[SEALED], key, place)) if is_sealed(value) else value
+            key: Opened(self._opened(value[SEALED], key, place), shown_as(value))
+            if is_sealed(value)
+            else value
             for key, value in stored.items()
         }
 
@@ -87,10 +135,13 @@ class Vault:
         """Return the id of the key that seals."""
         return id_of(self._keys()[0])
 
+    def _row(self, text: str, place: bytes, shown: str) -> dict[str, str]:
+        beside = {} if shown == MASK else {SHOWN: shown}
+        return {SEALED: self._sealed(text, place), **beside}
+
     def _sealed(self, text: str, place: bytes) -> str:
         key, nonce = self._keys()[0], secrets.token_bytes(NONCE_BYTES)
-        clear = Secret.reveal(text) if isinstance(text, Secret) else text
-        ciphered = AESGCM(bytes_of(key)).encrypt(nonce, clear.encode(), place)
+        ciphered = AESGCM(bytes_of(key)).encrypt(nonce, revealed(text).encode(), place)
         return f"{id_of(key)}:{base64.b64encode(nonce + ciphered).decode()}"
 
     def _opened(self, sealed: str, name: str, place: Place) -> str:
@@ -135,7 +186,21 @@ def is_sealed(value: object) -> bool:
 
 def masked(stored: Stored) -> dict[str, str]:
     """Return a stored config as it is shown: references as they are, and sealed values masked."""
-    return {key: MASK if is_sealed(value) else str(value) for key, value in stored.items()}
+    return {key: shown_as(value) for key, value in stored.items()}
+
+
+def shown_as(value: object) -> str:
+    """Return one stored value as it is shown."""
+    if isinstance(value, Mapping) and is_sealed(value):
+        return str(value.get(SHOWN, MASK))
+    # One of an older release may have a password within a URL.
+    text = str(value)
+    return shown(text, of_urls(text))
+
+
+def revealed(text: str) -> str:
+    """Return a value of a config in clear."""
+    return text.reveal() if isinstance(text, Opened) else text
 
 
 def is_reference(text: str) -> bool:

@@ -11,6 +11,7 @@ from connectors.refusals import NotFound
 from connectors.rest import bodies, shapes
 from connectors.rest.errors import OF_ADDRESS
 from connectors.rest.views import ConnectView, prefix_of
+from connectors.runtime.group_names import group_of
 from gateway.access.operations import Kind
 from gateway.rest.codes import ApiError, Code
 
@@ -140,7 +141,7 @@ class OffsetsView(ConnectView):
             found = selectors.source_offsets(self.cluster_id, name)
             return Response(shapes.source_offsets(found))
         with self.groups() as groups:
-            return Response(shapes.sink_offsets(groups.committed(f"{services.GROUP}{name}")))
+            return Response(shapes.sink_offsets(groups.committed(group_of(name))))
 
     def patch(self, _request: Request, name: str) -> Response:
         """Set offsets of a stopped connector; null takes one away."""

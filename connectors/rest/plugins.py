@@ -58,6 +58,7 @@ class ValidateView(ConnectView):
             Operation.ALTER_CONNECTORS, cluster=self.cluster_id, kind=Kind.CONNECTOR
         )
         judged = selectors.validate(
+            self.caller,
             self.cluster_id,
             found,
             config,

@@ -4,12 +4,15 @@ from typing import Final
 
 from django.urls import URLPattern, re_path
 
-from connectors.rest import connectors, plugins, worker
+from connectors.rest import connectors, plugins, redrives, worker
 from connectors.rest.views import unknown
 from gateway.rest.views import at
 
 ONE: Final = "connectors/{name}"
 TASK: Final = f"{ONE}/tasks/{{task}}"
+# What Kafka Connect has no address for.
+OURS: Final = f"samsa/{ONE}"
+RUN: Final = f"{OURS}/redrives/{{run}}"
 PLUGIN: Final = "connector-plugins/{plugin}"
 
 urlpatterns: list[URLPattern] = [
@@ -34,5 +37,11 @@ urlpatterns: list[URLPattern] = [
     at(f"{PLUGIN}/config/validate", plugins.ValidateView),
     at("admin/loggers", worker.LoggersView),
     at("admin/loggers/{logger}", worker.LoggerView),
+    at(f"{OURS}/dead-letters", redrives.DeadLettersView),
+    at(f"{OURS}/redrives", redrives.RunsView),
+    at(f"{OURS}/redrives/plan", redrives.PlanView),
+    at(RUN, redrives.RunView),
+    at(f"{RUN}/stop", redrives.StopRunView),
+    at(f"{RUN}/resume", redrives.ResumeRunView),
     re_path("", unknown),
 ]

@@ -7,21 +7,38 @@ planner has to run just when workers are busy or gone.
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from celery import Celery  # type: ignore[import-untyped]
 from django.db import DatabaseError, connections, transaction
 
+from connectors import wanted
 from connectors.database import CONNECT
 from connectors.models import Beat
-from connectors.tasks import celery_app, database_time, home, planning, processes, workers
+from connectors.runtime.pools import POOLS
+from connectors.tasks import (
+    celery_app,
+    database_time,
+    home,
+    planning,
+    processes,
+    redrives,
+    vouching,
+    workers,
+)
 from connectors.tasks.processes import Process, Watched
 
 log: Final = logging.getLogger(__name__)
 TICK_S: Final = 1.0
 COMPONENT: Final = "connect-beat"
+# Whoever deletes the last connector may make another one in a moment: processes take seconds.
+CALM_S: Final = 60.0
+# How often connectors are looked at for what changes seldom. For so long one may go on without its
+# author's right: a slice may take longer to end.
+LOOK_S: Final = 15.0
 # A beat that is gone with its host is replaced after this.
 HOLD: Final = timedelta(seconds=6)
 # Asked for again before it is over.
@@ -40,18 +57,27 @@ class Queues:
     def prepare(self, worker: str, connector: int, generation: int) -> None:
         celery_app.send_prepare(self._app, worker, connector, generation)
 
+    def redrive(self, worker: str, run: int, ticket: datetime) -> None:
+        celery_app.send_redrive(self._app, worker, run, ticket)
+
     def purge(self, worker: str) -> None:
         celery_app.purge(self._app, worker)
+
+
+class AllMessages(planning.Messages, redrives.Messages, Protocol):
+    """What the beat sends."""
 
 
 class Planner:
     """One round after the other. `wait` returns workers that have ended meanwhile."""
 
-    def __init__(self, cluster: str, messages: planning.Messages) -> None:
+    def __init__(self, cluster: str, messages: AllMessages) -> None:
         self._cluster = cluster
         self._messages = messages
         self._watched = Watched()
         self._names: dict[Process, str] = {}
+        self._looked_at = float("-inf")
+        self._had_some_at = dict.fromkeys(POOLS, time.monotonic())
         self._holder = f"{processes.host()}:{os.getpid()}:{processes.began(os.getpid())}"
 
     def round(self, wait_s: float) -> None:
@@ -61,13 +87,34 @@ class Planner:
             for process in ended:
                 workers.bury(self._names[process], process)
             self._watch()
+            now = time.monotonic()
+            if now - self._looked_at >= LOOK_S:
+                self._look(now)
             if hold(self._cluster, self._holder):
                 workers.bury_silent(self._cluster)
                 planning.plan(self._cluster, self._messages)
+                redrives.plan(self._cluster, self._messages)
             home.touch(COMPONENT)
         except DatabaseError as error:
             log.warning("plan.not_made reason=%r", str(error))
             connections[CONNECT].close()
+
+    def close(self) -> None:
+        """Have the home start without this process where there are no connectors by now."""
+        try:
+            for pool in POOLS:
+                wanted.take_back(self._cluster, pool)
+        except DatabaseError as error:
+            log.warning("plan.mark_kept reason=%r", str(error))
+
+    def _look(self, now: float) -> None:
+        self._looked_at = now
+        for pool in POOLS:
+            if not wanted.is_empty(self._cluster, pool):
+                self._had_some_at[pool] = now
+            elif now - self._had_some_at[pool] >= CALM_S:
+                wanted.take_back(self._cluster, pool)
+        vouching.end_unvouched(self._cluster)
 
     def _watch(self) -> None:
         here = workers.of_this_host(self._cluster)
@@ -102,3 +149,4 @@ def serve(cluster: str, say_ready: Callable[[], None]) -> None:
     say_ready()
     while not stops:
         planner.round(TICK_S)
+    planner.close()

@@ -11,12 +11,13 @@ from typing import Any, Final
 from celery import Celery  # type: ignore[import-untyped]
 from django.conf import settings
 
+from connectors.runtime.pools import PLAIN, pool_of
+
 RUN: Final = "connect.run_slice"
 PREPARE: Final = "connect.prepare"
+REDRIVE: Final = "connect.redrive"
 # The queue of a worker.
 QUEUE: Final = "connect.{}"
-# A slice ends within 30 s; what has not within twice that hangs, and its process is ended.
-HARD_LIMIT_S: Final = 60
 # What a child may have grown to at the end of a slice; it is replaced then. Kilobytes.
 MAX_CHILD_KBYTES: Final = 768 * 1024
 # How long a child may take to begin: it imports plugins, and the machine may be busy.
@@ -31,7 +32,7 @@ def broker_url(url: str) -> str:
     return url.replace("unix://", "redis+socket://", 1) if url.startswith("unix://") else url
 
 
-def make(cluster: str) -> Celery:
+def make(cluster: str, pool: str = PLAIN) -> Celery:
     """Return the application of one cluster, whose keys in Valkey no other one touches."""
     app = Celery("samsa", set_as_current=False)
     app.conf.update(
@@ -49,7 +50,8 @@ def make(cluster: str) -> Celery:
         result_backend=None,
         task_ignore_result=True,
         task_acks_late=False,
-        task_time_limit=HARD_LIMIT_S,
+        # What has not come back by then hangs, and its process is ended.
+        task_time_limit=pool_of(pool).hard_limit_s,
         task_serializer="json",
         accept_content=["json"],
         worker_pool="prefork",
@@ -76,6 +78,10 @@ def send_run(app: Celery, worker: str, task: int, ticket: datetime) -> None:
 
 def send_prepare(app: Celery, worker: str, connector: int, generation: int) -> None:
     _send(app, PREPARE, worker, connector=connector, generation=generation)
+
+
+def send_redrive(app: Celery, worker: str, run: int, ticket: datetime) -> None:
+    _send(app, REDRIVE, worker, run=run, ticket=ticket.isoformat())
 
 
 def purge(app: Celery, worker: str) -> None:

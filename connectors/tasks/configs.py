@@ -4,9 +4,10 @@ Here, late, and in a worker only: nothing else ever holds these values.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -14,11 +15,13 @@ from django.conf import settings
 from connectors import registry
 from connectors.providers import Sources, resolve
 from connectors.references import Allowed, has_reference
+from connectors.runtime.masking import holds, masked
 from connectors.runtime.settings import parse_all
-from connectors.sdk.configs import Definition, Secret
+from connectors.sdk.configs import MAX_VALUE_CHARS, Definition, Kind, Secret
 from connectors.sdk.connector import Connector
 from connectors.sdk.errors import ConfigError
-from connectors.vault import Place, Vault
+from connectors.validation import MAX_KEYS, secrets_within
+from connectors.vault import Opened, Place, Stored, Vault, revealed
 
 # Below the home's secrets: one file to a secret.
 SECRETS_FOLDER = "connect.d"
@@ -48,24 +51,59 @@ def plugin_of(name: str) -> type[Connector]:
 
 
 def clear(
-    *, plugin: str, stored: Mapping[str, Any], own: Mapping[str, str], cluster: str, name: str
+    *, plugin: str, stored: Mapping[str, Any], own: Mapping[str, Any], cluster: str, name: str
 ) -> ClearConfig:
     """Return a config in clear, with the task's own keys over the connector's."""
     found = plugin_of(plugin)
-    opened = _vault().open(stored, Place(cluster=cluster, connector=name))
+    place = Place(cluster=cluster, connector=name)
+    opened = _vault().open(stored, place)
     resolved = resolve(opened, _sources())
-    config = {**resolved.config, **own}
+    # What a connector tells its tasks is used as it is: it was resolved before.
+    told_sealed = _vault().open(own, place)
+    hidden = {revealed(text) for text in told_sealed.values() if isinstance(text, Opened)}
     definition = found.definition()
+    within = secrets_within(resolved.config, definition.by_name).values()
+    secrets = tuple({*resolved.secrets, *hidden, *chain.from_iterable(within)} - {""})
+    own = {key: revealed(text) for key, text in told_sealed.items()}
+    config = {**resolved.config, **own}
     try:
         parsed = parse_all(definition, config)
-    except ConfigError:
+    except ConfigError as error:
         _require_fit(definition, config, opened)
-        raise
+        # A parser repeats the value, which a connector may have made of a secret.
+        raise ConfigError(masked(str(error), secrets)) from None
     # What a connector tells its tasks need not be a key that people may set.
     told = {key: text for key, text in own.items() if key not in definition.by_name}
-    return ClearConfig(
-        plugin=found, config=config, parsed={**told, **parsed}, secrets=resolved.secrets
-    )
+    return ClearConfig(plugin=found, config=config, parsed={**told, **parsed}, secrets=secrets)
+
+
+def seal(
+    told: object, *, plugin: type[Connector], secrets: Iterable[str], cluster: str, name: str
+) -> Stored:
+    """Return what a connector tells a task as it is stored; ConfigError where it cannot be.
+
+    Passwords are sealed, and whatever holds one of the connector's own: the code of a plugin may
+    return all that it was given, under keys of its own.
+    """
+    if not isinstance(told, Mapping) or len(told) > MAX_KEYS:
+        raise ConfigError(f"{plugin.name} returns no mapping of at most {MAX_KEYS} keys for a task")
+    known, config = plugin.definition().by_name, {}
+    hidden = []
+    for key, value in told.items():
+        text = value.reveal() if isinstance(value, Secret) else value
+        if not isinstance(key, str) or not isinstance(text, str):
+            # The value is not shown: nobody knows what it is.
+            kind = type(value).__name__
+            raise ConfigError(
+                f"{plugin.name} tells a task {str(key)[:100]} as a {kind}, not a text"
+            )
+        if len(text) > MAX_VALUE_CHARS:
+            raise ConfigError(f"{plugin.name} tells a task {key[:100]} with {len(text)} characters")
+        config[key] = text
+        is_password = key in known and known[key].kind is Kind.PASSWORD
+        if text and (isinstance(value, Secret) or is_password or holds(text, secrets)):
+            hidden.append(key)
+    return _vault().seal(config, hidden, Place(cluster=cluster, connector=name), is_resolved=True)
 
 
 def _require_fit(
@@ -77,7 +115,7 @@ def _require_fit(
     """
     for key in definition:
         text = opened.get(key.name, "")
-        if not has_reference(text.reveal() if isinstance(text, Secret) else text):
+        if not has_reference(revealed(text)):
             continue
         try:
             parse_all(Definition((key,)), config)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from connectors.runtime.held_bytes import Budget, Holder
 from connectors.tasks import leases
 from connectors.tasks.leases import Taken
 
@@ -25,6 +26,7 @@ class Kept:
     epoch: int
     by_plugin: dict[str, Any] = field(default_factory=dict)
     by_runtime: dict[str, Any] = field(default_factory=dict)
+    held: Holder = field(default_factory=lambda: Holder(Budget()))
 
     def close(self) -> None:
         """End each thing that has an end."""
@@ -38,6 +40,7 @@ class Kept:
             except Exception:
                 log.exception("kept.not_closed name=%s", name)
         self.by_plugin.clear()
+        self.held.let_go()
 
 
 class Shelf:
@@ -45,6 +48,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[int, Kept] = OrderedDict()
+        self._budget = Budget()
 
     def of(self, taken: Taken) -> Kept:
         """Return what a task has kept here; nothing where it has been elsewhere since."""
@@ -53,14 +57,22 @@ class Shelf:
             kept.close()
             kept = None
         if kept is None:
-            kept = Kept(generation=taken.generation, epoch=taken.epoch)
+            held = Holder(self._budget)
+            kept = Kept(generation=taken.generation, epoch=taken.epoch, held=held)
         self._tasks[taken.task] = kept
         while len(self._tasks) > MAX_TASKS:
             self._tasks.popitem(last=False)[1].close()
         return kept
 
+    def close_of(self, task: int) -> None:
+        """End what a task has kept, after a slice that failed.
+
+        What the runtime remembers are facts of former slices, which stay true.
+        """
+        if task in self._tasks:
+            self._tasks[task].close()
+
     def forget(self, task: int) -> None:
-        """End what a task has kept, after a slice that failed."""
         kept = self._tasks.pop(task, None)
         if kept is not None:
             kept.close()

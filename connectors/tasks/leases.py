@@ -13,8 +13,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from connectors.database import CONNECT
-from connectors.models import Connector, State, Target, Task
-from connectors.runtime import figures
+from connectors.models import Connector, Redrive, RunState, State, Target, Task
 from connectors.runtime.ports import Ending, SliceEnd, Verdict
 from connectors.tasks import database_time
 
@@ -22,9 +21,13 @@ from connectors.tasks import database_time
 LEASE: Final = timedelta(seconds=15)
 # Names of topics that a connector is known to have used; one with more uses names it makes up.
 MAX_TOPICS: Final = 1000
+TAKEN_FIELDS: Final = (
+    *("epoch", "worker", "state", "leased_until", "served_at", "queued_at", "taken_at"),
+)
+# Two hundred tasks of one worker have their turn within a fraction of it; a task that did nothing
+# for longer was paused, and has a rate of its own time.
+MAX_WAITED_S: Final = 60.0
 RUNNABLE: Final = (State.UNASSIGNED, State.RUNNING, State.RESTARTING)
-# A task that has just ended its worker waits before it is given another one.
-AFTER_CRASH: Final = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,21 @@ class Taken:
     own_config: Mapping[str, Any] = field(repr=False)
     retries: int
     idle_slices: int
+    # Whether processes of workers ended while it ran, and nothing was made durable since.
+    has_crashed: bool
+    # What it has counted in its slices before.
+    figures: Mapping[str, Any]
     has_others: bool
+    # Since its last slice ended: what it counts next came about in that time too.
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What pages show of a task: figures with those of its slice, and the topics of that."""
+
+    figures: Mapping[str, Any]
+    topics: frozenset[str]
 
 
 def take(worker: str, task: int, ticket: datetime) -> Taken | None:
@@ -65,9 +82,8 @@ def take(worker: str, task: int, ticket: datetime) -> Taken | None:
             row.epoch += 1
         row.worker, row.state = worker, State.RUNNING
         row.leased_until, row.served_at, row.queued_at = now + LEASE, ticket, None
-        row.save(
-            update_fields=["epoch", "worker", "state", "leased_until", "served_at", "queued_at"]
-        )
+        row.taken_at = now
+        row.save(update_fields=TAKEN_FIELDS)
         return Taken(
             task=row.pk,
             connector=row.connector.pk,
@@ -83,8 +99,17 @@ def take(worker: str, task: int, ticket: datetime) -> Taken | None:
             own_config=row.config,
             retries=row.retries,
             idle_slices=row.idle_slices,
+            has_crashed=row.crashes > 0,
+            figures=row.figures,
             has_others=has_others(worker, row.pk),
+            waited_s=_waited_s(row, now),
         )
+
+
+def _waited_s(row: Task, now: datetime) -> float:
+    if row.slice_ended_at is None:
+        return 0.0
+    return min(max(0.0, (now - row.slice_ended_at).total_seconds()), MAX_WAITED_S)
 
 
 def _is_free(row: Task, worker: str, ticket: datetime, now: datetime) -> bool:
@@ -104,7 +129,8 @@ def has_others(worker: str, but: int) -> bool:
     unmade = Connector.objects.filter(
         worker=worker, planning_since__isnull=False, planned_generation__lt=F("generation")
     )
-    return waiting.exists() or unmade.exists()
+    runs = Redrive.objects.filter(worker=worker, queued_at__isnull=False, state=RunState.RUNNING)
+    return waiting.exists() or unmade.exists() or runs.exists()
 
 
 def verdict(taken: Taken) -> Verdict:
@@ -118,25 +144,33 @@ def verdict(taken: Taken) -> Verdict:
     return Verdict.YIELD if has_others(taken.worker, taken.task) else Verdict.KEEP
 
 
-def renew(taken: Taken, *, has_progress: bool) -> bool:
-    """Lengthen a lease; False where the task has another owner."""
-    changes: dict[str, Any] = {"leased_until": database_time.now() + LEASE}
-    if has_progress:
-        changes["crashes"] = 0
-    return _mine(taken).update(**changes) == 1
+def renew(taken: Taken, told: Told) -> bool:
+    """Lengthen a lease and tell what the slice has done; False where the task has another owner."""
+    with transaction.atomic(using=CONNECT):
+        until = database_time.now() + LEASE
+        if not _mine(taken).update(leased_until=until, figures=told.figures):
+            return False
+        _note_topics(taken.connector, told.topics)
+    return True
 
 
-def release(taken: Taken, end: SliceEnd, seconds: float) -> datetime | None:
+def forgive(taken: Taken) -> None:
+    """Note that the task has made something durable: it is not what ends its workers."""
+    _mine(taken).filter(crashes__gt=0).update(crashes=0)
+
+
+def release(taken: Taken, end: SliceEnd, told: Told) -> datetime | None:
     """Give a lease back with what became of the slice; return a ticket where it goes on at once."""
     with transaction.atomic(using=CONNECT):
         row = _mine(taken).select_for_update(of=("self",)).select_related("connector").first()
         if row is None:
             return None
         now = database_time.now()
-        row.leased_until, row.slice_ended_at, row.crashes = None, now, 0
+        row.leased_until, row.slice_ended_at = None, now
+        row.crashes, row.hung_at = 0, None
         row.retries, row.idle_slices = end.retries, end.idle_slices
         row.due_at = now + timedelta(seconds=end.wait_s) if end.wait_s else None
-        row.figures = figures.total(row.figures, end.figures, seconds)
+        row.figures = told.figures
         if end.ending is Ending.FAILED and row.state == State.RUNNING:
             row.state, row.trace = State.FAILED, end.trace
         goes_on = (
@@ -148,26 +182,16 @@ def release(taken: Taken, end: SliceEnd, seconds: float) -> datetime | None:
         )
         row.queued_at = now if goes_on else None
         row.save()
-        _note_topics(row.connector, end.topics)
+        _note_topics(row.connector.pk, told.topics)
     return row.queued_at
 
 
-def _note_topics(connector: Connector, topics: frozenset[str]) -> None:
-    if topics <= set(connector.topics):
+def _note_topics(connector: int, topics: frozenset[str]) -> None:
+    rows = Connector.objects.filter(pk=connector)
+    if topics <= set(rows.values_list("topics", flat=True).get()):
         return
-    locked = Connector.objects.select_for_update().get(pk=connector.pk)
-    known = sorted({*locked.topics, *topics})[:MAX_TOPICS]
-    Connector.objects.filter(pk=connector.pk).update(topics=known)
-
-
-def free_all(worker: str, *, has_died: bool) -> int:
-    """Take all leases of a worker away, none of whose slices runs any more; return how many."""
-    rows = Task.objects.filter(worker=worker, leased_until__isnull=False)
-    if not has_died:
-        return rows.update(leased_until=None)
-    return rows.update(
-        leased_until=None, crashes=F("crashes") + 1, due_at=database_time.now() + AFTER_CRASH
-    )
+    locked = rows.select_for_update().get()
+    rows.update(topics=sorted({*locked.topics, *topics})[:MAX_TOPICS])
 
 
 def still_here(worker: str, tasks: Mapping[int, tuple[int, int]]) -> set[int]:

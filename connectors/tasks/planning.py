@@ -8,7 +8,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -17,15 +17,22 @@ from connectors.database import CONNECT
 from connectors.models import Connector, State, Target, Task
 from connectors.runtime import planner
 from connectors.runtime.planner import Action, ConnectorRow, TaskRow
-from connectors.tasks import database_time, workers
+from connectors.runtime.pools import PLAIN
+from connectors.tasks import database_time, vouching, workers
 
 log: Final = logging.getLogger(__name__)
 TASK_FIELDS: Final = (
     *("id", "generation", "state", "worker", "assigned", "leased_until", "queued_at"),
-    *("served_at", "slice_ended_at", "due_at", "crashes"),
+    *("served_at", "slice_ended_at", "due_at", "crashes", "hung_at"),
 )
 CONNECTOR_FIELDS: Final = (
-    *("id", "target", "state", "generation", "planned_generation", "worker", "planning_since"),
+    *("id", "target", "state", "generation", "planned_generation", "pool", "worker"),
+    *("planning_since", "preparing_at", "crashes", "due_at"),
+)
+
+
+ConnectorAction: TypeAlias = (
+    planner.TellConnector | planner.Prepare | planner.FailConnector | planner.RemoveTasks
 )
 
 
@@ -61,13 +68,30 @@ def rows(cluster: str) -> list[ConnectorRow]:
 def plan(cluster: str, messages: Messages) -> int:
     """Plan once; return how many actions that were."""
     now = database_time.now()
-    actions = planner.plan(rows(cluster), workers.names(cluster), now)
+    by_pool = workers.by_pool(cluster)
+    planned = planner.plan(rows(cluster), by_pool.get(PLAIN, ()), now, pools=by_pool)
+    actions = [one for action in planned if (one := _vouched(cluster, action)) is not None]
     if not actions:
         return 0
     with transaction.atomic(using=CONNECT):
         done = [action for action in actions if _apply(action, now)]
     _send(done, messages, now)
     return len(done)
+
+
+def _vouched(cluster: str, action: Action) -> Action | None:
+    """Return an action, or another in its place: no tasks for what rests upon a lost right."""
+    if not isinstance(action, planner.Prepare):
+        return action
+    refusal = vouching.refusal(cluster, action.connector)
+    if refusal is None:
+        # Asked again in the next round.
+        return None
+    if not refusal:
+        return action
+    return planner.FailConnector(
+        connector=action.connector, generation=action.generation, trace=refusal
+    )
 
 
 def _apply(action: Action, now: datetime) -> bool:
@@ -78,20 +102,30 @@ def _apply(action: Action, now: datetime) -> bool:
         case planner.Fail(task=pk, trace=trace):
             return _task(pk, leased_until=None).update(state=State.FAILED, trace=trace) == 1
         case planner.TellTask(task=pk, state=state):
-            return _task(pk, leased_until=None).update(state=state) == 1
+            # A slice may have failed since the rows were read, and that is not to be forgotten.
+            rows = _task(pk, leased_until=None).exclude(state=State.FAILED)
+            return rows.update(state=state) == 1
         case planner.Queue(task=pk, worker=worker):
             return _task(pk, leased_until=None).update(assigned=worker, queued_at=now) == 1
+        case planner.Purge():
+            return True
+        case _:
+            return _apply_to_connector(action, now)
+
+
+def _apply_to_connector(action: ConnectorAction, now: datetime) -> bool:
+    match action:
         case planner.TellConnector(connector=pk, state=state):
             return Connector.objects.filter(pk=pk).update(state=state) == 1
         case planner.Prepare(connector=pk, generation=generation, worker=worker):
-            rows = Connector.objects.filter(
+            asked = Connector.objects.filter(
                 pk=pk, generation=generation, planned_generation__lt=F("generation")
             )
-            return rows.update(worker=worker, planning_since=now) == 1
+            return asked.update(worker=worker, planning_since=now, preparing_at=None) == 1
+        case planner.FailConnector(connector=pk, generation=generation, trace=trace):
+            return _fail_connector(pk, generation, trace, now)
         case planner.RemoveTasks(connector=pk):
             return _remove_tasks(pk, now)
-        case planner.Purge():
-            return True
 
 
 def _task(pk: int, **wanted: object) -> "QuerySet[Task]":
@@ -107,6 +141,25 @@ def _remove_tasks(connector: int, now: datetime) -> bool:
     row.planned_generation = row.generation - 1
     row.planning_since = None
     row.save(update_fields=["planned_generation", "planning_since"])
+    return True
+
+
+def _fail_connector(connector: int, generation: int, trace: str, now: datetime) -> bool:
+    """Let a connector have no tasks in a generation, with the reason; the next one is a new try."""
+    rows = Connector.objects.select_for_update().filter(pk=connector, generation=generation)
+    row = rows.filter(planned_generation__lt=generation).first()
+    if row is None or row.tasks.filter(leased_until__gt=now).exists():
+        return False
+    row.tasks.all().delete()
+    row.planned_generation, row.state, row.trace = generation, State.FAILED, trace
+    row.planning_since = row.preparing_at = row.due_at = None
+    row.crashes = 0
+    row.save(
+        update_fields=[
+            *("planned_generation", "state", "trace"),
+            *("planning_since", "preparing_at", "due_at", "crashes"),
+        ]
+    )
     return True
 
 

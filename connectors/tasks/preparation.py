@@ -16,6 +16,7 @@ from connectors.runtime.traces import trace
 from connectors.sdk.errors import ConfigError
 from connectors.tasks import configs, database_time
 from connectors.tasks.task_log import TaskLog
+from connectors.vault import Stored
 
 log: Final = logging.getLogger(__name__)
 DEFAULT_MAX_TASKS: Final = 1
@@ -30,13 +31,23 @@ def prepare(worker: str, connector: int, generation: int) -> None:
     row = Connector.objects.filter(pk=connector).first()
     if row is None or not _is_wanted(row, worker, generation):
         return
+    # Should its code end this process, it is known whose that was.
+    mine = Connector.objects.filter(pk=connector, worker=worker)
+    mine.update(preparing_at=database_time.now())
+    try:
+        _make(row, worker, generation)
+    finally:
+        mine.update(preparing_at=None)
+
+
+def _make(row: Connector, worker: str, generation: int) -> None:
     try:
         told, failure = _task_configs(row), ""
     # Foreign code; what it raises is shown with the connector.
     except Exception as error:  # noqa: BLE001
         told, failure = [], trace(error, _secrets_of(error))
     if failure:
-        said = TaskLog(connector, name=row.name, number=None)
+        said = TaskLog(row.pk, name=row.name, number=None)
         said.write(Level.ERROR, failure.partition("\n")[0])
         said.close()
     with transaction.atomic(using=CONNECT):
@@ -52,7 +63,7 @@ def _is_wanted(row: Connector, worker: str, generation: int) -> bool:
     )
 
 
-def _task_configs(row: Connector) -> list[dict[str, str]]:
+def _task_configs(row: Connector) -> list[Stored]:
     clear = configs.clear(
         plugin=row.plugin, stored=row.config, own={}, cluster=row.cluster, name=row.name
     )
@@ -72,7 +83,12 @@ def _task_configs(row: Connector) -> list[dict[str, str]]:
         )
     if len(told) > MOST_TASKS:
         raise ConfigError(f"{row.name} has {len(told)} tasks, and {MOST_TASKS} are allowed")
-    return told
+    return [
+        configs.seal(
+            one, plugin=clear.plugin, secrets=clear.secrets, cluster=row.cluster, name=row.name
+        )
+        for one in told
+    ]
 
 
 @contextmanager
@@ -108,9 +124,7 @@ def _secrets_of(error: Exception) -> tuple[str, ...]:
     return found
 
 
-def _write(
-    connector: int, worker: str, generation: int, told: list[dict[str, str]], failure: str
-) -> None:
+def _write(connector: int, worker: str, generation: int, told: list[Stored], failure: str) -> None:
     row = Connector.objects.select_for_update().filter(pk=connector).first()
     if row is None or not _is_wanted(row, worker, generation):
         return
@@ -124,12 +138,22 @@ def _write(
     for number, config in enumerate(told):
         _write_task(row, number, config)
     row.planned_generation, row.planning_since, row.trace = generation, None, failure
+    row.crashes, row.due_at = 0, None
     is_paused = row.target == Target.PAUSED
     row.state = State.FAILED if failure else State.PAUSED if is_paused else State.RUNNING
-    row.save(update_fields=["planned_generation", "planning_since", "trace", "state"])
+    row.save(
+        update_fields=[
+            "planned_generation",
+            "planning_since",
+            "trace",
+            "state",
+            "crashes",
+            "due_at",
+        ]
+    )
 
 
-def _write_task(row: Connector, number: int, config: dict[str, str]) -> None:
+def _write_task(row: Connector, number: int, config: Stored) -> None:
     """Make a row, or give the one that is there a new life; its epoch never falls."""
     fresh = {
         "generation": row.generation,
@@ -138,6 +162,7 @@ def _write_task(row: Connector, number: int, config: dict[str, str]) -> None:
         "queued_at": None,
         "due_at": None,
         "leased_until": None,
+        "hung_at": None,
         "slice_ended_at": None,
         "retries": 0,
         "idle_slices": 0,

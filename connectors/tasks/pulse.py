@@ -1,4 +1,4 @@
-"""Renews the lease of the slice that runs, and knows what it is to do next.
+"""Renews the lease of the slice that runs, tells what it does, and knows what it is to do next.
 
 A thread beside the slice, so that a task that waits long for its target keeps its lease; one that
 hangs for ever is ended by its worker's time limit, and renews no more.
@@ -13,9 +13,10 @@ from typing import Final, Self
 from django.db import DatabaseError, connections
 
 from connectors.database import CONNECT
+from connectors.runtime.figures import Account, Figures
 from connectors.runtime.ports import Verdict
 from connectors.tasks import leases
-from connectors.tasks.leases import LEASE, Taken
+from connectors.tasks.leases import LEASE, Taken, Told
 
 log: Final = logging.getLogger(__name__)
 # How soon a slice hears that others wait, or that it is to stop.
@@ -29,12 +30,14 @@ MAX_SILENCE_S: Final = LEASE.total_seconds() - 3
 class Pulse:
     """The lease of one slice. A context manager."""
 
-    def __init__(self, taken: Taken, *, is_draining: Callable[[], bool]) -> None:
+    def __init__(self, taken: Taken, figures: Figures, *, is_draining: Callable[[], bool]) -> None:
         self._taken = taken
+        self._figures = figures
+        self._account = Account(taken.figures, time.monotonic() - taken.waited_s)
         self._is_draining = is_draining
         self._verdict = Verdict.YIELD if taken.has_others else Verdict.KEEP
         self._renewed_at = time.monotonic()
-        self._has_progress = False
+        self._is_suspect = taken.has_crashed
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
 
@@ -54,7 +57,24 @@ class Pulse:
         return self._verdict
 
     def progress(self) -> None:
-        self._has_progress = True
+        """Forgive the task its crashes at once: its worker may be killed in the next second."""
+        if not self._is_suspect:
+            return
+        try:
+            leases.forgive(self._taken)
+        except DatabaseError as error:
+            # At the next commit, then, or at the end of the slice.
+            connections[CONNECT].close()
+            log.warning("task.not_forgiven task=%s reason=%r", self._taken.task, str(error))
+        else:
+            self._is_suspect = False
+
+    def told(self) -> Told:
+        """Return what to tell of the task now."""
+        return Told(
+            figures=self._account.after(self._figures.counts(), time.monotonic()),
+            topics=self._figures.topics(),
+        )
 
     def _beat(self) -> None:
         try:
@@ -71,8 +91,7 @@ class Pulse:
     def _look(self) -> None:
         before = time.monotonic()
         if before - self._renewed_at >= RENEW_S:
-            has_progress, self._has_progress = self._has_progress, False
-            if not leases.renew(self._taken, has_progress=has_progress):
+            if not leases.renew(self._taken, self.told()):
                 self._verdict = Verdict.LOST
                 return
             self._renewed_at = before

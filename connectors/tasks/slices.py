@@ -10,13 +10,14 @@ from django.db import DatabaseError, connections
 
 from connectors.database import CONNECT
 from connectors.runtime import slice as runtime_slice
-from connectors.runtime.ports import Ending, Ports, SliceEnd, TaskSpec, Wire
+from connectors.runtime.figures import Figures
+from connectors.runtime.ports import Ending, Ports, Runnable, SliceEnd, TaskSpec, Wire
 from connectors.runtime.traces import trace
-from connectors.sdk.connector import Connector, SinkConnector, SourceConnector
+from connectors.sdk.connector import Connector, JobConnector, SinkConnector, SourceConnector
 from connectors.sdk.errors import ConfigError
 from connectors.tasks import configs, leases
 from connectors.tasks.kept import Shelf
-from connectors.tasks.leases import Taken
+from connectors.tasks.leases import Taken, Told
 from connectors.tasks.pulse import Pulse
 from connectors.tasks.source_offsets import StoredOffsets
 from connectors.tasks.task_log import TaskLog
@@ -57,13 +58,13 @@ class Runner:
             return None
         if taken is None:
             return None
-        began = time.monotonic()
-        end = self._run(taken)
-        if end.ending in {Ending.FAILED, Ending.RETRY, Ending.LOST}:
-            # What has failed may be what was kept.
-            self._shelf.forget(task)
+        end, told = self._run(taken)
+        if end.ending in {Ending.FAILED, Ending.RETRY, Ending.LOST, Ending.STOPPED}:
+            # What has failed may be what was kept; and what is stopped holds nothing of the other
+            # side, as a slot that has one reader.
+            self._shelf.close_of(task)
         try:
-            again = leases.release(taken, end, time.monotonic() - began)
+            again = leases.release(taken, end, told)
             self._sweep()
         except DatabaseError:
             # The lease ends by itself, and the planner takes it from there.
@@ -75,23 +76,27 @@ class Runner:
     def close(self) -> None:
         self._shelf.close()
 
-    def _run(self, taken: Taken) -> SliceEnd:
+    def _run(self, taken: Taken) -> tuple[SliceEnd, Told]:
         kept = self._shelf.of(taken)
-        told = TaskLog(taken.connector, name=taken.name, number=taken.number)
+        said = TaskLog(taken.connector, name=taken.name, number=taken.number)
+        figures = Figures()
         try:
-            with Pulse(taken, is_draining=self._is_draining) as lease:
+            with Pulse(taken, figures, is_draining=self._is_draining) as lease:
                 ports = Ports(
                     lease=lease,
                     offsets=StoredOffsets(taken),
-                    log=told,
+                    log=said,
                     clock=HostClock(),
                     wire=self._wire,
+                    figures=figures,
                     kept=kept.by_plugin,
                     memory=kept.by_runtime,
+                    held=kept.held,
                 )
-                return self._run_with(taken, ports)
+                end = self._run_with(taken, ports)
+            return end, lease.told()
         finally:
-            told.close()
+            said.close()
 
     def _run_with(self, taken: Taken, ports: Ports) -> SliceEnd:
         try:
@@ -126,7 +131,7 @@ class Runner:
             self._shelf.sweep(self._worker)
 
 
-def _with_tasks(plugin: type[Connector]) -> type[SourceConnector] | type[SinkConnector]:
-    if issubclass(plugin, SourceConnector | SinkConnector):
+def _with_tasks(plugin: type[Connector]) -> Runnable:
+    if issubclass(plugin, SourceConnector | SinkConnector | JobConnector):
         return plugin
-    raise ConfigError(f"{plugin.name} is neither a source nor a sink: it cannot be run")
+    raise ConfigError(f"{plugin.name} is no source, sink or job: it cannot be run")

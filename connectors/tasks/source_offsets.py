@@ -35,13 +35,15 @@ class StoredOffsets:
     def _store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
         taken = self._taken
         with transaction.atomic(using=CONNECT):
-            # Locked, so that nobody takes the task while its last offsets are written.
-            holds = Task.objects.select_for_update().filter(
+            # Locked, so that nobody takes the task while its last offsets are written; the time is
+            # looked at behind the lock, for which this may have waited.
+            locked = Task.objects.select_for_update().filter(
                 pk=taken.task, worker=taken.worker, epoch=taken.epoch
             )
-            if holds.first() is None:
-                raise LeaseLost(f"{taken.name}-{taken.number} has another owner")
+            row = locked.first()
             now = database_time.now()
+            if row is None or row.leased_until is None or row.leased_until <= now:
+                raise LeaseLost(f"{taken.name}-{taken.number} has another owner, or may have one")
             SourceOffset.objects.bulk_create(
                 [
                     SourceOffset(

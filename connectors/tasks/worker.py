@@ -20,9 +20,18 @@ from celery import Celery, signals  # type: ignore[import-untyped]
 from django.db import DatabaseError, connections
 
 from connectors.database import CONNECT
-from connectors.runtime.ports import Wire
-from connectors.tasks import celery_app, home, leases, preparation, processes, workers
-from connectors.tasks.slices import Runner
+from connectors.runtime.pools import PLAIN
+from connectors.runtime.redrive import Wire
+from connectors.tasks import (
+    celery_app,
+    home,
+    leases,
+    preparation,
+    processes,
+    redrives,
+    workers,
+)
+from connectors.tasks.slices import HostClock, Runner
 
 log: Final = logging.getLogger(__name__)
 PR_SET_PDEATHSIG: Final = 1
@@ -45,6 +54,7 @@ class Place:
     name: str
     # Its name in the home.
     component: str
+    pool: str = PLAIN
 
 
 class Flag:
@@ -66,6 +76,8 @@ class Child:
     def __init__(self, app: Celery, place: Place, wire: Wire, draining: Flag) -> None:
         self._app = app
         self._place = place
+        self._wire = wire
+        self._draining = draining
         self._parent = processes.this_one(os.getppid())
         self._runner = Runner(place.name, wire, is_draining=draining.is_set)
         self._registered = threading.Event()
@@ -105,6 +117,21 @@ class Child:
         if self._registered.wait(REGISTERED_WITHIN_S):
             with self._working():
                 preparation.prepare(self._place.name, connector, generation)
+
+    def redrive(self, run: int, ticket: datetime) -> None:
+        """Run a slice of a run that sends dead letters again, and queue the next one."""
+        if self._draining.is_set() or not self._registered.wait(REGISTERED_WITHIN_S):
+            return
+        with self._working():
+            name, clock = self._place.name, HostClock()
+            again = redrives.run_slice(name, run, ticket, wire=self._wire, clock=clock)
+        if again is None:
+            return
+        try:
+            celery_app.send_redrive(self._app, name, run, again)
+        # Whatever kombu says: the beat notices a message that did not arrive.
+        except Exception as error:  # noqa: BLE001
+            log.warning("redrive.not_queued run=%d reason=%r", run, str(error))
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -148,18 +175,22 @@ class Child:
         name, parent = self._place.name, self._parent
         if self._registered.is_set():
             if not workers.seen(name, parent):
-                workers.register(self._place.cluster, name, parent, is_new=False)
+                self._register(is_new=False)
             self._listen()
             home.touch(self._place.component)
             return
-        workers.register(self._place.cluster, name, parent, is_new=True)
+        self._register(is_new=True)
         self._registered.set()
         log.info("worker.registered worker=%s process=%d", name, parent.number)
+
+    def _register(self, *, is_new: bool) -> None:
+        place = self._place
+        workers.register(place.cluster, place.name, self._parent, is_new=is_new, pool=place.pool)
 
 
 def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], None]) -> None:
     """Run the worker in this process until it is told to stop."""
-    app = celery_app.make(place.cluster)
+    app = celery_app.make(place.cluster, place.pool)
     draining = Flag()
     children: list[Child] = []
 
@@ -170,6 +201,10 @@ def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], N
     @app.task(name=celery_app.PREPARE)  # type: ignore[untyped-decorator]
     def prepare(*, connector: int, generation: int) -> None:
         children[0].prepare(connector, generation)
+
+    @app.task(name=celery_app.REDRIVE)  # type: ignore[untyped-decorator]
+    def redrive(*, run: int, ticket: str) -> None:
+        children[0].redrive(run, datetime.fromisoformat(ticket))
 
     def begin(**_: Any) -> None:
         # What the parent has open, if anything, is not this process's.

@@ -1,6 +1,8 @@
 """Rows of workers: who has said that it is there, whether it still is, and what it leaves."""
 
 import logging
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -8,7 +10,8 @@ from django.db import transaction
 
 from connectors.database import CONNECT
 from connectors.models import Worker
-from connectors.tasks import database_time, leases, processes
+from connectors.runtime.pools import PLAIN
+from connectors.tasks import crashes, database_time, processes
 from connectors.tasks.processes import Process
 
 log: Final = logging.getLogger(__name__)
@@ -18,15 +21,16 @@ SEEN_EVERY_S: Final = 3.0
 GONE_AFTER: Final = timedelta(seconds=10)
 
 
-def register(cluster: str, name: str, process: Process, *, is_new: bool) -> None:
+def register(cluster: str, name: str, process: Process, *, is_new: bool, pool: str = PLAIN) -> None:
     """Note that a worker is there; a new child of it has no slice yet."""
     with transaction.atomic(using=CONNECT):
         if is_new:
-            leases.free_all(name, has_died=True)
+            crashes.free_all(name)
         Worker.objects.update_or_create(
             name=name,
             defaults={
                 "cluster": cluster,
+                "pool": pool,
                 "host": processes.host(),
                 "boot_id": processes.boot_id(),
                 "process_id": process.number,
@@ -59,7 +63,7 @@ def bury(name: str, process: Process) -> None:
             name=name, process_id=process.number, process_began=process.began
         ).delete()
         if gone:
-            freed = leases.free_all(name, has_died=True)
+            freed = crashes.free_all(name)
             log.warning("worker.gone worker=%s leases=%d", name, freed)
 
 
@@ -72,6 +76,9 @@ def bury_silent(cluster: str) -> None:
             log.warning("worker.silent worker=%s host=%s", row.name, row.host)
 
 
-def names(cluster: str) -> list[str]:
-    rows = Worker.objects.filter(cluster=cluster).order_by("name")
-    return list(rows.values_list("name", flat=True))
+def by_pool(cluster: str) -> Mapping[str, list[str]]:
+    """Return the names of workers by their pool."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for pool, name in Worker.objects.filter(cluster=cluster).values_list("pool", "name"):
+        found[pool].append(name)
+    return found

@@ -7,13 +7,14 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gateway.kafka.connection import Connection
 from tests.cluster import Cluster, running_cluster
-from tests.database import FILES, pointed_at, project_home
+from tests.database import FILES, pointed_at, pointed_at_postgres, project_home
 
 # What anything may take on a machine that is busy with other tests.
 PATIENCE_S = 60.0
@@ -31,15 +32,21 @@ class ConnectorsHome:
     def connection(self) -> Connection:
         return Connection(bootstrap=self.cluster.bootstrap)
 
-    def create(self, name: str, config: Mapping[str, str]) -> None:
-        """Make a connector, as an administrator does."""
-        from connectors import services  # noqa: PLC0415 - Django is set up by now
-        from connectors.changes import By  # noqa: PLC0415
+    @property
+    def admin(self) -> Any:
+        """Return who may do everything."""
+        from connectors.changes import By  # noqa: PLC0415 - Django is set up by now
         from gateway.access.callers import Caller, CallerKind  # noqa: PLC0415
         from gateway.access.grants import FULL_ADMIN, Rights  # noqa: PLC0415
 
         caller = Caller(kind=CallerKind.USER, name="admin", rights=Rights((FULL_ADMIN,)))
-        services.create(By(caller=caller, address="127.0.0.1"), self.cluster_id, name, config)
+        return By(caller=caller, address="127.0.0.1")
+
+    def create(self, name: str, config: Mapping[str, str]) -> None:
+        """Make a connector, as an administrator does."""
+        from connectors import services  # noqa: PLC0415 - Django is set up by now
+
+        services.create(self.admin, self.cluster_id, name, config)
 
     def tasks(self, name: str = "") -> list[Any]:
         """Return rows of tasks, with their connectors: of one, or of all."""
@@ -47,6 +54,25 @@ class ConnectorsHome:
 
         rows = Task.objects.select_related("connector").order_by("connector_id", "number")
         return list(rows.filter(connector__name=name) if name else rows)
+
+    def statuses(self) -> list[Any]:
+        """Return what pages and REST tell of all connectors."""
+        from connectors import selectors  # noqa: PLC0415 - as above
+
+        return selectors.statuses(self.cluster_id)
+
+    def has_run_since(self, name: str = "") -> Callable[[], bool]:
+        """Return whether every task has begun, or ended, a slice since now."""
+        now = datetime.now(UTC)
+
+        def has_run() -> bool:
+            return all(
+                (task.served_at and task.served_at > now)
+                or (task.slice_ended_at and task.slice_ended_at > now)
+                for task in self.tasks(name)
+            )
+
+        return has_run
 
     def kill_worker_of(self, name: str) -> str:
         """Kill -9 the worker that has the first task of a connector; return its name."""
@@ -82,21 +108,26 @@ class ConnectorsHome:
 
 @contextmanager
 def connectors_home(
-    folder: Path, *, workers: int = 1, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    workers: int = 1,
+    has_web: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[ConnectorsHome]:
-    """Run a home with a broker and workers until the block ends."""
+    """Run a home with a broker and workers until the block ends, on SQLite or on PostgreSQL."""
     project_home()
     from django.test.utils import override_settings  # noqa: PLC0415 - Django is set up by now
 
     from connectors import selectors  # noqa: PLC0415
 
     started = running_cluster(
-        folder, gateway_workers=1, connect_workers=workers, environment=environment
+        folder,
+        has_web=has_web,
+        gateway_workers=1,
+        connect_workers=workers,
+        environment=environment,
     )
-    places: dict[str, dict[str, Any]] = {
-        alias: {"NAME": folder / name} for alias, name in FILES.items()
-    }
-    with started as cluster, pointed_at(places):
+    with started as cluster, databases(folder, (environment or {}).get("DATABASE_URL", "")):
         secrets = folder / "secrets"
         told = override_settings(
             SAMSA_HOME=folder, SAMSA_SECRETS=secrets, SAMSA_CONNECT_KEY_FILE=secrets / "connect"
@@ -105,3 +136,11 @@ def connectors_home(
             selectors.vault.cache_clear()
             yield ConnectorsHome(cluster)
         selectors.vault.cache_clear()
+
+
+def databases(folder: Path, url: str) -> AbstractContextManager[None]:
+    """Point Django at the databases of a home, or at the one that its cluster shares."""
+    places: dict[str, dict[str, Any]] = {
+        alias: {"NAME": folder / name} for alias, name in FILES.items()
+    }
+    return pointed_at_postgres(url) if url else pointed_at(places)

@@ -6,8 +6,8 @@ import pytest
 
 from connectors.providers import Sources, properties, resolve
 from connectors.references import Allowed
-from connectors.sdk.configs import Secret
 from connectors.sdk.errors import ConfigError
+from connectors.vault import Opened
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_references_are_followed_and_their_values_known_as_secrets(
         "b": "${env:REGION}",
         "c": "${secret:db}",
         "d": "plain ${other:thing}",
-        "e": Secret("sealed"),
+        "e": Opened("sealed"),
     }
 
     clear = resolve(config, sources)

@@ -69,14 +69,18 @@ def test_what_cannot_be_read_is_listed_with_its_reason_and_hides_nobody(
     class Impostor(Datagen):
         name = "samsa.datagen"
 
-    with_points(
-        monkeypatch, Point("a", ImportError("no driver")), Point("b", 5), Point("c", Impostor)
-    )
+    class Swimmer(Datagen):
+        name = "their.swimmer"
+        pool = "deep"
+
+    failing = Point("a", ImportError("no driver"))
+    with_points(monkeypatch, failing, Point("b", 5), Point("c", Impostor), Point("d", Swimmer))
 
     assert [(one.origin, one.reason) for one in registry.broken()] == [
         ("?:a", "ImportError: no driver"),
-        ("?:b", "int is no SourceConnector or SinkConnector with a name"),
+        ("?:b", "int is no SourceConnector, SinkConnector or JobConnector with a name"),
         ("?:c", "there is another samsa.datagen"),
+        ("?:d", "its pool is 'deep', of '', 'spark'"),
     ]
     assert registry.find("samsa.datagen") is not Impostor
 

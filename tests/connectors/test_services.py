@@ -13,8 +13,8 @@ from connectors import changes, models, selectors, services
 from connectors.changes import By
 from connectors.models import State, Target
 from connectors.refusals import Conflict, Invalid, NotFound, Refused, Unfit
-from connectors.sdk.configs import Secret
 from connectors.sdk.records import TopicPartition
+from connectors.vault import Opened
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import FULL_ADMIN, Grant, Rights
 from gateway.access.operations import Kind, Operation
@@ -24,6 +24,13 @@ pytestmark = pytest.mark.usefixtures("database")
 C = "cluster-of-the-tests-0"
 SOURCE = {"connector.class": "Lines", "topic": "t", "connection.password": "s3cret"}
 SINK = {"connector.class": "samsa.test.blackhole", "topics": "a,b"}
+CAPTURE = {
+    "connector.class": "samsa.postgres.capture",
+    "database.hostname": "192.0.2.1",
+    "database.user": "u",
+    "database.dbname": "shop",
+    "topic.prefix": "shop",
+}
 
 
 def by(*grants: Grant) -> By:
@@ -138,9 +145,33 @@ def test_a_config_that_would_not_work_is_refused(
             "You may not produce on topic dlq,",
         ),
         (
+            SINK | {"errors.deadletterqueue.topic.name": "dlq"},
+            [
+                may(Operation.CREATE_CONNECTORS),
+                may(Operation.READ_PAYLOADS, Kind.TOPIC),
+                may(Operation.PRODUCE, Kind.TOPIC),
+            ],
+            "You may not create topics on topic dlq,",
+        ),
+        (
+            {"connector.class": "samsa.spark.sql", "topics": "a", "output.topic": "out"},
+            [may(Operation.CREATE_CONNECTORS), may(Operation.READ_PAYLOADS, Kind.TOPIC)],
+            "You may not produce on topic out,",
+        ),
+        (
             {"connector.class": "Lines", "topic.prefix": "db", "topic": "db-x"},
             [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC, "db-*")],
             "You may not produce on all topics that begin with db,",
+        ),
+        (
+            SOURCE | {"transforms": "u", "transforms.u.route.by.field": "to"},
+            [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC, "t")],
+            "You may not produce on all topics",
+        ),
+        (
+            CAPTURE | {"heartbeat.interval.ms": "1000"},
+            [may(Operation.CREATE_CONNECTORS), may(Operation.PRODUCE, Kind.TOPIC, "shop*")],
+            "You may not produce on all topics that begin with __debezium-heartbeat,",
         ),
         (
             SOURCE | {"transforms": "${secret:route}", "transforms.r.type": "RegexRouter"},
@@ -168,6 +199,17 @@ def test_nobody_reaches_topics_by_a_connector_that_they_may_not_reach(
         services.create(By(caller=nobody), C, "a", config)
 
     assert words in str(refusal.value)
+
+
+def test_the_topic_of_heartbeats_counts_where_there_are_some() -> None:
+    limited = by(
+        may(Operation.CREATE_CONNECTORS),
+        may(Operation.PRODUCE, Kind.TOPIC, "shop*"),
+    )
+
+    named = {"heartbeat.interval.ms": "1000", "heartbeat.topics.prefix": "shop-beats"}
+    for name, more in (("a", {}), ("b", {"heartbeat.interval.ms": "0"}), ("c", named)):
+        assert services.create(limited, C, name, CAPTURE | more).kind == "source"
 
 
 def test_rights_on_the_topics_of_a_config_are_enough() -> None:
@@ -203,7 +245,7 @@ def test_a_stored_password_is_sent_to_no_other_host() -> None:
     services.put_config(
         ANN, C, "a", {**shown, "connection.url": "new:5432", "connection.password": "new"}
     )
-    assert isinstance(selectors.opened(row())["connection.password"], Secret)
+    assert isinstance(selectors.opened(row())["connection.password"], Opened)
 
 
 def test_a_mask_without_anything_behind_it_is_refused() -> None:
@@ -355,6 +397,17 @@ def test_offsets_of_a_source_are_set_dropped_and_reset() -> None:
     services.reset_offsets(ANN, C, "a", groups=Groups())
 
     assert selectors.source_offsets(C, "a") == []
+
+
+def test_a_reset_leaves_the_offsets_of_the_retry_topic() -> None:
+    services.create(ANN, C, "a", SINK, target=Target.STOPPED)
+    groups = Groups()
+    retries = TopicPartition(topic="connect-a.retry", partition=0)
+    groups.commit("connect-a", {retries: 7, TopicPartition(topic="a", partition=0): 9})
+
+    services.reset_offsets(ANN, C, "a", groups=groups)
+
+    assert groups.offsets["connect-a"] == {retries: 7}
 
 
 def test_offsets_of_a_sink_are_those_of_its_group() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from connectors import validation
 from connectors.components import Components, Described
+from connectors.plugins.spark.sink import SparkSink
 from connectors.sdk import checks
 from connectors.sdk.configs import Definition, Kind
 from tests.connectors.invented import Blackhole, Lines, key
@@ -173,6 +174,26 @@ def test_a_source_is_judged_as_by_kafka_connect(
             },
         ),
         (
+            {
+                "topics": "a,connect-b.retry",
+                "errors.deadletterqueue.topic.name": "connect-a.retry",
+            },
+            {
+                "topics": [
+                    (
+                        "The topic 'connect-b.retry' is named as the retry topic of a connector,"
+                        " which alone reads it: take it out of the list"
+                    )
+                ],
+                "errors.deadletterqueue.topic.name": [
+                    (
+                        "The topic 'connect-a.retry' is named as the retry topic of a connector,"
+                        " which would read dead letters again at once: name another topic"
+                    )
+                ],
+            },
+        ),
+        (
             {"topics": "", "topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"},
             {
                 "topics.regex": [
@@ -297,3 +318,15 @@ def test_keys_stand_in_the_order_and_groups_of_kafka_connect() -> None:
         ("connection.url", -1),
         ("connection.password", -1),
     ]
+
+
+@pytest.mark.parametrize("key", ["transforms", "predicates", "value.converter"])
+def test_a_job_refuses_what_it_would_pass_over(key: str) -> None:
+    config = {"name": "x", "topics": "a", "table.path": "lake", key: "mask"}
+
+    found = validation.validate(SparkSink, config, components=PARTS)
+
+    wrong = [error for error in found.errors if error.startswith(f"{key} is set")]
+    assert len(wrong) == 1
+    bare = validation.validate(SparkSink, {**config, key: ""}, components=PARTS)
+    assert not any("is set" in error for error in bare.errors)

@@ -51,6 +51,19 @@ CONFIGS: Final[dict[str, dict[str, str]]] = {
         "pk.fields": "id",
         "auto.create": "true",
     },
+    "Debezium PostgreSQL": {
+        "name": "inventory-connector",
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "tasks.max": "1",
+        "database.hostname": "postgres",
+        "database.port": "5432",
+        "database.user": "postgres",
+        "database.password": "postgres",
+        "database.dbname": "postgres",
+        "topic.prefix": "dbserver1",
+        "schema.include.list": "inventory",
+        "plugin.name": "pgoutput",
+    },
     "S3 sink": {
         "name": "s3-sink",
         "connector.class": "io.confluent.connect.s3.S3SinkConnector",
@@ -81,6 +94,44 @@ def test_a_published_config_is_taken_as_it_is(name: str) -> None:
 
     assert found.errors == []
     assert found.warnings == ()
+
+
+@pytest.mark.parametrize("connector", ["Source", "Sink"])
+@pytest.mark.parametrize("company", ["confluent", "aiven"])
+def test_a_config_names_the_connector_of_either_company(company: str, connector: str) -> None:
+    plugin = registry.find(f"io.{company}.connect.jdbc.Jdbc{connector}Connector")
+
+    assert plugin is not None
+    assert plugin.name == f"samsa.postgres.{connector.lower()}"
+
+
+@pytest.mark.parametrize(
+    ("connector", "key", "value", "reason"),
+    [
+        ("Source", "sql.quote.identifiers", "false", "names are quoted"),
+        ("Source", "table.names.qualify", "false", "tables are named with their schema"),
+        ("Source", "timestamp.initial.ms", "1", "use timestamp.initial"),
+        ("Source", "incrementing.initial", "1", "a query can leave some out"),
+        ("Sink", "sql.quote.identifiers", "false", "names are quoted"),
+        ("Sink", "table.name.normalize", "true", "tables are named like their topics"),
+        ("Sink", "topics.to.tables.mapping", "a:b", "RegexRouter"),
+    ],
+)
+def test_keys_of_aiven_that_are_not_honoured_are_refused(
+    connector: str, key: str, value: str, reason: str
+) -> None:
+    config = CONFIGS[f"JDBC {connector.lower()}"]
+    name = f"io.aiven.connect.jdbc.Jdbc{connector}Connector"
+    plugin = registry.find(name)
+    assert plugin is not None
+
+    found = validate(plugin, {**config, "connector.class": name, key: value}, components=INSTALLED)
+
+    (error,) = found.errors
+    assert error.startswith(
+        (f"Configuration {key}", f"Invalid value {value} for configuration {key}")
+    )
+    assert reason in error
 
 
 def test_every_default_passes_the_check_of_its_own_key() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.sdk.configs import MASK, Secret
-from connectors.vault import CannotOpen, Place, Vault, masked
+from connectors.sdk.configs import MASK
+from connectors.vault import CannotOpen, Opened, Place, Vault, masked
 
 PLACE = Place(cluster="c1", connector="orders")
 CONFIG = {"url": "db:5432", "password": "s3cret\N{SNOWMAN}"}
@@ -24,7 +24,7 @@ def test_a_value_is_sealed_and_opens_as_it_was(vault: Vault) -> None:
     assert "s3cret" not in json.dumps(stored)
     assert masked(stored) == {"url": "db:5432", "password": MASK}
     opened = vault.open(stored, PLACE)["password"]
-    assert isinstance(opened, Secret)
+    assert isinstance(opened, Opened)
     assert opened.reveal() == CONFIG["password"]
     assert vault.path.stat().st_mode & 0o777 == 0o600
 

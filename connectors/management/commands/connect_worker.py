@@ -3,12 +3,15 @@
 import hashlib
 import logging
 import os
+import warnings
 from typing import Any
 
+from celery.platforms import SecurityWarning  # type: ignore[import-untyped]
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from connectors.runtime.cluster_wire import ClusterWire
+from connectors.runtime.pools import PLAIN, POOLS
 from connectors.tasks import home, processes, worker
 
 PRIVATE = 0o077
@@ -21,16 +24,26 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="of this worker in its home, as connect-worker-1")
+        parser.add_argument(
+            "--pool",
+            default=PLAIN,
+            choices=list(POOLS),
+            help="run the tasks of these connectors only, as spark; else all that have no pool",
+        )
 
     def handle(self, *_: object, **given: Any) -> None:
         os.umask(PRIVATE)
         if not settings.REDIS_URL:
             raise CommandError("REDIS_URL is not set: name the server that workers get messages by")
         logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
+        # Who started the home as root was told so, and no message here can name code to run.
+        warnings.simplefilter("ignore", SecurityWarning)
         # It says of each message that it came.
         logging.getLogger("celery").setLevel(logging.WARNING)
         name = given["name"]
-        place = worker.Place(cluster=home.cluster(), name=name_of(name), component=name)
+        place = worker.Place(
+            cluster=home.cluster(), name=name_of(name), component=name, pool=given["pool"]
+        )
         worker.serve(place, lambda: ClusterWire(home.connection), home.say_ready)
 
 

@@ -18,7 +18,11 @@ from tests.connectors.rest.connect_story import Step, place_of, plain, steps
 
 FILE: Final = Path(__file__).with_name("connect-4.3.json")
 WAIT_SECONDS: Final = 30.0
-DROPPED: Final = "Failed to start connector"
+# What a worker answers that is still busy with the change before.
+BUSY: Final = {
+    500: ("Failed to start connector",),
+    409: ("Cannot complete request momentarily", "Request cannot be completed because a rebalance"),
+}
 # A status, a Location, a body.
 Answer = tuple[int, str, Any]
 Ask = Callable[[Step], Answer]
@@ -82,7 +86,7 @@ def settled(url: str, step: Step) -> Answer:
     end = time.monotonic() + WAIT_SECONDS
     while True:
         status, location, body = asked(url, step)
-        if status != 500 or not str(body.get("message")).startswith(DROPPED):
+        if status not in BUSY or not str(body.get("message")).startswith(BUSY[status]):
             return status, location, body
         assert time.monotonic() < end, f"{step} was not done: {body}"
 

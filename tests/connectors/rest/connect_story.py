@@ -22,6 +22,7 @@ OF_DEFINITION: Final = (
 )
 LISTED: Final = ", available connectors are: "
 OF_FIRST: Final = "org.apache.kafka.connect.errors.ConnectException: "
+DEBEZIUM: Final = "io.debezium."
 OF_VALUE: Final = ("value", "recommended_values", "errors", "visible")
 
 
@@ -112,6 +113,8 @@ def _of_offsets() -> Iterator[tuple[Any, ...]]:
     yield "PATCH", at, {"offsets": []}
     yield "PATCH", at, {}
     yield "PATCH", at, {"offsets": [PLACE | {"offset": {"position": 1}}]}
+    # It tells offsets that it has read back from its topic, a moment after they were altered.
+    yield "WAIT", at, "position"
     yield "GET", at
     for entry in (
         {"partition": {"foo": "x"}, "offset": {"position": 1}},
@@ -121,6 +124,7 @@ def _of_offsets() -> Iterator[tuple[Any, ...]]:
     ):
         yield "PATCH", at, {"offsets": [entry]}
     yield "PATCH", at, {"offsets": 5}
+    yield "WAIT", at, '"offsets": []'
     yield "GET", at
     yield "DELETE", at
     yield "GET", at
@@ -279,6 +283,9 @@ def _plain_key(name: str, one: Mapping[str, Any]) -> list[Any]:
     if name in ("key.converter", "value.converter", "header.converter"):
         # Those of numbers are no plugins there, and may be named all the same.
         value["recommended_values"] = []
+    # A worker with no jars but Kafka's has no transform of Debezium's.
+    offered = value["recommended_values"]
+    value["recommended_values"] = [word for word in offered if not word.startswith(DEBEZIUM)]
     return [
         *(definition.get(name) for name in OF_DEFINITION),
         *(value[name] for name in OF_VALUE),

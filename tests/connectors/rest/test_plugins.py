@@ -23,7 +23,7 @@ def test_parts_of_configs_are_listed_when_they_are_asked_for(connect: Api) -> No
     by_type: dict[str, list[str]] = {}
     for one in found:
         by_type.setdefault(one["type"], []).append(one["class"])
-    assert len(by_type["transformation"]) == 26
+    assert len(by_type["transformation"]) == 27
     assert "org.apache.kafka.connect.transforms.InsertField$Value" in by_type["transformation"]
     assert "org.apache.kafka.connect.json.JsonConverter" in by_type["converter"]
     assert len(by_type["predicate"]) == 3

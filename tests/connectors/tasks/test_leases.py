@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import connections
 
-from connectors.models import Connector
+from connectors.models import Connector, Task
 from connectors.runtime.ports import Ending, LeaseLost, SliceEnd, Verdict
 from connectors.sdk.errors import RetriableError
 from connectors.tasks import database_time, leases
+from connectors.tasks.leases import Told
 from connectors.tasks.source_offsets import StoredOffsets
 from tests.connectors.tasks.rows import add_connector, add_task, again, expire, queued, taken
 from tests.extras import requires
@@ -22,6 +23,7 @@ pytestmark = [
     ),
 ]
 BUSY = SliceEnd(ending=Ending.BUSY)
+NOTHING = Told(figures={}, topics=frozenset())
 
 
 def test_a_task_is_taken_once_for_a_ticket() -> None:
@@ -61,12 +63,27 @@ def test_whoever_lost_the_lease_neither_renews_nor_stores_nor_gives_back() -> No
     new = taken(task, "w2")
 
     assert leases.verdict(old) is Verdict.LOST
-    assert not leases.renew(old, has_progress=True)
-    assert leases.release(old, BUSY, 1.0) is None
+    assert not leases.renew(old, NOTHING)
+    assert leases.release(old, BUSY, NOTHING) is None
     with pytest.raises(LeaseLost):
         StoredOffsets(old).store([({"a": 1}, {"at": 1})])
     assert again(task).worker == "w2"
     assert leases.verdict(new) is Verdict.KEEP
+
+
+def test_whoever_has_let_the_lease_run_out_stores_nothing_though_nobody_took_it() -> None:
+    task = add_task(add_connector())
+    held = taken(task)
+    StoredOffsets(held).store([({"a": 1}, {"at": 1})])
+    expire(task)
+
+    with pytest.raises(LeaseLost):
+        StoredOffsets(held).store([({"a": 1}, {"at": 2})])
+    Task.objects.update(leased_until=None)
+    with pytest.raises(LeaseLost):
+        StoredOffsets(held).store([({"a": 1}, {"at": 3})])
+
+    assert StoredOffsets(held).read({"a": 1}) == {"at": 1}
 
 
 def test_offsets_come_back_whatever_the_order_of_a_places_keys() -> None:
@@ -110,8 +127,8 @@ def test_a_slice_yields_when_another_task_waits_for_its_worker() -> None:
 def test_a_busy_task_goes_on_at_once_and_an_idle_one_waits() -> None:
     task = add_task(add_connector())
 
-    busy = leases.release(taken(task), BUSY, 1.0)
-    idle = leases.release(taken(task), SliceEnd(ending=Ending.IDLE, wait_s=5.0), 1.0)
+    busy = leases.release(taken(task), BUSY, NOTHING)
+    idle = leases.release(taken(task), SliceEnd(ending=Ending.IDLE, wait_s=5.0), NOTHING)
 
     assert busy is not None
     assert idle is None
@@ -123,31 +140,36 @@ def test_a_busy_task_goes_on_at_once_and_an_idle_one_waits() -> None:
 def test_a_failed_slice_fails_its_task_with_the_trace() -> None:
     task = add_task(add_connector())
 
-    leases.release(taken(task), SliceEnd(ending=Ending.FAILED, trace="why"), 1.0)
+    leases.release(taken(task), SliceEnd(ending=Ending.FAILED, trace="why"), NOTHING)
 
     assert (again(task).state, again(task).trace) == ("FAILED", "why")
 
 
 def test_a_slice_tells_its_topics_and_figures() -> None:
     task = add_task(add_connector())
-    end = SliceEnd(ending=Ending.BUSY, topics=frozenset({"b", "a"}), figures={"records_read": 10})
+    held = taken(task)
 
-    leases.release(taken(task), end, 2.0)
-    leases.release(taken(task), end, 2.0)
+    leases.renew(held, Told(figures={"records_read": 10}, topics=frozenset({"b"})))
+    while_it_runs = again(task).figures, Connector.objects.get().topics
+    leases.release(held, BUSY, Told(figures={"records_read": 20}, topics=frozenset({"b", "a"})))
 
+    assert while_it_runs == ({"records_read": 10}, ["b"])
+    assert again(task).figures == taken(task).figures == {"records_read": 20}
     assert Connector.objects.get().topics == ["a", "b"]
-    assert again(task).figures["records_read"] == 20
-    assert again(task).figures["read_per_s"] == 5.0
 
 
-def test_leases_of_a_process_that_ended_are_free_and_counted() -> None:
+def test_a_slice_knows_how_long_its_task_has_waited() -> None:
     task = add_task(add_connector())
-    taken(task)
+    first = taken(task)
+    leases.release(first, BUSY, NOTHING)
+    Task.objects.update(slice_ended_at=database_time.now() - timedelta(seconds=5))
+    second = taken(task)
+    leases.release(second, BUSY, NOTHING)
+    Task.objects.update(slice_ended_at=database_time.now() - timedelta(hours=5))
 
-    freed = leases.free_all("w1", has_died=True)
-
-    assert freed == 1
-    assert (again(task).leased_until, again(task).crashes) == (None, 1)
+    assert first.waited_s == 0.0
+    assert second.waited_s >= 5.0
+    assert taken(task).waited_s == leases.MAX_WAITED_S
 
 
 def test_a_database_that_does_not_answer_is_a_reason_to_try_again() -> None:

@@ -1,16 +1,31 @@
 """The planner's decisions become rows and messages."""
 
+import base64
+import json
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 
-from connectors import registry
-from connectors.models import Connector, Task, Worker
-from connectors.tasks import beat, database_time, planning, preparation, processes, workers
-from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, again, taken
+from connectors import registry, selectors
+from connectors.models import Connector, LogLine, Task, Worker
+from connectors.runtime import planner
+from connectors.runtime.ports import Ending, SliceEnd
+from connectors.sdk.configs import Secret
+from connectors.tasks import (
+    beat,
+    configs,
+    database_time,
+    leases,
+    planning,
+    preparation,
+    processes,
+    workers,
+)
+from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, again, queued, taken
 from tests.extras import requires
 
 pytestmark = [
@@ -100,6 +115,52 @@ def test_what_a_reference_stands_for_is_in_no_trace(
     assert "hunter2" not in row.trace
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"my.password": "hunter2"},
+        {"note": "postgresql://u:hunter2@h/d"},
+        {"header": "Basic " + base64.b64encode(b"u:hunter2").decode()},
+        {"made": Secret("its own")},
+    ],
+)
+def test_secrets_that_a_plugin_tells_its_tasks_are_sealed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: dict[str, Any]
+) -> None:
+    (tmp_path / "connect.d").mkdir()
+    (tmp_path / "connect.d" / "db").write_text("hunter2")
+    monkeypatch.setattr(settings, "SAMSA_SECRETS", tmp_path)
+    plugin = registry.plugins()["samsa.datagen"]
+    monkeypatch.setattr(plugin, "task_configs", lambda *_, **__: [{**told, "open": "x"}])
+    config = {"topic": "t", "quickstart": "orders", "note": "${secret:db}"}
+    row = add_connector(planned_generation=0, worker="w1", config=config)
+
+    preparation.prepare("w1", row.pk, 1)
+
+    [task] = Task.objects.all()
+    assert "hunter2" not in json.dumps(task.config)
+    assert selectors.status(CLUSTER, "c").tasks[0].config["open"] == "x"
+    assert "[hidden]" in selectors.status(CLUSTER, "c").tasks[0].config.values()
+    clear = configs.clear(
+        plugin=row.plugin, stored=row.config, own=task.config, cluster=CLUSTER, name="c"
+    )
+    [(key, text)] = told.items()
+    assert clear.parsed[key] == (text.reveal() if isinstance(text, Secret) else text)
+    assert clear.parsed[key] in clear.secrets
+
+
+def test_a_plugin_that_tells_its_tasks_no_texts_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = registry.plugins()["samsa.datagen"]
+    monkeypatch.setattr(plugin, "task_configs", lambda *_, **__: [{"port": 5432}])
+    config = {"topic": "t", "quickstart": "orders"}
+    row = add_connector(planned_generation=0, worker="w1", config=config)
+
+    preparation.prepare("w1", row.pk, 1)
+
+    row.refresh_from_db()
+    assert "tells a task port as a int, not a text" in row.trace
+
+
 def test_a_connector_that_does_not_answer_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(*_: object, **__: object) -> None:
         threading.Event().wait()
@@ -142,6 +203,18 @@ def test_a_message_that_did_not_leave_is_sent_again() -> None:
 
     assert sent.purges == ["w1"]
     assert [number for _, number, _ in sent.runs] == [task.pk]
+
+
+def test_a_task_that_failed_after_the_planner_looked_stays_failed() -> None:
+    task = add_task(add_connector(), state="PAUSED")
+    add_worker()
+    decided = planner.plan(planning.rows(CLUSTER), ["w1"], database_time.now())
+    Task.objects.update(state="FAILED", trace="why")
+
+    for action in decided:
+        planning._apply(action, database_time.now())  # noqa: SLF001 - between the two of a round
+
+    assert again(task).state == "FAILED"
 
 
 def test_a_stopped_connector_loses_its_tasks_and_gets_them_back() -> None:
@@ -188,6 +261,106 @@ def test_a_silent_worker_is_forgotten_and_its_leases_are_left_to_end() -> None:
 
     assert not Worker.objects.exists()
     assert again(task).leased_until is not None
+
+
+def begin_preparation(row: Connector, *, seconds_ago: float) -> None:
+    began = database_time.now() - timedelta(seconds=seconds_ago)
+    Connector.objects.filter(pk=row.pk).update(
+        worker="w1", planning_since=began, preparing_at=began
+    )
+
+
+def let_wait_end() -> None:
+    past = database_time.now() - timedelta(seconds=1)
+    Connector.objects.update(due_at=past)
+
+
+def test_a_connector_that_ends_whoever_asks_it_for_tasks_fails_after_five_times() -> None:
+    row = add_connector(planned_generation=0, state="UNASSIGNED")
+    waiting = add_connector("waiting", planned_generation=0, worker="w1")
+    process = add_worker()
+    sent = Sent()
+
+    for _ in range(planner.MAX_CRASHES):
+        begin_preparation(row, seconds_ago=1)
+        workers.bury("w1", process)
+        process = add_worker()
+        planning.plan(CLUSTER, sent)
+        too_soon = [connector for _, connector, _ in sent.prepares]
+        let_wait_end()
+    planning.plan(CLUSTER, sent)
+
+    row.refresh_from_db()
+    assert row.pk not in too_soon
+    assert (row.state, row.planned_generation, row.crashes) == ("FAILED", 1, 0)
+    assert "ended 5 times in a row" in row.trace
+    waiting.refresh_from_db()
+    assert waiting.crashes == 0
+    said = LogLine.objects.filter(connector=row).first()
+    assert said is not None
+    assert said.text.endswith("ended while it ran the question for its tasks, try 1")
+
+
+def test_a_connector_says_while_its_code_is_asked_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = add_connector(planned_generation=0, worker="w1", crashes=2)
+    seen: list[datetime | None] = []
+
+    def look(*_: object, **__: object) -> list[dict[str, str]]:
+        seen.append(Connector.objects.get().preparing_at)
+        return [{}]
+
+    plugin = registry.plugins()["samsa.datagen"]
+    monkeypatch.setattr(plugin, "task_configs", look)
+    Connector.objects.update(config={"topic": "t", "quickstart": "orders"})
+    preparation.prepare("w1", row.pk, 1)
+
+    row.refresh_from_db()
+    assert seen[0] is not None
+    assert (row.preparing_at, row.crashes, row.planned_generation) == (None, 0, 1)
+
+
+def test_a_task_whose_process_had_to_be_ended_waits_and_lets_others_run() -> None:
+    connector = add_connector()
+    hung, sibling = add_task(connector), add_task(connector, 1)
+    process = add_worker()
+    taken(hung)
+    queued(sibling)
+    Task.objects.filter(pk=hung.pk).update(taken_at=database_time.now() - timedelta(seconds=61))
+
+    workers.bury("w1", process)
+
+    row = again(hung)
+    assert row.due_at is not None
+    assert row.due_at > database_time.now() + timedelta(minutes=4)
+    assert (row.crashes, row.hung_at is None, row.leased_until) == (1, False, None)
+    assert again(sibling).queued_at is None
+    [line] = LogLine.objects.all()
+    assert line.text.startswith("the task did not come back within 60 s, so the process of worker")
+
+
+def test_a_slice_that_ends_takes_the_suspicion_away() -> None:
+    task = add_task(add_connector(), crashes=2, hung_at=database_time.now())
+
+    leases.release(
+        taken(task), SliceEnd(ending=Ending.BUSY), leases.Told(figures={}, topics=frozenset())
+    )
+
+    assert (again(task).crashes, again(task).hung_at) == (0, None)
+
+
+def test_a_task_of_a_worker_that_just_ended_is_tried_again_soon() -> None:
+    process = add_worker()
+    task = add_task(add_connector())
+    taken(task)
+
+    workers.bury("w1", process)
+
+    row = again(task)
+    assert (row.leased_until, row.crashes, row.hung_at) == (None, 1, None)
+    assert row.due_at is not None
+    assert row.due_at < database_time.now() + timedelta(seconds=10)
 
 
 def test_one_of_two_beats_plans() -> None:

@@ -6,9 +6,12 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
-from django.utils import timezone
 
+from connectors.runtime.cluster_wire import ClusterWire
+from connectors.sdk.records import TopicPartition
 from gateway.kafka.admin import Admin
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord, NewTopic, Span
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -18,6 +21,9 @@ PLAIN = {
     "value.converter.schemas.enable": "false",
 }
 RECORDS = 500
+LETTERS = 1200
+# Several batches: those of one run at most.
+MANY_LETTERS = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +44,6 @@ def make_pair(home: ConnectorsHome, name: str, *, records: int = -1) -> None:
             "iterations": str(records),
         },
     )
-    # What a task has counted is told at the end of its slice, which may take half a minute.
     admin = Admin(home.connection)
     home.wait(lambda: name in admin.find([name]), "the source to write")
     home.create(
@@ -61,20 +66,6 @@ def states(home: ConnectorsHome, name: str) -> list[str]:
     return [task.state for task in home.tasks(name)]
 
 
-def has_run_since(home: ConnectorsHome, name: str) -> Callable[[], bool]:
-    """Return whether every task has begun, or ended, a slice since now."""
-    now = timezone.now()
-
-    def has_run() -> bool:
-        return all(
-            (task.served_at and task.served_at > now)
-            or (task.slice_ended_at and task.slice_ended_at > now)
-            for task in home.tasks(name)
-        )
-
-    return has_run
-
-
 def test_what_a_source_writes_into_a_topic_a_sink_writes_into_a_file(
     home: ConnectorsHome,
 ) -> None:
@@ -88,6 +79,95 @@ def test_what_a_source_writes_into_a_topic_a_sink_writes_into_a_file(
     assert {"connect-beat", "connect-worker-1", "connect-worker-2"} <= told
 
 
+def test_dead_letters_of_a_sink_arrive_once_when_it_is_mended(
+    home: ConnectorsHome, unique: Callable[[str], str]
+) -> None:
+    # Django is set up by now.
+    from connectors import redrives, services  # noqa: PLC0415
+
+    name, dead = unique("mended"), unique("dead")
+    poison = [b"no JSON %d" % number for number in range(LETTERS)]
+    strict = {
+        **PLAIN,
+        "connector.class": "samsa.file.sink",
+        "topics": name,
+        "file": f"{name}.txt",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    Admin(home.connection).create([NewTopic(name=name, partitions=2, replication_factor=1)])
+    producer = Producer(home.connection, name)
+    # So the target, which keeps offsets itself, knows nothing of what comes behind.
+    for number, value in enumerate((b'"fine"', b'"fine"', *poison)):
+        producer.send(NewRecord(value=value, partition=number % 2))
+    producer.flush()
+    home.create(name, strict)
+    wire = ClusterWire(lambda: home.connection)
+
+    def read() -> int:
+        return sum(wire.committed(f"connect-{name}").values())
+
+    # Letters are there before it is noted that their records were read.
+    home.wait(lambda: read() == 2 + LETTERS, "all poison to be among the dead letters")
+    before = lines(home, name)
+    mended = strict | {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+    services.put_config(home.admin, home.cluster_id, name, mended)
+    asked = redrives.Asked()
+    plan = redrives.plan(home.admin, home.cluster_id, name, asked, wire=wire)
+    run = redrives.start(home.admin, plan, wire=wire)
+    done = lambda: redrives.run(home.cluster_id, name, run.id).state == "DONE"  # noqa: E731
+    home.wait(done, "the run to be done")
+    home.wait(lambda: read() == 2 + 2 * LETTERS, "all letters to be read again")
+
+    text = (home.folder / "files" / f"{name}.txt").read_bytes().decode()
+    assert (before, plan.chosen) == (2, LETTERS)
+    assert sorted(text.splitlines()) == sorted(["fine", "fine", *(one.decode() for one in poison)])
+
+
+def test_a_run_whose_worker_is_killed_goes_on_and_sends_no_letter_twice(
+    home: ConnectorsHome, unique: Callable[[str], str], report: Callable[[str], None]
+) -> None:
+    # Django is set up by now.
+    from connectors import models, redrives  # noqa: PLC0415
+
+    name, dead = unique("killed-run"), unique("dead")
+    Admin(home.connection).create([NewTopic(name=dead, partitions=1, replication_factor=1)])
+    config = {
+        **PLAIN,
+        "connector.class": "samsa.file.sink",
+        "topics": name,
+        "file": f"{name}.txt",
+        "errors.deadletterqueue.topic.name": dead,
+    }
+    producer = Producer(home.connection, dead)
+    for number in range(MANY_LETTERS):
+        producer.send(NewRecord(value=b"%d" % number))
+    producer.flush()
+    home.create(name, config)
+    wire = ClusterWire(lambda: home.connection)
+    plan = redrives.plan(home.admin, home.cluster_id, name, redrives.Asked(), wire=wire)
+    run = redrives.start(home.admin, plan, wire=wire)
+
+    def row() -> models.Redrive:
+        return models.Redrive.objects.get(pk=run.id)
+
+    home.wait(lambda: row().sent > 0, "the first batch to be sent")
+    worker = models.Worker.objects.get(name=row().worker)
+    os.kill(worker.process_id, signal.SIGKILL)
+    at = row().sent
+    home.wait(lambda: row().state == "DONE", "the run to be done")
+
+    topic = f"connect-{name}.retry"
+    spans = [Span(partition=0, start=0, end=MANY_LETTERS)]
+    values = [one.value for records in wire.read(topic, spans) for one in records]
+    places = [TopicPartition(topic=topic, partition=0)]
+    report(f"kill -9 of a run's worker after {at} of {MANY_LETTERS} letters: none twice")
+    assert wire.bounds(places)[places[0]] == (0, MANY_LETTERS)
+    assert values == [b"%d" % number for number in range(MANY_LETTERS)]
+    assert row().sent == MANY_LETTERS
+
+
 def test_the_tasks_of_a_worker_that_was_killed_run_again_within_seconds(
     home: ConnectorsHome, report: Callable[[str], None]
 ) -> None:
@@ -95,7 +175,7 @@ def test_the_tasks_of_a_worker_that_was_killed_run_again_within_seconds(
     home.wait(lambda: lines(home, "killed") > 0, "a line in the file")
 
     home.kill_worker_of("killed-sink")
-    again = has_run_since(home, "")
+    again = home.has_run_since()
     # Five seconds are promised; the machine may be busy.
     took = home.wait(again, "all tasks to run again", seconds=10)
     before = lines(home, "killed")
@@ -115,7 +195,7 @@ def test_all_tasks_run_again_after_valkey_lost_its_file(
     shutil.rmtree(home.folder / "data" / "valkey", ignore_errors=True)
     (home.folder / "data" / "valkey").mkdir(mode=0o700)
     home.cluster.kill("valkey")
-    took = home.wait(has_run_since(home, ""), "all tasks to run again", seconds=60)
+    took = home.wait(home.has_run_since(), "all tasks to run again", seconds=60)
     before = lines(home, "emptied")
     home.wait(lambda: lines(home, "emptied") > before, "the file to grow again")
 

@@ -1,0 +1,455 @@
+"""The door to runs that send dead letters again: plan, start, stop, resume, and how they are.
+
+A plan is made on what there is, is shown, and is started as it was shown, or not at all. What sends
+are workers: here rows are written, and the retry topic is made.
+"""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from connectors import dead_letters, models, registry, selectors
+from connectors.changes import By, Event, tell
+from connectors.database import CONNECT
+from connectors.dead_letters import Cluster, Place
+from connectors.models import RunState
+from connectors.redrive_plans import OtherGroup, RedrivePlan, plain, plan_of
+from connectors.refusals import Conflict, NotFound, Refused, Unfit
+from connectors.runtime import letters
+from connectors.runtime.letters import Choice, Destination, Unsent
+from connectors.runtime.redrive import size_of
+from connectors.runtime.retry_topic import name_for
+from connectors.sdk.records import TopicPartition
+from connectors.tasks import database_time
+from gateway.access.operations import Kind, Operation
+from gateway.kafka.connection import Deadline
+from gateway.kafka.values import NewTopic, Record, Span
+
+# Of one run: what a plan can look at while somebody waits, and a worker sends within a minute. More
+# is another run, which begins where this one ends.
+MAX_LETTERS: Final = 10_000
+MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_LOOKED: Final = 50_000
+PLAN_S: Final = 3.0
+# Letters that are named one by one.
+MAX_PICKED: Final = 500
+# Runs of a connector that are kept, with what became of them.
+MAX_KEPT: Final = 20
+# As long as somebody may look at a plan before agreeing to it.
+MAX_AGE_S: Final = 3600
+MAX_SEAL_CHARS: Final = 500_000
+_PURPOSE: Final = "samsa.redrive-plan"
+RETRY_CONFIGS: Final = {
+    # Records keep their times, so those of old ones would be deleted before they are read.
+    "retention.ms": "-1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which letters somebody wants to be sent, and where to. Spans without an end go to the end."""
+
+    destination: Destination = Destination.RETRY
+    spans: tuple[Span, ...] = ()
+    picked: frozenset[tuple[int, int]] = frozenset()
+    exception: str = ""
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """One run as it is."""
+
+    id: int
+    name: str
+    destination: Destination
+    state: str
+    chosen: int
+    looked: int
+    to_look: int
+    sent: int
+    sent_bytes: int
+    unsent: Mapping[Unsent, int]
+    reason: str
+    actor: str
+    topics: tuple[str, ...]
+    began_at: datetime
+    changed_at: datetime
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == RunState.RUNNING
+
+    @property
+    def can_resume(self) -> bool:
+        return self.state in {RunState.STOPPED, RunState.FAILED}
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.looked // self.to_look if self.to_look else 100
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    """What a plan has counted so far, and where each partition was looked at last."""
+
+    ends: dict[int, int]
+    looked: int = 0
+    chosen: int = 0
+    bytes: int = 0
+    targets: dict[str, int] = field(default_factory=dict)
+    unsent: dict[Unsent, int] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        is_large = self.chosen >= MAX_LETTERS or self.bytes >= MAX_BYTES
+        return is_large or self.looked >= MAX_LOOKED
+
+
+def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> RedrivePlan:
+    """Return what would be sent, changing nothing. NotFound, Unfit, Refused."""
+    row = selectors.row_of(cluster, name)
+    place = dead_letters.place_of(row)
+    dead_letters.require_read(by, cluster, place.topic)
+    plugin = registry.find(row.plugin)
+    if _is_retry(asked) and plugin is not None and registry.is_job(plugin):
+        raise Unfit(
+            f"{name} reads its topics by an engine of its own, and no retry topic: send letters to"
+            " where they stood first"
+        )
+    if len(asked.picked) > MAX_PICKED:
+        raise Unfit(f"{len(asked.picked)} letters are named, {MAX_PICKED} fit: name a range")
+    bounds = dead_letters.bounds_of(wire, place.topic)
+    if not bounds:
+        raise Unfit(f"topic {place.topic} is not there yet: nothing has failed so far")
+    spans = list(_spans(asked, bounds))
+    choice = Choice(
+        spans=tuple(spans), picked=asked.picked, exception=asked.exception, stage=asked.stage
+    )
+    tally = _count(place, choice, asked.destination, wire)
+    cut = tuple(replace(span, end=tally.ends[span.partition]) for span in spans)
+    behind = sum((span.end or 0) - tally.ends[span.partition] for span in spans)
+    targets = [place.topic, *tally.targets, name_for(name)]
+    made = RedrivePlan(
+        id=uuid.uuid4().hex,
+        cluster=cluster,
+        name=name,
+        generation=row.generation,
+        dead_topic=place.topic,
+        destination=asked.destination,
+        choice=replace(choice, spans=tuple(span for span in cut if span.start < (span.end or 0))),
+        to=place.to,
+        topic_ids=wire.topic_ids(targets if _is_retry(asked) else targets[:-1]),
+        chosen=tally.chosen,
+        chosen_bytes=tally.bytes,
+        looked=tally.looked,
+        left=behind,
+        targets=tally.targets,
+        unsent=tally.unsent,
+    )
+    return made if _is_retry(asked) else _with_groups(by, made, wire)
+
+
+def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
+    """Start a run as it was planned. NotFound, Refused, Conflict, Unfit."""
+    row = selectors.row_of(plan.cluster, plan.name)
+    _require(by, plan)
+    done = row.redrives.filter(plan_id=plan.id).first()
+    if done is not None:
+        # The same plan, applied once more.
+        return _info(done, plan.name)
+    if not plan.chosen:
+        raise Unfit("the plan has no letter that could be sent: choose others")
+    _require_unmoved(by, row, plan, wire)
+    mark: dict[str, int] = {}
+    if plan.destination is Destination.RETRY:
+        plan, mark = _with_retry_topic(plan, wire)
+    with transaction.atomic(using=CONNECT):
+        locked = models.Connector.objects.select_for_update().get(pk=row.pk)
+        if locked.redrives.filter(state=RunState.RUNNING).exists():
+            raise Conflict(
+                f"dead letters of {plan.name} are being sent already: wait for that run, or stop it"
+            )
+        made = models.Redrive.objects.create(
+            connector=locked,
+            plan_id=plan.id,
+            destination=plan.destination.value,
+            plan=plain(plan),
+            chosen=plan.chosen,
+            positions={str(at): offset for at, offset in plan.begins.items()},
+            mark=mark,
+            actor=by.caller.principal[: models.ACTOR_CHARS],
+        )
+        made.refresh_from_db()
+        tell(Event.REDRIVE_STARTED, by=by, connector=locked, after=_told(made, plan))
+        old = locked.redrives.order_by("-pk").values_list("pk", flat=True)[MAX_KEPT:]
+        locked.redrives.filter(pk__in=list(old)).delete()
+    return _info(made, plan.name)
+
+
+def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
+    """Send no more; what is under way arrives."""
+    row = _run_row(cluster, name, number)
+    _require(by, plan_of(row.plan), is_sending=False)
+    with transaction.atomic(using=CONNECT):
+        locked = models.Redrive.objects.select_for_update().get(pk=row.pk)
+        if locked.state == RunState.RUNNING:
+            locked.state, locked.reason = RunState.STOPPED, "somebody stopped it"
+            locked.save(update_fields=["state", "reason"])
+            told = {"run": str(number), "sent": str(locked.sent)}
+            tell(Event.REDRIVE_STOPPED, by=by, connector=locked.connector, after=told)
+    return _info(locked, name)
+
+
+def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
+    """Let a run go on that was stopped or has failed."""
+    row = _run_row(cluster, name, number)
+    _require(by, plan_of(row.plan))
+    with transaction.atomic(using=CONNECT):
+        models.Connector.objects.select_for_update().get(pk=row.connector_id)
+        locked = models.Redrive.objects.select_for_update().get(pk=row.pk)
+        if locked.state == RunState.DONE:
+            raise Unfit(f"run {number} is done: plan a new one")
+        if locked.state != RunState.RUNNING:
+            if locked.leased_until is not None and locked.leased_until > database_time.now():
+                # What it has under way would not be found yet, and would be sent twice.
+                raise Conflict(f"the worker of run {number} is still ending: try again in a second")
+            others = models.Redrive.objects.filter(connector=locked.connector_id)
+            if others.filter(state=RunState.RUNNING).exists():
+                raise Conflict("another run sends dead letters of this connector: wait, or stop it")
+            rows = models.Redrive.objects.filter(pk=row.pk)
+            rows.update(
+                state=RunState.RUNNING,
+                reason="",
+                # Whoever resumes it has been told what may come twice.
+                is_in_doubt=False,
+                failures=0,
+                due_at=None,
+                leased_until=None,
+                queued_at=None,
+                epoch=F("epoch") + 1,
+                changed_at=Now(),
+            )
+            told = {"run": str(number), "sent": str(locked.sent)}
+            tell(Event.REDRIVE_RESUMED, by=by, connector=locked.connector, after=told)
+        locked.refresh_from_db()
+    return _info(locked, name)
+
+
+def runs(cluster: str, name: str) -> list[RunInfo]:
+    """Return the runs of a connector, the newest first."""
+    rows = selectors.row_of(cluster, name).redrives.order_by("-pk")[:MAX_KEPT]
+    return [_info(row, name) for row in rows]
+
+
+def run(cluster: str, name: str, number: int) -> RunInfo:
+    return _info(_run_row(cluster, name, number), name)
+
+
+def missing_right(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> str:
+    """Return which right is missing for a run; empty where none is."""
+    wanted = [(Operation.ALTER_CONNECTORS, Kind.CONNECTOR, plan.name)]
+    if is_sending:
+        wanted.append((Operation.READ_PAYLOADS, Kind.TOPIC, plan.dead_topic))
+        wanted += [(Operation.PRODUCE, Kind.TOPIC, topic) for topic in sorted(plan.targets)]
+        if plan.makes_topic:
+            wanted.append((Operation.CREATE_TOPICS, Kind.TOPIC, name_for(plan.name)))
+    for operation, kind, name in wanted:
+        decision = by.caller.decide(operation, kind, plan.cluster, name)
+        if not decision.is_allowed:
+            return decision.reason
+    return ""
+
+
+def seal(plan: RedrivePlan, *, holder: str) -> str:
+    """Return a plan as a text that only this holder can start, for an hour."""
+    return signing.dumps(plain(plan), salt=_salt(holder), compress=True)
+
+
+def open_seal(text: str, *, holder: str) -> RedrivePlan:
+    """Return what was sealed; Unfit where it is too old, of somebody else, or no seal."""
+    try:
+        told = signing.loads(text[:MAX_SEAL_CHARS], salt=_salt(holder), max_age=MAX_AGE_S)
+    except signing.BadSignature:
+        raise Unfit(
+            f"this is no plan that was shown to you within the last {MAX_AGE_S // 60} minutes: plan"
+            " again, then start it"
+        ) from None
+    return plan_of(told)
+
+
+def _is_retry(asked: Asked) -> bool:
+    return asked.destination is Destination.RETRY
+
+
+def _spans(asked: Asked, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Span]:
+    """Yield what of each partition is asked for, within what it holds."""
+    picked: dict[int, list[int]] = {}
+    for partition, offset in asked.picked:
+        picked.setdefault(partition, []).append(offset)
+    wanted = {span.partition: span for span in asked.spans}
+    for partition in {*wanted, *picked} - bounds.keys():
+        raise Unfit(f"the topic of dead letters has no partition {partition} with a leader")
+    for partition, (first, end) in sorted(bounds.items()):
+        if (wanted and partition not in wanted) or (picked and partition not in picked):
+            continue
+        span = wanted.get(partition, Span(partition=partition, start=first))
+        start, until = max(first, span.start), min(end, end if span.end is None else span.end)
+        if offsets := picked.get(partition):
+            start, until = max(start, min(offsets)), min(until, max(offsets) + 1)
+        if start < until:
+            yield Span(partition=partition, start=start, end=until)
+
+
+def _count(place: Place, choice: Choice, destination: Destination, wire: Cluster) -> _Tally:
+    """Look at letters as the run would, until there are as many as a run takes."""
+    tally = _Tally(ends={span.partition: span.start for span in choice.spans})
+    partitions, deadline = wire.topics(), Deadline(PLAN_S)
+    with closing(wire.read(place.topic, choice.spans)) as batches:
+        for records in batches:
+            for record in records:
+                _look(tally, record, place, choice, destination, partitions)
+                if tally.is_full:
+                    return tally
+            if deadline.is_over():
+                return tally
+    tally.ends = {span.partition: span.end or 0 for span in choice.spans}
+    return tally
+
+
+def _look(
+    tally: _Tally,
+    record: Record,
+    place: Place,
+    choice: Choice,
+    destination: Destination,
+    partitions: Mapping[str, int],
+) -> None:
+    tally.looked += 1
+    tally.ends[record.partition] = record.offset + 1
+    letter = letters.letter_of(record)
+    if not choice.has(letter):
+        return
+    made = letters.again(letter, place.to, destination, run="", partitions=partitions)
+    if isinstance(made, Unsent):
+        tally.unsent[made] = tally.unsent.get(made, 0) + 1
+        return
+    tally.chosen += 1
+    tally.bytes += size_of(made.record)
+    tally.targets[made.topic] = tally.targets.get(made.topic, 0) + 1
+
+
+def _with_groups(by: By, plan: RedrivePlan, wire: Cluster) -> RedrivePlan:
+    """Add who else reads where letters are sent to."""
+    found = wire.readers(sorted(plan.targets))
+    own = selectors.group_of(plan.name)
+    places = sorted({place for reader in found.values() for place in reader.committed})
+    ends = {place: end for place, (_, end) in wire.bounds(places).items()}
+    groups, hidden = [], 0
+    for name, reader in sorted(found.items()):
+        if name == own:
+            continue
+        if not by.caller.decide(Operation.VIEW, Kind.GROUP, plan.cluster, name).is_allowed:
+            hidden += 1
+            continue
+        lag = sum(
+            max(0, ends.get(place, offset) - offset) for place, offset in reader.committed.items()
+        )
+        groups.append(OtherGroup(name=name, lag=lag, members=reader.members))
+    return replace(plan, groups=tuple(groups), hidden_groups=hidden)
+
+
+def _require(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> None:
+    reason = missing_right(by, plan, is_sending=is_sending)
+    if reason:
+        raise Refused(reason)
+
+
+def _require_unmoved(by: By, row: models.Connector, plan: RedrivePlan, wire: Cluster) -> None:
+    """Raise Conflict where what a plan rests on is no more as it was shown."""
+    if row.generation != plan.generation:
+        raise Conflict(f"{plan.name} was changed or restarted since the plan was made: plan again")
+    there = wire.topic_ids(sorted({plan.dead_topic, *plan.topic_ids, *plan.targets}))
+    for topic, known in sorted(plan.topic_ids.items()):
+        if there.get(topic) != known:
+            raise Conflict(f"topic {topic} was deleted since the plan was made: plan again")
+    if plan.makes_topic and name_for(plan.name) in there:
+        raise Conflict(f"topic {name_for(plan.name)} was made since the plan: plan again")
+    if plan.destination is Destination.ORIGIN:
+        now, shown = _with_groups(by, plan, wire), {group.name for group in plan.groups}
+        new = [group.name for group in now.groups if group.name not in shown]
+        if new or now.hidden_groups > plan.hidden_groups:
+            said = f"group {new[0]} reads" if new else "another group that you may not see reads"
+            raise Conflict(f"{said} where letters are sent to, and was not in the plan: plan again")
+
+
+def _with_retry_topic(plan: RedrivePlan, wire: Cluster) -> tuple[RedrivePlan, dict[str, int]]:
+    """Make the retry topic where it is missing; return the plan with its id, and its ends."""
+    topic = name_for(plan.name)
+    if plan.makes_topic:
+        wire.create(NewTopic(name=topic, partitions=1, configs=RETRY_CONFIGS))
+    known = wire.topic_ids([topic])
+    count = wire.topics().get(topic, 1)
+    places = [TopicPartition(topic=topic, partition=number) for number in range(count)]
+    ends = {str(place.partition): end for place, (_, end) in wire.bounds(places).items()}
+    if topic not in known or len(ends) < count:
+        raise Conflict(f"topic {topic} has no leader yet: start the plan again in a second")
+    return replace(plan, topic_ids={**plan.topic_ids, **known}), ends
+
+
+def _run_row(cluster: str, name: str, number: int) -> models.Redrive:
+    found = selectors.row_of(cluster, name).redrives.filter(pk=number).first()
+    if found is None:
+        raise NotFound(f"Connector {name} has no run {number} that sends dead letters again")
+    return found
+
+
+def _told(row: models.Redrive, plan: RedrivePlan) -> dict[str, str]:
+    """Return what the audit keeps of a run."""
+    spans = (f"{span.partition}: {span.start} to {span.end}" for span in plan.choice.spans)
+    others = [group.name for group in plan.groups]
+    told = {
+        "run": str(row.pk),
+        "from": plan.dead_topic,
+        "to": ", ".join(sorted(plan.targets)),
+        "letters": str(plan.chosen),
+        "offsets": ", ".join(spans),
+        "exception": plan.choice.exception,
+        "stage": plan.choice.stage,
+        "seen again by": ", ".join(others),
+    }
+    return {key: text for key, text in told.items() if text}
+
+
+def _info(row: models.Redrive, name: str) -> RunInfo:
+    plan = plan_of(row.plan)
+    return RunInfo(
+        id=row.pk,
+        name=name,
+        destination=plan.destination,
+        state=row.state,
+        chosen=row.chosen,
+        looked=row.looked,
+        to_look=plan.looked,
+        sent=row.sent,
+        sent_bytes=row.sent_bytes,
+        unsent={Unsent[reason]: count for reason, count in row.unsent.items()},
+        reason=row.reason,
+        actor=row.actor,
+        topics=tuple(sorted(plan.targets)),
+        began_at=row.began_at,
+        changed_at=row.changed_at,
+    )
+
+
+def _salt(holder: str) -> str:
+    return f"{_PURPOSE}:{json.dumps(holder)}"

@@ -1,0 +1,103 @@
+"""Dead letters over REST, which Kafka Connect has no address for: look, plan, start, stop, resume.
+
+Below `samsa/`, where no later release of Kafka Connect will have anything.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from connectors import dead_letters, redrives, selectors
+from connectors.dead_letters import Cluster
+from connectors.rest import redrive_shapes as shapes
+from connectors.rest.connectors import number_of
+from connectors.rest.views import ConnectView
+from gateway.kafka.connection import Deadline
+
+# What all questions of a call take together.
+ASK_S: Final = 10.0
+
+
+class RedriveView(ConnectView):
+    """Whoever looks needs the right to see the connector; the doors ask for the rest."""
+
+    @contextmanager
+    def wire(self) -> Iterator[Cluster]:
+        # Its clients are few, and so are the calls that read letters at the same time.
+        with self.clients():
+            timed = replace(self.worker.connection, until=Deadline(ASK_S))
+            yield dead_letters.cluster_at(timed)
+
+
+class DeadLettersView(RedriveView):
+    def get(self, request: Request, name: str) -> Response:
+        """Show the newest letters of a connector, why each is there, and what it holds."""
+        self.require_view(name)
+        query = request.query_params
+        exception, stage = shapes.filter_of(query)
+        with self.wire() as wire:
+            found = dead_letters.look(
+                self.by,
+                self.cluster_id,
+                name,
+                wire=wire,
+                exception=exception,
+                stage=stage,
+                before=shapes.before_of(query),
+            )
+        return Response(shapes.look(found))
+
+
+class PlanView(RedriveView):
+    def post(self, _request: Request, name: str) -> Response:
+        """Say what would be sent, and seal it for whoever starts it; changes nothing."""
+        self.require_view(name)
+        asked = shapes.asked_of(self.sent())
+        with self.wire() as wire:
+            plan = redrives.plan(self.by, self.cluster_id, name, asked, wire=wire)
+        sealed = redrives.seal(plan, holder=self.caller.key)
+        denied = redrives.missing_right(self.by, plan)
+        return Response({**shapes.plan(plan), "denied": denied, "seal": sealed})
+
+
+class RunsView(RedriveView):
+    def get(self, _request: Request, name: str) -> Response:
+        """List the newest runs of a connector."""
+        self.require_view(name)
+        return Response([shapes.run(one) for one in redrives.runs(self.cluster_id, name)])
+
+    def post(self, _request: Request, name: str) -> Response:
+        """Start what was planned."""
+        self.require_view(name)
+        plan = redrives.open_seal(shapes.seal_of(self.sent()), holder=self.caller.key)
+        shapes.require_same(plan, self.cluster_id, name)
+        with self.wire() as wire:
+            started = redrives.start(self.by, plan, wire=wire)
+        return Response(shapes.run(started), status=202)
+
+
+class RunView(RedriveView):
+    def get(self, _request: Request, name: str, run: str) -> Response:
+        self.require_view(name)
+        selectors.connector(self.cluster_id, name)
+        return Response(shapes.run(redrives.run(self.cluster_id, name, number_of(run))))
+
+
+class StopRunView(RedriveView):
+    def put(self, _request: Request, name: str, run: str) -> Response:
+        """Send no more; what is under way arrives."""
+        self.require_view(name)
+        stopped = redrives.stop(self.by, self.cluster_id, name, number_of(run))
+        return Response(shapes.run(stopped))
+
+
+class ResumeRunView(RedriveView):
+    def put(self, _request: Request, name: str, run: str) -> Response:
+        """Let a run go on that was stopped or has failed."""
+        self.require_view(name)
+        resumed = redrives.resume(self.by, self.cluster_id, name, number_of(run))
+        return Response(shapes.run(resumed), status=202)
