@@ -482,6 +482,12 @@ def bare_request(kernel: Target) -> Figures:
     return min(_rounds_of_floor(kernel, PRODUCE[0]), key=_cost)
 
 
+def bare_bytes(kernel: Target) -> Figures:
+    """What 16 KB cost without a broker: the measure of the machine where bytes count."""
+    work = next(work for work in PRODUCE if work.bytes_each == 16 * KIB)
+    return min(_rounds_of_floor(kernel, work), key=_cost)
+
+
 def bare_work(work: Work) -> Figures:
     """What a row costs without a broker."""
     with floor(is_synced=work.durability == SYNCED) as kernel:

@@ -48,6 +48,10 @@ class BenchHome:
             name="Samsa", host=broker["host"], port=broker["port"], pid=broker["pid"], is_ours=True
         )
 
+    def says(self, *words: str) -> str:
+        """Return what a command prints about this home."""
+        return _samsa(*words, folder=self.folder)
+
     def stop(self) -> None:
         _samsa("down", folder=self.folder)
 
@@ -142,13 +146,13 @@ def _free_port() -> int:
     return port
 
 
-def _samsa(verb: str, *options: str, folder: Path) -> str:
+def _samsa(*words: str, folder: Path) -> str:
     done = subprocess.run(
-        [str(ROOT / "samsa"), verb, "--home", str(folder), *options],
+        [str(ROOT / "samsa"), *words, "--home", str(folder)],
         check=False,
         timeout=START_SECONDS,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, f"./samsa {verb} failed:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"./samsa {words[0]} failed:\n{done.stdout}{done.stderr}"
     return done.stdout

@@ -33,6 +33,10 @@ class Process:
     def rss_bytes(self) -> int:
         return int(self._text("statm").split()[1]) * PAGE_BYTES
 
+    def pss_bytes(self) -> int:
+        """Return its memory, with its share of what it shares with others."""
+        return int(self._text("smaps_rollup").partition("\nPss:")[2].split()[0]) * 1024
+
     def peak_bytes(self) -> int:
         """Return the most memory that it ever had resident."""
         return int(self._text("status").partition("VmHWM:")[2].split()[0]) * 1024

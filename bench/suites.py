@@ -22,11 +22,13 @@ SUITES = {
     "gateway": "records in by REST, next to the client library alone; sockets; the console beside",
     "console": "the console at its limits: its collector, its pages, its event streams",
     "gateway_reads": "readers without a group, alone and beside two hundred that are slow",
+    "connect": "a home at rest without connectors, and records from a producer to a sink",
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
+    "spark": "rows from topics to Spark, in batches and as a stream",
     "soak": "an hour of a cluster that nobody uses",
 }
 # Run only when they are named: they take long, and most of it is waiting.
-LONG = frozenset({"loop", "scale", "soak"})
+LONG = frozenset({"connect", "loop", "scale", "soak", "spark"})
 # The peer of the suite "broker" that it starts itself.
 KAFKA = "kafka"
 # Which options a suite takes; the rest of the command line is everybody's.

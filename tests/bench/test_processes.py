@@ -29,6 +29,12 @@ def test_memory_is_what_is_resident() -> None:
     assert ME.rss_bytes() == pytest.approx(rss_bytes(), rel=0.05)
 
 
+def test_what_is_shared_counts_in_part() -> None:
+    mine = ME.pss_bytes()
+
+    assert 1_000_000 < mine < 1.05 * ME.rss_bytes()
+
+
 def test_every_open_file_is_a_descriptor(tmp_path: Path) -> None:
     before = ME.descriptors()
 

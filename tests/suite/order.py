@@ -21,10 +21,15 @@ LONG_SECONDS: Final = 1.0
 # and the run lasts as long as its longest unit.
 UNIT_SECONDS: Final = 40.0
 # Files that share more than a fixture: how one is known -> the unit it is in. What asks for all
-# sources parses the whole project, once per process.
+# sources parses the whole project, once per process; a Spark takes 1 GB and twenty seconds.
+SPARK: Final = "tests/spark"
 TOGETHER: Final = {
     re.compile(r"from tests\.tidy\.project import .*\b(sources|product)\b"): "tests/tidy",
+    re.compile(r"^def .*\bspark: \w", re.MULTILINE): SPARK,
+    re.compile(r"^    spark: \w+,$", re.MULTILINE): SPARK,
 }
+# Units that stay whole however long they take.
+UNDIVIDED: Final = frozenset({SPARK})
 SHARED_FIXTURE: Final = 'scope="module"'
 
 
@@ -56,7 +61,8 @@ def plan(
         if unit is None:
             unit = name if took >= LONG_SECONDS else path
         part = f"{unit}#{parts.get(unit, 0)}"
-        if totals.get(part, 0.0) + took > UNIT_SECONDS and part in units:
+        is_full = totals.get(part, 0.0) + took > UNIT_SECONDS and unit not in UNDIVIDED
+        if is_full and part in units:
             parts[unit] = parts.get(unit, 0) + 1
             part = f"{unit}#{parts[unit]}"
         units.setdefault(part, []).append(name)

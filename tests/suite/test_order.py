@@ -41,6 +41,12 @@ def test_a_unit_that_is_too_long_is_divided() -> None:
     assert [len(unit) for unit in units(seconds, a="a.py")] == [2, 2, 1]
 
 
+def test_what_shares_a_spark_stays_whole_however_long_it_takes() -> None:
+    seconds = {f"a.py::{number}": UNIT_SECONDS for number in range(3)}
+
+    assert [len(unit) for unit in units(seconds, a="tests/spark")] == [3]
+
+
 def test_every_test_is_in_one_unit_and_in_the_order_of_its_file() -> None:
     seconds = {f"{stem}.py::{number}": number / 7 for stem in "abc" for number in range(60)}
 

@@ -1,0 +1,1 @@
+"""Samsa and Spark: a source and a sink in pure PySpark, and the sessions that run them."""

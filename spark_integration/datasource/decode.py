@@ -1,0 +1,262 @@
+"""Record batches to Arrow columns: the lengths of records in Python, all else in NumPy and Arrow.
+
+Pure. Sections of several batches are decoded together, since NumPy is slow on a few records. Where
+a field lies is found for all records at once; Arrow gathers the bytes from one buffer in which
+fields and what is between them take turns. A broker's records are hostile: each place is compared
+with the end of its record.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy
+import pyarrow
+
+from spark_integration.datasource.batches import Batch
+from spark_integration.datasource.codecs import decompress
+from spark_integration.datasource.errors import CorruptBatch
+
+# Of uint8, int64 and bool.
+Bytes: TypeAlias = numpy.ndarray
+Places: TypeAlias = numpy.ndarray
+Mask: TypeAlias = numpy.ndarray
+
+# So much is read behind the last byte, where a varint might go on.
+PADDING: Final = 16
+VARINT_BYTES: Final = 5
+VARLONG_BYTES: Final = 10
+# A record takes at least two bytes of length and content, a header two; what Arrow can address
+# from one buffer ends here.
+MAX_BUFFER: Final = 2**31 - 1 - PADDING
+HEADERS: Final = pyarrow.list_(
+    pyarrow.struct(
+        [pyarrow.field("key", pyarrow.string()), pyarrow.field("value", pyarrow.binary())]
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The records of one batch, unpacked."""
+
+    data: memoryview = field(repr=False)
+    base_offset: int
+    base_timestamp: int
+    # Where the broker's clock counts: the one time of all records.
+    append_time: int | None
+    record_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """What was decoded, with one item for each record."""
+
+    keys: pyarrow.Array
+    values: pyarrow.Array
+    offsets: Places
+    # Milliseconds.
+    timestamps: Places
+    # 0 where producers say when, 1 where the broker does.
+    timestamp_types: Places
+    headers: pyarrow.Array | None
+
+
+def unpack(batch: Batch) -> Section:
+    try:
+        data = decompress(batch.codec, batch.body)
+    except CorruptBatch as error:
+        raise CorruptBatch(f"the batch at offset {batch.base_offset}: {error}") from error
+    return Section(
+        data=data,
+        base_offset=batch.base_offset,
+        base_timestamp=batch.base_timestamp,
+        append_time=batch.max_timestamp if batch.has_append_time else None,
+        record_count=batch.record_count,
+    )
+
+
+def decode(
+    sections: Sequence[Section], *, start: int, end: int, has_headers: bool = False
+) -> Columns:
+    """Decode the records with offsets from `start` to before `end`."""
+    joined = b"".join([*(section.data for section in sections), bytes(PADDING)])
+    if len(joined) > MAX_BUFFER:
+        raise CorruptBatch(f"{len(joined)} bytes of records come at once, over {MAX_BUFFER}")
+    starts, ends = record_bounds(sections, joined)
+    scan = Scan(numpy.frombuffer(joined, dtype=numpy.uint8), starts, ends)
+    scan.skip(1)  # attributes, of which there are none
+    timestamp_deltas = scan.varints(VARLONG_BYTES)
+    offset_deltas = scan.varints()
+    counts = numpy.array([section.record_count for section in sections], dtype=numpy.int64)
+    offsets = numpy.repeat(of(sections, "base_offset"), counts) + offset_deltas
+    wanted = numpy.flatnonzero((offsets >= start) & (offsets < end))
+    append_times = numpy.array([s.append_time or 0 for s in sections], dtype=numpy.int64)
+    is_append = numpy.array([s.append_time is not None for s in sections], dtype=numpy.bool_)
+    is_append = numpy.repeat(is_append, counts)
+    created = numpy.repeat(of(sections, "base_timestamp"), counts) + timestamp_deltas
+    timestamps = numpy.where(is_append, numpy.repeat(append_times, counts), created)
+    buffer = pyarrow.py_buffer(joined)
+    keys = gathered(buffer, *scan.field(), wanted)
+    values = gathered(buffer, *scan.field(), wanted)
+    headers = decode_headers(scan, buffer, wanted) if has_headers else None
+    return Columns(
+        keys=keys,
+        values=values,
+        offsets=offsets[wanted],
+        timestamps=timestamps[wanted],
+        timestamp_types=is_append[wanted].astype(numpy.int64),
+        headers=headers,
+    )
+
+
+def of(sections: Sequence[Section], name: str) -> Places:
+    return numpy.array([getattr(section, name) for section in sections], dtype=numpy.int64)
+
+
+def record_bounds(sections: Sequence[Section], joined: bytes) -> tuple[Places, Places]:
+    """Return where each record begins, behind its length, and where it ends."""
+    starts: list[int] = []
+    ends: list[int] = []
+    position = limit = 0
+    for section in sections:
+        limit += len(section.data)
+        for _ in range(section.record_count):
+            # Unrolled for speed: nearly all records are shorter than 8 KiB.
+            size = joined[position]
+            position += 1
+            if size >= 0x80:
+                byte = joined[position]
+                position += 1
+                size = size & 0x7F | (byte & 0x7F) << 7
+                shift = 14
+                while byte >= 0x80 and shift < 7 * VARINT_BYTES:
+                    byte = joined[position]
+                    position += 1
+                    size |= (byte & 0x7F) << shift
+                    shift += 7
+            starts.append(position)
+            position += size >> 1
+            if size & 1 or position > limit:
+                raise CorruptBatch(wrong(section, len(starts), "is longer than what is left"))
+            ends.append(position)
+        if position != limit:
+            raise CorruptBatch(wrong(section, len(starts), f"leaves {limit - position} bytes"))
+    return numpy.array(starts, dtype=numpy.int64), numpy.array(ends, dtype=numpy.int64)
+
+
+def wrong(section: Section, number: int, what: str) -> str:
+    return f"the batch at offset {section.base_offset}: the last record of {number} {what}"
+
+
+class Scan:
+    """Goes through many records at once, field by field."""
+
+    def __init__(self, data: Bytes, starts: Places, ends: Places) -> None:
+        self._bytes = data
+        self._at = starts
+        self._ends = ends
+
+    def part(self, which: Places) -> "Scan":
+        """Return a scan of some of the records, from here on."""
+        return Scan(self._bytes, self._at[which], self._ends[which])
+
+    def skip(self, sizes: int | Places) -> None:
+        self._at = self._at + sizes
+        self._require_inside()
+
+    def varints(self, most_bytes: int = VARINT_BYTES) -> Places:
+        """Read a signed varint of each record."""
+        found = self._bytes[self._at].astype(numpy.uint64)
+        at = self._at + 1
+        values = found & numpy.uint64(0x7F)
+        going = numpy.flatnonzero(found >= 0x80)
+        for place in range(1, most_bytes):
+            if not len(going):
+                break
+            byte = self._bytes[at[going]].astype(numpy.uint64)
+            at[going] += 1
+            values[going] |= (byte & numpy.uint64(0x7F)) << numpy.uint64(7 * place)
+            going = going[byte >= 0x80]
+        if len(going):
+            raise CorruptBatch(f"a record has a number of more than {most_bytes} bytes")
+        self._at = at
+        self._require_inside()
+        signed: Places = (values >> numpy.uint64(1)).astype(numpy.int64)
+        return signed ^ -(values & numpy.uint64(1)).astype(numpy.int64)
+
+    def field(self) -> tuple[Places, Places, Mask]:
+        """Read past bytes; return where they begin and end, and which are null."""
+        sizes = self.varints()
+        nulls: Mask = sizes == -1
+        if (sizes < -1).any():
+            raise CorruptBatch("a record has a field of a length below -1")
+        starts = self._at
+        self.skip(numpy.where(nulls, 0, sizes))
+        return starts, self._at, nulls
+
+    def _require_inside(self) -> None:
+        # Positions grow by fields of at most 2 GiB, and nothing is read before this looked.
+        if (self._at > self._ends).any():
+            raise CorruptBatch("a record has a field that goes over its end")
+
+
+def gathered(
+    buffer: pyarrow.Buffer, starts: Places, ends: Places, nulls: Mask, wanted: Places
+) -> pyarrow.Array:
+    """Copy the fields of the wanted records into an array of their own."""
+    if not len(wanted):
+        return pyarrow.array([], pyarrow.binary())
+    turns = numpy.empty(2 * len(starts), dtype=numpy.int32)
+    turns[0::2] = starts
+    turns[1::2] = ends
+    both = pyarrow.Array.from_buffers(
+        pyarrow.binary(), len(turns) - 1, [None, pyarrow.py_buffer(turns), buffer]
+    )
+    gone = nulls[wanted]
+    return both.take(pyarrow.array(2 * wanted, mask=gone if gone.any() else None))
+
+
+def decode_headers(scan: Scan, buffer: pyarrow.Buffer, wanted: Places) -> pyarrow.Array:
+    """Return the headers of each wanted record; null where it has none, as Spark's own source."""
+    inner = scan.part(wanted)
+    counts = inner.varints()
+    if (counts < 0).any():
+        raise CorruptBatch("a record has fewer than no headers")
+    rounds = list(header_rounds(inner, counts))
+    if not rounds:
+        return pyarrow.nulls(len(wanted), HEADERS)
+    owners, numbers, *fields = (numpy.concatenate(part) for part in zip(*rounds, strict=True))
+    order = numpy.lexsort((numbers, owners))
+    key_starts, key_ends, key_nulls, starts, ends, nulls = (part[order] for part in fields)
+    if key_nulls.any():
+        raise CorruptBatch("a header has no key")
+    every = numpy.arange(len(order))
+    keys = texts(gathered(buffer, key_starts, key_ends, key_nulls, every))
+    values = gathered(buffer, starts, ends, nulls, every)
+    pairs = pyarrow.StructArray.from_arrays([keys, values], fields=list(HEADERS.value_type))
+    bounds = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
+    return pyarrow.ListArray.from_arrays(
+        pyarrow.array(bounds), pairs, type=HEADERS, mask=pyarrow.array(counts == 0)
+    )
+
+
+def header_rounds(scan: Scan, counts: Places) -> Iterator[tuple[Any, ...]]:
+    """Read the first header of all records that have one, then the second, and so on."""
+    owners = numpy.flatnonzero(counts)
+    rest = scan.part(owners)
+    number = 0
+    while len(owners):
+        yield owners, numpy.full(len(owners), number), *rest.field(), *rest.field()
+        number += 1
+        on = numpy.flatnonzero(counts[owners] > number)
+        rest, owners = rest.part(on), owners[on]
+
+
+def texts(keys: pyarrow.Array) -> pyarrow.Array:
+    """Read keys as UTF-8; what is none gets the sign for that, as in Java."""
+    try:
+        return keys.cast(pyarrow.string())
+    except pyarrow.ArrowInvalid:
+        shown = [str(key, "utf-8", "replace") for key in keys.to_pylist()]
+        return pyarrow.array(shown, pyarrow.string())

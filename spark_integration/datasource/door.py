@@ -1,0 +1,93 @@
+"""What a Spark of somebody else finds in the package: the source, with its code where that travels.
+
+Spark hands a zip of `addPyFile` or `addArtifacts` to all Pythons that it starts but one: that of
+the reader of a stream, which it has look into a folder where nothing is. So this class is pickled
+by value and brings the zip that it came from. Nothing else here is: what the package has beside it
+is imported.
+"""
+
+import sys
+from typing import TYPE_CHECKING, ClassVar
+from zipimport import zipimporter
+
+from pyspark import cloudpickle
+
+from spark_integration.datasource.source import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceArrowWriter,
+        DataSourceReader,
+        DataSourceStreamArrowWriter,
+        DataSourceStreamReader,
+    )
+    from pyspark.sql.types import StructType
+
+    from spark_integration.datasource.source import SamsaDataSource
+
+
+def own_code() -> bytes | None:
+    """Return the zip that this module was imported from; None where it lies in a folder."""
+    loader = __spec__.loader
+    if not isinstance(loader, zipimporter):
+        return None
+    with open(loader.archive, "rb") as file:  # noqa: PTH123 (short, as all that travels)
+        return file.read()
+
+
+class DefaultSource(DataSource):
+    """Topics of a cluster that speaks Kafka's protocol."""
+
+    code: ClassVar[bytes | None] = own_code()
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        # Refuses a Spark that is too old.
+        self.source()
+
+    @classmethod
+    def name(cls) -> str:
+        return "samsa"
+
+    def schema(self) -> str:
+        return self.source().schema()
+
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        return self.source().reader(schema)
+
+    def streamReader(  # noqa: N802 (Spark's name)
+        self, schema: "StructType"
+    ) -> "DataSourceStreamReader":
+        return self.source().streamReader(schema)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
+        return self.source().writer(schema, overwrite)
+
+    def streamWriter(  # noqa: N802
+        self, schema: "StructType", overwrite: bool
+    ) -> "DataSourceStreamArrowWriter":
+        return self.source().streamWriter(schema, overwrite)
+
+    def source(self) -> "SamsaDataSource":
+        """Return the source itself, from the code that was brought where there is no other."""
+        # Imported here: it runs where nothing of this module is but the class.
+        import atexit  # noqa: PLC0415
+        import shutil  # noqa: PLC0415
+        import sys  # noqa: PLC0415
+        import tempfile  # noqa: PLC0415
+
+        try:
+            from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415
+        except ModuleNotFoundError:
+            if self.code is None:
+                raise
+            folder = tempfile.mkdtemp(prefix="samsa-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            with open(f"{folder}/samsa.zip", "wb") as file:  # noqa: PTH123
+                file.write(self.code)
+            sys.path.append(f"{folder}/samsa.zip")
+            from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415
+        return SamsaDataSource(self.options)
+
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -1,0 +1,142 @@
+"""Where streams began, kept in the cluster itself: a compacted topic, by the name of each stream.
+
+Spark's log of a stream has where each micro-batch ends, and not where the first one begins. A
+stream whose first batch fails asks for its beginning again, and "latest" would be a later place by
+then: what came in between would never be read. So the beginning is written down before it is used.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from spark_integration.datasource import encode
+from spark_integration.datasource.encode import NO_HEADERS, Records
+from spark_integration.datasource.errors import SamsaError
+from spark_integration.datasource.fetching import Range, Reading, read_range
+from spark_integration.datasource.offsets import from_json, to_json
+from spark_integration.datasource.wire.cluster import Cluster
+from spark_integration.datasource.wire.errors import UNKNOWN_TOPIC, BrokerError, check
+from spark_integration.datasource.wire.messages import EARLIEST, LATEST, TopicPartition
+
+TOPIC: Final = "__samsa_spark_beginnings"
+CONFIGS: Final = {"cleanup.policy": "compact"}
+WHERE: Final = TopicPartition(TOPIC, 0)
+FORMAT: Final = 1
+# What Spark writes into a checkpoint when a stream first starts, before it asks where to begin.
+METADATA: Final = "metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where a stream began, and which topics those were."""
+
+    offsets: Mapping[TopicPartition, int]
+    topic_ids: Mapping[str, bytes]
+
+
+def stream_name(*, query_id: str, checkpoint: str) -> str:
+    """Return what names a stream across restarts; empty, where nothing does.
+
+    A checkpoint on this machine has an id of its own, so that one that was made anew, at the same
+    place, is another stream.
+    """
+    if query_id or not checkpoint:
+        return query_id
+    folder = local_folder(checkpoint)
+    if folder is None:
+        return f"{checkpoint}#"
+    return f"{folder}#{checkpoint_id(folder)}"
+
+
+def local_folder(checkpoint: str) -> Path | None:
+    """Return where a checkpoint is, one way to write it for all; None for one elsewhere."""
+    parts = urlsplit(checkpoint)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path)).absolute()
+    return None if parts.scheme else Path(checkpoint).absolute()
+
+
+def checkpoint_id(folder: Path) -> str:
+    try:
+        told = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        return str(told["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def read_beginning(cluster: Cluster, name: str) -> Beginning | None:
+    """Return where a stream began, where it ever did."""
+    topic = cluster.metadata([TOPIC]).topics.get(TOPIC)
+    if topic is None or topic.error_code in UNKNOWN_TOPIC:
+        return None
+    check(topic.error_code, f"topic {TOPIC}")
+    first = cluster.list_offsets({WHERE: EARLIEST})[WHERE]
+    last = cluster.list_offsets({WHERE: LATEST})[WHERE]
+    wanted = Range(topic=TOPIC, topic_id=topic.topic_id, partition=0, start=first, end=last)
+    found = None
+    for batch in read_range(cluster, wanted, Reading(has_to_be_whole=False)):
+        keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
+        for key, value in zip(keys, values, strict=True):
+            found = value if key == name.encode() else found
+    return None if found is None else decoded(found, name)
+
+
+def write_beginning(cluster: Cluster, name: str, beginning: Beginning) -> None:
+    """Keep where a stream begins; it is kept once this returns."""
+    cluster.create_topic(TOPIC, partitions=1, configs=CONFIGS)
+    records = Records(timestamp=time.time_ns() // 1_000_000)
+    records.append(name.encode(), encoded(beginning), NO_HEADERS)
+    # Without a number of its own: written twice, it says the same twice.
+    batch = encode.batch(
+        b"".join(records.parts),
+        count=1,
+        timestamp=records.timestamp,
+        codec=encode.CODECS["none"],
+        producer_id=-1,
+        epoch=-1,
+        sequence=-1,
+    )
+
+    def send() -> None:
+        answer = cluster.produce({WHERE: batch})[WHERE]
+        check(answer.error_code, f"Produce {WHERE}", answer.message)
+
+    try:
+        cluster.retried(send, f"Produce {WHERE}")
+    except BrokerError as error:
+        raise SamsaError(
+            f"where the stream begins could not be written to topic {TOPIC}, which has to be"
+            f" writable for whoever starts streams: {error}"
+        ) from error
+
+
+def encoded(beginning: Beginning) -> bytes:
+    told = {
+        "version": FORMAT,
+        "offsets": to_json(beginning.offsets),
+        "topics": {name: value.hex() for name, value in sorted(beginning.topic_ids.items())},
+    }
+    return json.dumps(told).encode()
+
+
+def decoded(value: bytes, name: str) -> Beginning:
+    try:
+        told: dict[str, Any] = json.loads(value)
+        if told["version"] != FORMAT:
+            raise SamsaError(
+                f"topic {TOPIC} has the beginning of {name!r} in form {told['version']}, and this"
+                f" release reads form {FORMAT}: use the release that wrote it, or another queryId"
+            )
+        return Beginning(
+            offsets=from_json(told["offsets"]),
+            topic_ids={topic: bytes.fromhex(text) for topic, text in told["topics"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SamsaError(
+            f"topic {TOPIC} has a record for {name!r} that is none of ours: {error!r}; give the"
+            " stream another queryId"
+        ) from error

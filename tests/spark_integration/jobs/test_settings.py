@@ -1,0 +1,50 @@
+"""What a session of ours tells Spark."""
+
+from pathlib import Path
+
+from spark_integration.jobs.folders import SessionFolder
+from spark_integration.jobs.settings import driver_settings, is_secret, logging_of, merged
+from spark_integration.jobs.targets import parse_target
+
+SHARED = "shared"
+
+
+def settings_of(folder: Path, text: str, *, token: str = "") -> dict[str, str]:
+    session = SessionFolder(folder)
+    found = driver_settings(parse_target(text, token=token), session, folder / "log4j2.properties")
+    session.remove()
+    return found
+
+
+def test_a_local_spark_listens_on_loopback_only_and_asks_for_a_secret(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, "local[2]")
+
+    assert settings["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings["spark.authenticate"] == "true"
+    assert settings["spark.ui.enabled"] == "false"
+
+
+def test_a_cluster_elsewhere_reaches_the_driver_and_shares_its_secret(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, "spark://10.0.0.7:7077", token=SHARED)
+
+    assert "spark.driver.bindAddress" not in settings
+    assert settings["spark.authenticate.secret"] == SHARED
+
+
+def test_everything_that_spark_writes_lies_below_the_home(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, "local")
+
+    assert settings["spark.local.dir"].startswith(str(tmp_path))
+    assert settings["spark.sql.warehouse.dir"].startswith(tmp_path.as_uri())
+    assert f"-Djava.io.tmpdir={tmp_path}" in settings["spark.driver.extraJavaOptions"]
+    assert f"fileName = {tmp_path}/x.log" in logging_of(tmp_path / "x.log")
+
+
+def test_secrets_are_known_by_their_names() -> None:
+    assert is_secret("spark.authenticate.secret")
+    assert is_secret("spark.hadoop.fs.s3a.access.key")
+    assert not is_secret("spark.sql.shuffle.partitions")
+
+
+def test_a_later_setting_overrules() -> None:
+    assert merged({"a": "1", "b": "1"}, {"a": "2"}) == {"a": "2", "b": "1"}
