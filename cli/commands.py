@@ -10,6 +10,8 @@ from typing import Final
 
 import click
 
+from cli.version import VERSION
+
 # verb: (the module that has it under the same name, what `--help` says of it)
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "up": ("cli.up", "Start brokers, their agent, the console and the gateway."),
@@ -34,11 +36,12 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "connectors": (
         "cli.connectors",
-        "List, describe, apply, patch, restart, pause, resume, stop and delete connectors.",
+        "List, describe, apply, restart, stop and delete connectors; send dead letters again.",
     ),
     "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
     "tokens": ("cli.tokens", "Create, list and revoke tokens of programs."),
     "extras": ("cli.extra_packages", "List and install what only some connectors need."),
+    "spark": ("cli.spark", "Make what a Spark of one's own needs."),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
     "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
     "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),
@@ -72,6 +75,6 @@ class Verbs(click.Group):
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version="0.1.0.dev0", prog_name="samsa")
+@click.version_option(version=VERSION, prog_name="samsa")
 def main() -> None:
     """Samsa, a streaming platform that speaks Kafka's protocol."""

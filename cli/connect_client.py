@@ -26,6 +26,8 @@ MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 MAX_TOKEN_BYTES: Final = 4096
 # Of an answer that is no JSON: enough to see whose it is.
 SHOWN: Final = 200
+# What a refused config's message ends with, for clients that ask for addresses by hand.
+ADVICE_TO_CLIENTS: Final = "\nYou can also find the above list of errors at the endpoint"
 NOT_FOUND: Final = 404
 UNAUTHORIZED: Final = 401
 
@@ -97,11 +99,14 @@ class Connect:
             return found
         message = found.get("message") if isinstance(found, dict) else None
         if status == UNAUTHORIZED:
+            # What the server advises to those without a token is for other clients of HTTP.
+            why = (message if self.token else "") or "connectors are reached with a token only"
             message = (
-                f"{message or 'the call is not let in'}. Make a token with `./samsa tokens create"
-                f" NAME --admin`, and give it in ${TOKEN_VARIABLE} or with --token-file"
+                f"{why}. Make one with `./samsa tokens create NAME --admin`, and give it in"
+                f" ${TOKEN_VARIABLE} or with --token-file"
             )
-        raise Refused(str(message or f"{self.url} answers {status}"), status=status)
+        refusal = str(message or f"{self.url} answers {status}").partition(ADVICE_TO_CLIENTS)[0]
+        raise Refused(refusal, status=status)
 
     def _connection(self) -> http.client.HTTPConnection:
         place = urlsplit(self.url)

@@ -3,14 +3,18 @@
 The words are kubectl's: `apply` makes a connector or changes it, and says which.
 """
 
+import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import IO, Any, Final
 
 import click
 
+from brokers.supervisor import properties
 from cli.bootstrap import split_pair
 from cli.connect_client import NOT_FOUND, Connect, Refused, reaches_connect
+from cli.dead_letters import dead_letters, redrive, redrives
 from cli.groups import confirm, yes_option
 from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
 from cli.topics import counted
@@ -18,13 +22,16 @@ from cli.topics import counted
 # A config with the queries and certificates that it may hold.
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 RUNNING: Final = "RUNNING"
+# Keys that no plugin lists: of the clients of its tasks, and of topics that these make.
+BELOW_NO_KEY: Final = re.compile(r"(producer|consumer|admin)\.override\.|topic\.creation\.")
+FAILED: Final = "FAILED"
 name_argument = click.argument("name", metavar="CONNECTOR")
 names_argument = click.argument("names", nargs=-1, required=True, metavar="CONNECTOR...")
 
 
 @click.group(no_args_is_help=True)
 def connectors() -> None:
-    """List, describe, apply, patch, restart, pause, resume, stop and delete connectors."""
+    """List, describe, apply, restart, stop and delete connectors; send dead letters again."""
 
 
 @connectors.command("list", short_help="List connectors with their state.")
@@ -74,7 +81,7 @@ def describe(*, connect: Connect, name: str, form: Form) -> None:
     type=click.File("rb"),
     required=True,
     help='JSON: a config with its name in it, {"name": …, "config": …}, or a list; - for'
-    " standard input.",
+    " standard input. A file that ends in .properties is one of Kafka's.",
 )
 @click.option("--dry-run", is_flag=True, help="Only check the configs.")
 @output_option(Form.TABLE, Form.JSON)
@@ -86,6 +93,7 @@ def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> No
     """
     outcomes = []
     for name, config in read_configs(file):
+        _warn_of_unknown(connect, name, config)
         outcome = _check(connect, name, config) if dry_run else _apply(connect, name, config)
         outcomes.append({"connector": name, "outcome": outcome})
         if form is Form.TABLE:
@@ -208,11 +216,20 @@ def offsets(
         )
 
 
-@connectors.command("plugins", short_help="List what connectors can be made from.")
+@connectors.command(
+    "plugins", short_help="List what connectors can be made from, or the keys of one."
+)
+@click.argument("plugin", required=False, metavar="[CLASS]")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_connect
-def plugins(*, connect: Connect, form: Form) -> None:
-    """List the classes that a config can name, with those that stand for others'."""
+def plugins(*, connect: Connect, plugin: str | None, form: Form) -> None:
+    """List the classes that a config can name, with those that stand for others'.
+
+    With one of them, list the keys that it takes.
+    """
+    if plugin is not None:
+        _show_keys(connect.ask("GET", "connector-plugins", plugin, "config"), form)
+        return
     found = connect.ask("GET", "connector-plugins")
     match form:
         case Form.JSON:
@@ -224,18 +241,30 @@ def plugins(*, connect: Connect, form: Form) -> None:
             show_table(columns, [(one["class"], one["type"], one["version"]) for one in found])
 
 
+connectors.add_command(dead_letters)
+connectors.add_command(redrive)
+connectors.add_command(redrives)
+
+
 def read_configs(file: IO[bytes]) -> list[tuple[str, dict[str, Any]]]:
     """Return the connectors of a file, by name; a usage error for what is none."""
-    found = read_json(file)
+    is_properties = str(getattr(file, "name", "")).endswith(".properties")
+    found = read_properties(file) if is_properties else read_json(file)
     listed = found if isinstance(found, list) else [found]
     return [_named(one, number) for number, one in enumerate(listed, 1)]
 
 
+def read_properties(file: IO[bytes]) -> dict[str, str]:
+    """Return the config of a file as Kafka Connect's standalone worker takes it."""
+    said, text = _read(file)
+    try:
+        return properties.parse(text.decode())
+    except ValueError as error:
+        raise click.UsageError(f"{said}: {error}; mend it there") from None
+
+
 def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
-    said = getattr(file, "name", "the file")
-    text = file.read(MAX_FILE_BYTES + 1)
-    if len(text) > MAX_FILE_BYTES:
-        raise click.UsageError(f"{said} has more than {MAX_FILE_BYTES:,} bytes: split it")
+    said, text = _read(file)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -244,6 +273,15 @@ def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
         ) from None
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{said} is no JSON: {error}") from None
+
+
+def _read(file: IO[bytes]) -> tuple[str, bytes]:
+    """Return what a file is called, and what it holds."""
+    said = str(getattr(file, "name", "the file"))
+    text = file.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise click.UsageError(f"{said} has more than {MAX_FILE_BYTES:,} bytes: split it")
+    return said, text
 
 
 def _named(one: object, number: int) -> tuple[str, dict[str, Any]]:
@@ -265,11 +303,40 @@ def _apply(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
         if refused.status != NOT_FOUND:
             raise
         stored = None
-    # An apply that changes nothing must not restart all tasks.
-    if stored == {**config, "name": name}:
-        return "unchanged"
+    # An apply that changes nothing must not restart all tasks. What has failed has none, and may
+    # rest upon rights that its author has lost: the same config of somebody else has theirs.
+    if stored == {**{key: _text(value) for key, value in config.items()}, "name": name}:
+        status = connect.ask("GET", "connectors", name, "status")
+        if status["connector"]["state"] != FAILED:
+            return "unchanged"
     status, _ = connect.answer("PUT", "connectors", name, "config", body=dict(config))
     return "created" if status == 201 else "configured"
+
+
+def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> None:
+    """Say which keys have no effect, as a misspelt one; what others define below them is theirs."""
+    plugin = str(config.get("connector.class", ""))
+    try:
+        found = connect.ask("GET", "connector-plugins", plugin, "config") if plugin else []
+    except Refused:
+        # What refuses the config says it better.
+        return
+    known = [key["name"] for key in found]
+    for key in sorted(config):
+        is_below = any(key.startswith(f"{other}.") for other in known)
+        if key in known or is_below or BELOW_NO_KEY.match(key):
+            continue
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"; is {near[0]} meant?" if near else ""
+        told = f"warning: connector {plain(name)}: {plain(plugin)} takes no key {plain(key)}{hint}"
+        say(told, to_stderr=True)
+
+
+def _text(value: object) -> object:
+    """Return a number or a boolean as the REST interface keeps it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _check(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
@@ -290,10 +357,26 @@ def _order(connect: Connect, names: Iterable[str], verb: str, done: str) -> None
         say(f"connector {plain(name)} {done}")
 
 
+def _show_keys(keys: list[Mapping[str, Any]], form: Form) -> None:
+    match form:
+        case Form.JSON:
+            show_json(keys)
+        case Form.NAME:
+            show_names(key["name"] for key in keys)
+        case Form.TABLE:
+            columns = [Column(title=title) for title in ("KEY", "TYPE", "DEFAULT", "MEANING")]
+            show_table(columns, [_key_row(key) for key in keys])
+
+
+def _key_row(key: Mapping[str, Any]) -> tuple[str, str, str | None, str]:
+    default = "required" if key["required"] else key["default_value"] or None
+    return key["name"], key["type"].lower(), default, key["documentation"]
+
+
 def _row(name: str, status: Mapping[str, Any]) -> tuple[str, str, str, str]:
     tasks = status["tasks"]
     running = sum(task["state"] == RUNNING for task in tasks)
-    failed = sum(task["state"] == "FAILED" for task in tasks)
+    failed = sum(task["state"] == FAILED for task in tasks)
     told = f"{running} of {len(tasks)} running" + (f", {failed} failed" if failed else "")
     return name, status["type"], status["connector"]["state"], told
 

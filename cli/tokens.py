@@ -6,7 +6,9 @@ would limit it. The tables are Django's, so Django's own command does the work.
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -14,6 +16,23 @@ from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.home import Home
 from cli.environment import ROOT
 from cli.home import HOME_OPTION
+
+# What a token may be for, by names; `gateway.access` says which rights that are.
+SCOPES: Final = {
+    "read": "Read topics of these names.",
+    "write": "Write into topics of these names.",
+    "group": "Read as groups of these names.",
+    "connector": "Make and run connectors of these names.",
+    "secret": "Use secrets of these names in configs of connectors.",
+}
+
+
+def scope_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each scope, in their order."""
+    for name, words in reversed(SCOPES.items()):
+        option = click.option(f"--{name}", multiple=True, metavar="PATTERN", help=words)
+        command = option(command)
+    return command
 
 
 @click.group()
@@ -24,25 +43,14 @@ def tokens() -> None:
 @tokens.command()
 @HOME_OPTION
 @click.argument("name")
-@click.option("--read", multiple=True, metavar="PATTERN", help="Read topics of these names.")
-@click.option("--write", multiple=True, metavar="PATTERN", help="Write into topics of these names.")
-@click.option("--group", multiple=True, metavar="PATTERN", help="Read as groups of these names.")
+@scope_options
 @click.option("--admin", is_flag=True, help="Do everything.")
 @click.option("--expires", metavar="DURATION", help="How long it lives, as 30d or 12h.")
 def create(
-    *,
-    home: Path,
-    name: str,
-    read: tuple[str, ...],
-    write: tuple[str, ...],
-    group: tuple[str, ...],
-    admin: bool,
-    expires: str | None,
+    *, home: Path, name: str, admin: bool, expires: str | None, **patterns: tuple[str, ...]
 ) -> None:
     """Create a token and print it, this once; PATTERN is a name, or a prefix with * behind it."""
-    arguments = [f"--read={pattern}" for pattern in read]
-    arguments += [f"--write={pattern}" for pattern in write]
-    arguments += [f"--group={pattern}" for pattern in group]
+    arguments = [f"--{scope}={pattern}" for scope in SCOPES for pattern in patterns[scope]]
     arguments += ["--admin"] if admin else []
     arguments += [f"--expires={expires}"] if expires else []
     run(home, "create", *arguments, "--", name)

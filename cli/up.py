@@ -136,7 +136,7 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that run connectors' tasks, from the first connector on; 0: none here.",
+    help="Processes that run connectors' tasks, while there are connectors; 0: none here.",
 )
 def up(
     *,

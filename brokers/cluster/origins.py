@@ -12,7 +12,7 @@ from brokers.cluster.proposals import Proposal
 class Via(StrEnum):
     WIRE = "wire"  # Kafka's protocol; `./samsa` is a client of it
     BROWSER = "browser"
-    REST = "rest"  # a program with a token
+    REST = "rest"  # a program with a token or a password
     HOST = "host"  # a command on the host itself, `./samsa manage ...`
 
 

@@ -126,6 +126,7 @@ class Doors:
     has_foreign_store: bool = False
 
 
+SPARK_WORKER: Final = "connect-spark"
 # What runs only since there is a connector, and whose failure is no failure of a start.
 CONNECT_KINDS: Final = frozenset({Kind.BEAT, Kind.WORKER})
 
@@ -176,15 +177,28 @@ def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]
     """The components that connectors need; none where nothing carries their messages."""
     if not options.workers or (doors.valkey is None and not doors.has_foreign_store):
         return []
-    # Workers run foreign code, so they get only the variables that they need.
-    told = {"SAMSA_HOME": str(home.folder), **leftovers.mark(home.folder)}
-    if doors.valkey is not None:
-        told |= store_url(home)
+    told = told_to_connect(home, doors)
     names = [f"connect-worker-{number}" for number in range(1, options.workers + 1)]
     return [
         connect(Kind.BEAT, "connect-beat", ("connect_beat",), told),
         *(connect(Kind.WORKER, name, ("connect_worker", name), told) for name in names),
     ]
+
+
+def spark_table(options: Options, home: Home, doors: Doors) -> list[Component]:
+    """The worker of connectors that run on Spark: one, since it keeps one session for them all."""
+    if not connect_table(options, home, doors):
+        return []
+    command = ("connect_worker", SPARK_WORKER, "--pool", "spark")
+    return [connect(Kind.WORKER, SPARK_WORKER, command, told_to_connect(home, doors))]
+
+
+def told_to_connect(home: Home, doors: Doors) -> dict[str, str]:
+    # Workers run foreign code, so they get only the variables that they need.
+    told = {"SAMSA_HOME": str(home.folder), **leftovers.mark(home.folder)}
+    if doors.valkey is not None:
+        told |= store_url(home)
+    return told
 
 
 def connect(kind: Kind, name: str, command: tuple[str, ...], told: Mapping[str, str]) -> Component:

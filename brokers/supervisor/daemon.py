@@ -30,10 +30,12 @@ from brokers.supervisor.components import (
     Kind,
     Listener,
     connect_table,
+    spark_table,
     table,
 )
 from brokers.supervisor.control import Command, Request
 from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.extras import Extras
 from brokers.supervisor.front import Front, Journal
 from brokers.supervisor.home import Home
 from brokers.supervisor.inherited import inherited
@@ -49,6 +51,8 @@ LEFTOVER_SECONDS: Final = 15.0
 LEFTOVER_INTERVAL: Final = 0.1
 # How soon the first connector of a home gets its processes.
 CONNECT_INTERVAL: Final = 0.5
+# Named where connectors are to run on Spark.
+SPARK: Final = "SAMSA_SPARK"
 # A second signal within this time is the same finger still on the keys, or a copy of the first.
 IMPATIENT_AFTER: Final = 0.5
 
@@ -87,6 +91,7 @@ class Supervisor:
         self._journal = Journal(LogFile(home.log_file("supervisor")), clock)
         self._watchers: list[Watcher] = []
         self._orders = Orders(home, clock, self._on_order)
+        self._extras = Extras(home, clock, self._journal, environment())
         self._stopping = asyncio.Event()
         self._stop_asked_at = 0.0
         # Over is a start when all is healthy, or when it is known what will not be.
@@ -186,9 +191,16 @@ class Supervisor:
         }
         async with control.serve(self._home, commands), asyncio.TaskGroup() as group:
             lives = [group.create_task(watcher.run()) for watcher in self._watchers]
-            joining = group.create_task(self._join_connect(group, lives))
+            joining = [
+                group.create_task(self._join(rows, mark, group, lives))
+                for mark, rows in self._later()
+            ]
+            # Asked for in a console, so a home without one never installs.
+            if self._options.web_port is not None:
+                joining.append(group.create_task(self._extras.run()))
             await self._stopping.wait()
-            joining.cancel()
+            for task in joining:
+                task.cancel()
             await self._stop_in_order()
             # What even a kill did not end hangs in the kernel; nobody should wait for it.
             for life in lives:
@@ -205,19 +217,44 @@ class Supervisor:
             show=lambda component, line: self._front.say(f"  {component.name:<9} | {line}"),
         )
 
-    async def _join_connect(
-        self, group: asyncio.TaskGroup, lives: list[asyncio.Task[None]]
+    def _later(self) -> list[tuple[Path | None, list[Component]]]:
+        """Return each group of components with the mark that starts it; None starts it now."""
+        given = self._options, self._home, self._doors
+        connect, spark = connect_table(*given), spark_table(*given)
+        if self._options.rest_port is not None or self._options.web_port is not None:
+            return [(self._home.connect_mark, connect), (self._home.spark_mark, spark)]
+        # A node's home has no console that would leave marks: its workers were asked for.
+        return [(None, connect), (None, spark if SPARK in environment() else [])]
+
+    async def _join(
+        self,
+        components: list[Component],
+        mark: Path | None,
+        group: asyncio.TaskGroup,
+        lives: list[asyncio.Task[None]],
     ) -> None:
-        """Start what connectors need, once there is one: homes without any pay nothing for them."""
-        # No file system tells alike of a new name everywhere. A node's home has no console that
-        # would say so: its workers were asked for.
-        is_asked = self._options.rest_port is None and self._options.web_port is None
-        while not is_asked and not self._home.connect_mark.exists():  # noqa: ASYNC110
+        """Run what connectors need while there are any: homes without any pay nothing for them."""
+        while True:
+            await self._until_marked(mark, is_wanted=True)
+            joined = [self._watched(component) for component in components]
+            self._watchers += joined
+            lives += [group.create_task(watcher.run()) for watcher in joined]
+            if mark is None:
+                return
+            await self._until_marked(mark, is_wanted=False)
+            # A home that stops meanwhile finds them among all others.
+            await asyncio.gather(*(watcher.stop() for watcher in joined))
+            for watcher in joined:
+                self._watchers.remove(watcher)
+            lives[:] = [life for life in lives if not life.done()]
+            self._journal.note("connect.left", "info")
+            for watcher in joined:
+                self._front.say(f"  {watcher.component.name:<9} stopped: no connector needs it")
+
+    async def _until_marked(self, mark: Path | None, *, is_wanted: bool) -> None:
+        # No file system tells alike of a new name everywhere.
+        while mark is not None and mark.exists() is not is_wanted:  # noqa: ASYNC110, ASYNC240
             await asyncio.sleep(CONNECT_INTERVAL)
-        for component in connect_table(self._options, self._home, self._doors):
-            watcher = self._watched(component)
-            self._watchers.append(watcher)
-            lives.append(group.create_task(watcher.run()))
 
     def _greet(self) -> None:
         self._front.say(f"Samsa is starting in {self._home.folder}")

@@ -45,8 +45,13 @@ class Home:
         self.metrics_secret_file = self.secrets / "metrics"
         self.password_file = self.secrets / "admin-password"
         self.lock_file = folder / "supervisor.lock"
-        # There since the first connector: from then on its processes run.
+        # There while there are connectors: so long their processes run.
         self.connect_mark = folder / "connect.wanted"
+        # The same for connectors that run on Spark.
+        self.spark_mark = folder / "connect.spark.wanted"
+        # Left by the console with the name of an extra to install, and what became of it.
+        self.extras_mark = folder / "extras.wanted"
+        self.extras_file = self.run / "extras.json"
         # Names the short folder where sockets lie when run/ is too deep for them.
         self._short_record = self.run / "sockets"
 

@@ -102,6 +102,11 @@ ROWS: Final = (
         reason="which files, variables and hosts configs of connectors may name, and the key file",
     ),
     Row(
+        names=("SAMSA_SPARK*", "JAVA_HOME"),
+        kinds=frozenset({Kind.WORKER}),
+        reason="where connectors run on Spark; the token of a Connect server is one of them",
+    ),
+    Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),
         kinds=frozenset({Kind.WEB}),
         reason="for how long a browser stays signed in",

@@ -19,6 +19,8 @@ class Kind(Enum):
     TOPIC = "topic"
     GROUP = "group"
     CONNECTOR = "connector"
+    # What configs of connectors refer to: secrets of the home, files and variables of workers.
+    SECRET = "secret"  # noqa: S105 - a word
 
 
 class Operation(Enum):
@@ -37,6 +39,7 @@ class Operation(Enum):
     ALTER_CONNECTORS = "alter-connectors"
     OPERATE_CONNECTORS = "operate-connectors"
     DELETE_CONNECTORS = "delete-connectors"
+    USE_SECRETS = "use-secrets"
     VIEW_AUDIT = "view-audit"
     MANAGE_USERS = "manage-users"
     MANAGE_TOKENS = "manage-tokens"
@@ -102,6 +105,11 @@ OPERATIONS: Final[Mapping[Operation, Row]] = MappingProxyType(
         Operation.DELETE_CONNECTORS: _row(
             "delete connectors", "Delete connectors.", Kind.CONNECTOR
         ),
+        Operation.USE_SECRETS: _row(
+            "use secrets",
+            "Refer to secrets in configs of connectors, which send them where the config says.",
+            Kind.SECRET,
+        ),
         Operation.VIEW_AUDIT: _row(
             "view the audit log", "See who changed what, on every cluster.", Kind.CONSOLE
         ),
@@ -135,6 +143,8 @@ class RoleRow:
 GOVERNING: Final = frozenset(
     {Operation.VIEW_AUDIT, Operation.MANAGE_USERS, Operation.MANAGE_TOKENS}
 )
+# A config sends a secret to any server, so who runs connectors is not thereby trusted with all.
+ENTRUSTED: Final = frozenset({Operation.USE_SECRETS})
 ROLES: Final[Mapping[Role, RoleRow]] = MappingProxyType(
     {
         Role.VIEWER: RoleRow(
@@ -142,8 +152,11 @@ ROLES: Final[Mapping[Role, RoleRow]] = MappingProxyType(
             operations=frozenset({Operation.VIEW}),
         ),
         Role.OPERATOR: RoleRow(
-            sentence="Reads and writes records, runs topics, groups, brokers and connectors.",
-            operations=frozenset(Operation) - GOVERNING,
+            sentence=(
+                "Reads and writes records, runs topics, groups, brokers and connectors; uses no"
+                " secrets."
+            ),
+            operations=frozenset(Operation) - GOVERNING - ENTRUSTED,
         ),
         Role.ADMIN: RoleRow(
             sentence="Does everything, users and the audit log included.",

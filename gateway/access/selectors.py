@@ -81,6 +81,17 @@ def rights_of_user(user_id: int) -> Rights:
     return Rights(row.grant for row in _grants(rows))
 
 
+def number_of(name: str) -> int | None:
+    """Return the number of the user of a name: another user may have that name later."""
+    return User.objects.filter(username=name).values_list("pk", flat=True).first()
+
+
+def rights_of_enabled(number: int) -> Rights | None:
+    """Return what a user may do; None for one that is gone or may not sign in."""
+    is_enabled = User.objects.filter(pk=number, is_active=True).exists()
+    return rights_of_user(number) if is_enabled else None
+
+
 def must_change_password(user_id: int) -> bool:
     return models.Account.objects.filter(user_id=user_id, must_change_password=True).exists()
 

@@ -16,6 +16,8 @@ class Scope(Enum):
     READ = "read"
     WRITE = "write"
     GROUP = "group"
+    CONNECTOR = "connector"
+    SECRET = "secret"  # noqa: S105 - a word
     ADMIN = "admin"
 
 
@@ -44,8 +46,26 @@ SCOPES: Final = {
         operations=(Operation.VIEW, Operation.RESET_GROUPS),
         sentence="Reads as a member of groups of these names, and commits their offsets.",
     ),
+    Scope.CONNECTOR: Row(
+        kind=Kind.CONNECTOR,
+        operations=(
+            Operation.VIEW,
+            Operation.CREATE_CONNECTORS,
+            Operation.ALTER_CONNECTORS,
+            Operation.OPERATE_CONNECTORS,
+            Operation.DELETE_CONNECTORS,
+        ),
+        sentence="Makes, alters, runs and deletes connectors of these names.",
+    ),
+    Scope.SECRET: Row(
+        kind=Kind.SECRET,
+        operations=(Operation.USE_SECRETS,),
+        sentence="Refers to secrets of these names in configs of connectors.",
+    ),
     Scope.ADMIN: Row(kind=None, operations=(), sentence="Does everything."),
 }
+# Those that are given on names.
+NAMED: Final = tuple(scope for scope, row in SCOPES.items() if row.kind is not None)
 
 
 def grants_of(scope: Scope, pattern: str = ANY, *, cluster: str = ANY) -> tuple[Grant, ...]:

@@ -1,6 +1,7 @@
 """`./samsa connectors` against REST of a web process, and what it says of bad input."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,15 @@ CLUSTER: Final = "the-cluster-of-a-test1"
 NOBODY: Final = "http://127.0.0.1:9"
 CONFIG: Final = {"connector.class": "samsa.datagen", "topic": "orders", "tasks.max": "2"}
 SHOP: Final = json.dumps({"name": "shop", "config": CONFIG})
+# Of Apache Kafka's distribution.
+FILE_SOURCE: Final = """
+# User defined configuration
+name=local-file-source
+connector.class=FileStreamSource
+tasks.max=1
+file=test.txt
+topic=connect-test
+"""
 
 
 def run(*arguments: str, given: str = "", **environment: str) -> Result:
@@ -71,6 +81,12 @@ def test_a_connector_lives_and_ends_by_words(ask: Asked) -> None:
     assert ask(*apply, "--dry-run", given=SHOP) == "connector shop would be applied\n"
     assert ask(*apply, given=SHOP) == "connector shop created\n"
     assert ask(*apply, given=SHOP) == "connector shop unchanged\n"
+    bare = {"name": "shop", "config": CONFIG | {"tasks.max": 2, "topic.creation.enable": True}}
+    assert ask(*apply, given=json.dumps(bare)) == "connector shop configured\n"
+    assert ask(*apply, given=json.dumps(bare)) == "connector shop unchanged\n"
+    assert ask(*apply, given=SHOP) == "connector shop configured\n"
+    models.Connector.objects.update(state="FAILED")
+    assert ask(*apply, given=SHOP) == "connector shop configured\n"
     more = json.dumps([CONFIG | {"name": "shop", "tasks.max": "3"}, CONFIG | {"name": "b"}])
     assert ask(*apply, given=more) == "connector shop configured\nconnector b created\n"
 
@@ -95,6 +111,50 @@ def test_a_connector_lives_and_ends_by_words(ask: Asked) -> None:
 
 
 @pytest.mark.slow
+def test_a_file_of_kafka_is_taken_as_it_is(ask: Asked, tmp_path: Path) -> None:
+    file = tmp_path / "connect-file-source.properties"
+    file.write_text(FILE_SOURCE, "utf-8")
+
+    assert ask("apply", "-f", str(file)) == "connector local-file-source created\n"
+    assert models.Connector.objects.get().config["topic"] == "connect-test"
+    file.write_text("name=a\nname=b\n", "utf-8")
+    assert "name is set twice" in run("apply", "-f", str(file)).stderr
+
+
+@pytest.mark.slow
+def test_a_key_that_nobody_takes_is_told_with_the_one_that_may_be_meant(ask: Asked) -> None:
+    config = {
+        **CONFIG,
+        "name": "shop",
+        "record.per.second": "5",
+        "value.converter.schemas.enable": "false",
+        "transforms": "cut",
+        "transforms.cut.type": "org.apache.kafka.connect.transforms.DropHeaders",
+        "transforms.cut.headers": "a",
+        "producer.override.linger.ms": "5",
+        "topic.creation.default.partitions": "1",
+    }
+
+    result = run("apply", "-f", "-", given=json.dumps(config), **ask.environment)
+
+    assert result.stdout == "connector shop created\n"
+    assert result.stderr == (
+        "warning: connector shop: samsa.datagen takes no key record.per.second; is"
+        " records.per.second meant?\n"
+    )
+
+
+@pytest.mark.slow
+def test_the_keys_of_a_plugin_are_listed(ask: Asked) -> None:
+    told = ask("plugins", "samsa.file.sink")
+
+    assert re.search(r"^tasks.max +int +1 +How many tasks", told, re.MULTILINE)
+    assert re.search(r"^file +string +required +The file", told, re.MULTILINE)
+    assert "file" in ask("plugins", "samsa.file.sink", "-O", "name").split()
+    assert "samsa.none" in ask.refused("plugins", "samsa.none")
+
+
+@pytest.mark.slow
 def test_offsets_are_shown_altered_and_reset(ask: Asked) -> None:
     ask("apply", "-f", "-", given=SHOP)
     assert ask("offsets", "shop") == "Nothing was read yet.\n"
@@ -115,7 +175,9 @@ def test_what_cannot_be_is_refused_with_its_reason(ask: Asked) -> None:
     wrong = json.dumps({"name": "shop", "config": CONFIG | {"tasks.max": "many"}})
     apply = ("apply", "-f", "-")
 
-    assert "Invalid value many for configuration tasks.max" in ask.refused(*apply, given=wrong)
+    told = ask.refused(*apply, given=wrong)
+    assert "Invalid value many for configuration tasks.max" in told
+    assert "endpoint" not in told
     assert "would be refused" in ask.refused(*apply, "--dry-run", given=wrong)
     assert "Connector none not found" in ask.refused("describe", "none")
     assert "Unknown connector none" in ask.refused("pause", "none")
@@ -124,7 +186,9 @@ def test_what_cannot_be_is_refused_with_its_reason(ask: Asked) -> None:
     assert models.Connector.objects.count() == 1
     assert "samsa.datagen" in ask("plugins", "-O", "name")
     ask.environment["SAMSA_TOKEN"] = ""
-    assert "./samsa tokens create NAME --admin" in ask.refused("list")
+    told = ask.refused("list")
+    assert "Error: connectors are reached with a token only. Make one with" in told
+    assert "./samsa tokens create NAME --admin" in told
 
 
 @pytest.mark.parametrize(

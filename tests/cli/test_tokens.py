@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from cli.tokens import SCOPES
 from tests.cli.lifecycle import samsa
 from tests.cluster import ROOT
 from tests.database import CLUSTER_ID, FILES, migrated, pointed_at, project_home
@@ -19,6 +20,7 @@ from tests.fakes.broker_thread import broker_beside
 
 project_home()
 
+from gateway.access.token_scopes import NAMED  # noqa: E402
 from tests.fakes.whole_door import WholeDoor, whole_door  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -49,6 +51,18 @@ def tokens(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         text=True,
         check=False,
     )
+
+
+def test_a_token_may_be_for_each_scope(home: Path) -> None:
+    names = [f"--{scope.value}=shop*" for scope in NAMED]
+
+    made = tokens(home, "create", "all", *names)
+
+    assert made.returncode == 0, made.stderr
+    assert list(SCOPES) == [scope.value for scope in NAMED]
+    row = tokens(home, "list").stdout
+    assert "use-secrets on secret shop*" in row
+    assert "create-connectors on connector shop*" in row
 
 
 def test_a_token_is_all_that_is_printed_and_is_shown_in_no_list(home: Path) -> None:

@@ -8,6 +8,7 @@ from brokers.controlplane.services.access_audit import (
     AccessChange,
     AccessChangeKind,
     ConnectorChangeKind,
+    ExtraChangeKind,
     note_access_change,
 )
 from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
@@ -39,6 +40,7 @@ __all__ = [
     "AccessChangeKind",
     "BegunSince",
     "ConnectorChangeKind",
+    "ExtraChangeKind",
     "GroupChange",
     "GroupChangeKind",
     "OrderKind",

@@ -40,13 +40,20 @@ class ConnectorChangeKind(StrEnum):
     ALTER_OFFSETS = "alter connector offsets"
     RESET_OFFSETS = "reset connector offsets"
     RESET_TOPICS = "reset connector topics"
+    START_REDRIVE = "send dead letters again"
+    STOP_REDRIVE = "stop sending dead letters again"
+    RESUME_REDRIVE = "resume sending dead letters again"
+
+
+class ExtraChangeKind(StrEnum):
+    INSTALL_EXTRA = "install extra"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessChange:
-    """One change of a user, a token or a connector, with who made it and when."""
+    """One change of a user, a token, a connector or an extra, with who made it and when."""
 
-    kind: AccessChangeKind | ConnectorChangeKind
+    kind: AccessChangeKind | ConnectorChangeKind | ExtraChangeKind
     subject: str
     name: str
     before: Mapping[str, str]

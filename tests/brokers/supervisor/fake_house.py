@@ -28,9 +28,9 @@ class Fakes:
         self._stop_seconds = stop_seconds
 
     def __call__(self, options: Options, home: Home, doors: Doors) -> Sequence[Component]:
-        return [self._fake(row) for row in table(options, home, doors)]
+        return [self.fake(row) for row in table(options, home, doors)]
 
-    def _fake(self, row: Component) -> Component:
+    def fake(self, row: Component) -> Component:
         modes = self._modes.get(row.name, "").split("+")
         if row.gate in {Gate.HTTP, Gate.PING}:
             modes += ["http", str(row.socket)]

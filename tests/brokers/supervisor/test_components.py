@@ -15,6 +15,7 @@ from brokers.supervisor.components import (
     Kind,
     Listener,
     connect_table,
+    spark_table,
     table,
 )
 from brokers.supervisor.home import Home
@@ -49,6 +50,18 @@ def test_connectors_need_a_beat_and_workers_where_messages_can_go(tmp_path: Path
     assert not [name for name in rows[1].environment if "SECRET" in name]
     assert connect_table(options, home, Doors()) == []
     assert connect_table(replace(options, workers=0), home, Doors(has_foreign_store=True)) == []
+
+
+def test_the_worker_of_spark_is_one_where_connectors_can_run_at_all(tmp_path: Path) -> None:
+    options = Options(home=tmp_path, workers=2)
+    home = Home(tmp_path)
+    home.prepare()
+
+    (row,) = spark_table(options, home, Doors(valkey=Path("/valkey")))
+
+    assert shlex.join(row.command).endswith("connect_worker connect-spark --pool spark")
+    assert row.kind is Kind.WORKER
+    assert spark_table(replace(options, workers=0), home, Doors(valkey=Path("/valkey"))) == []
 
 
 def test_gateway_workers_share_one_listening_socket_and_have_one_each(tmp_path: Path) -> None:

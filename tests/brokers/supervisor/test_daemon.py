@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from brokers.supervisor import leftovers, probe
+from brokers.supervisor import daemon, leftovers, probe
+from brokers.supervisor.components import Component, Doors, connect_table
 from brokers.supervisor.errors import StartRefused
+from brokers.supervisor.home import Home
+from brokers.supervisor.options import Options
 from brokers.supervisor.ports import MAX_STEPS
+from tests.brokers.supervisor.fake_house import Fakes
 from tests.brokers.supervisor.houses import options_for, running, within
 
 pytestmark = pytest.mark.slow
@@ -59,6 +63,30 @@ def test_the_login_names_no_file_that_is_not_there(
     async def scenario() -> None:
         async with running(tmp_path, {"agent": agent}, web_port=0, stop_seconds=0.5) as house:
             await house.audience.hears("Login  ", told.format(home=tmp_path))
+
+    within(scenario)
+
+
+def test_what_connectors_need_runs_while_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fakes(options: Options, home: Home, _doors: Doors) -> list[Component]:
+        found = connect_table(options, home, Doors(valkey=Path("/valkey")))
+        return [Fakes({}).fake(row) for row in found]
+
+    monkeypatch.setattr(daemon, "connect_table", fakes)
+    monkeypatch.setattr(daemon, "CONNECT_INTERVAL", 0.01)
+
+    async def scenario() -> None:
+        async with running(tmp_path, web_port=0) as house:
+            for times in (1, 2):
+                house.home.connect_mark.touch()
+                await house.audience.hears("connect-worker-1", "ready in", times=times)
+                await house.audience.hears("connect-beat", "ready in", times=times)
+                house.home.connect_mark.unlink()
+                await house.audience.hears("connect-beat", "no connector needs it", times=times)
+                assert len((await house.status())["components"]) == 5
+                assert len(list(leftovers.marked(tmp_path))) == 4
 
     within(scenario)
 

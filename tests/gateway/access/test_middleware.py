@@ -80,7 +80,8 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     by_object |= {"/group/reset", "/group/offsets/delete", "/group/delete"}
     seen = {"/", "/topics", "/topics/orders", "/groups", "/groups/orders", "/group"}
     seen |= {"/brokers", "/brokers/1", "/brokers/1/order"}
-    seen |= {"/connectors", "/connectors/orders"}
+    seen |= {"/connectors", "/connectors/orders", "/connectors/orders/dead-letters"}
+    seen |= {"/connectors/orders/redrives"}
     # Shows everybody their own tokens and what they have done, and nothing of others.
     own |= {"/tokens", "/tokens/new", "/tokens/1/revoke", "/traffic", "/api"}
     # Says whose right is missing, where it has found the topic; records come from elsewhere.

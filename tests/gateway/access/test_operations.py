@@ -1,7 +1,7 @@
 """The tables of operations and roles."""
 
 from gateway.access.models import WORD_CHARS
-from gateway.access.operations import GOVERNING, OPERATIONS, ROLES, Kind, Operation, Role
+from gateway.access.operations import ENTRUSTED, GOVERNING, OPERATIONS, ROLES, Kind, Operation, Role
 
 
 def test_every_operation_and_role_has_a_row_with_a_sentence() -> None:
@@ -22,8 +22,8 @@ def test_payloads_exports_and_new_connectors_are_rights_of_their_own() -> None:
     assert own <= ROLES[Role.OPERATOR].operations
 
 
-def test_an_operator_governs_nobody_and_an_admin_does_everything() -> None:
-    assert not ROLES[Role.OPERATOR].operations & GOVERNING
+def test_an_operator_governs_nobody_uses_no_secret_and_an_admin_does_everything() -> None:
+    assert not ROLES[Role.OPERATOR].operations & (GOVERNING | ENTRUSTED)
     assert ROLES[Role.ADMIN].operations == set(Operation)
 
 

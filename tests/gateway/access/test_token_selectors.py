@@ -10,18 +10,14 @@ from gateway.access.audit import Actor
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import ANY, Grant, Resource, Rights, common, decide
 from gateway.access.operations import OPERATIONS, Kind, Operation, Role
-from gateway.access.token_scopes import Scope, grants_of
+from gateway.access.token_scopes import NAMED, SCOPES, Scope, grants_of
 from gateway.access.token_selectors import TokenState
 from tests.builders import tokens, users
 from tests.gateway.access.conftest import Clock
 
 NAMES = ("orders", "orders.eu", "payments")
 PATTERNS = ("*", "orders", "orders*", "orders.*", "payments")
-MADE = {
-    f"{scope.value}-{pattern}": (scope, pattern)
-    for scope in (Scope.READ, Scope.WRITE, Scope.GROUP)
-    for pattern in PATTERNS
-}
+MADE = {f"{scope.value}-{pattern}": (scope, pattern) for scope in NAMED for pattern in PATTERNS}
 # Every operation on every kind that it applies to.
 ASKED = [(operation, kind) for operation in Operation for kind in OPERATIONS[operation].kinds]
 CASES = [
@@ -43,6 +39,8 @@ def test_a_scope_allows_its_operations_on_its_names_and_nothing_else(made: str) 
         Scope.READ: {(Operation.VIEW, Kind.TOPIC), (Operation.READ_PAYLOADS, Kind.TOPIC)},
         Scope.WRITE: {(Operation.VIEW, Kind.TOPIC), (Operation.PRODUCE, Kind.TOPIC)},
         Scope.GROUP: {(Operation.VIEW, Kind.GROUP), (Operation.RESET_GROUPS, Kind.GROUP)},
+        Scope.CONNECTOR: {(one, Kind.CONNECTOR) for one in SCOPES[Scope.CONNECTOR].operations},
+        Scope.SECRET: {(Operation.USE_SECRETS, Kind.SECRET)},
     }[scope]
 
     for operation, kind in ASKED:

@@ -1,0 +1,158 @@
+"""Installs extras that the console asks for: one at a time, each as a process of its own.
+
+Who may ask, the console decides; here is a closed table of names. It leaves a file with a name in
+it, which is taken away before anything runs: what failed or was cut off runs again only where
+somebody asks again. What is going on stands in a second file, which is there while this home can
+install at all.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Final
+
+from brokers.clock import Clock
+from brokers.supervisor.child import Child, how_it_ended
+from brokers.supervisor.components import ROOT
+from brokers.supervisor.front import Journal
+from brokers.supervisor.home import Home
+from brokers.supervisor.output import LogFile, Pump
+
+# As `./samsa extras` knows them.
+NAMES: Final = frozenset({"parquet", "spark"})
+COMMAND: Final = (sys.executable, "-P", "-m", "cli", "extras", "install")
+# How soon an installation that was asked for begins.
+LOOK_SECONDS: Final = 0.5
+# Longer than any name: what is longer was not left by the console.
+MAX_NAME_BYTES: Final = 64
+# What an installer reads of the supervisor's environment: where programs, files of the user and
+# certificates are, and where packages come from. No address of a database is among it.
+VARIABLES: Final = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_*", "PYTHON*", "LD_LIBRARY_PATH"),
+    *("PIP_*", "UV_*", "XDG_*", "JAVA_HOME", "SSL_CERT_*", "REQUESTS_CA_BUNDLE"),
+    *("*_proxy", "*_PROXY"),
+)
+# A password in the address of a package index.
+USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
+READY: Final = "ready"
+RUNNING: Final = "running"
+DONE: Final = "done"
+FAILED: Final = "failed"
+CUT_OFF: Final = "the home stopped before it was installed: ask again"
+
+
+class Extras:
+    """See the module. Belongs to the supervisor's loop."""
+
+    def __init__(
+        self,
+        home: Home,
+        clock: Clock,
+        journal: Journal,
+        environment: Mapping[str, str],
+        *,
+        command: tuple[str, ...] = COMMAND,
+    ) -> None:
+        self._home = home
+        self._clock = clock
+        self._journal = journal
+        self._environment = {
+            name: value
+            for name, value in environment.items()
+            if any(fnmatchcase(name, pattern) for pattern in VARIABLES)
+        }
+        self._command = command
+        self._name = ""
+        self._began_ms = 0
+
+    async def run(self) -> None:
+        """Install whatever is asked for, until this is cancelled."""
+        self._begin()
+        while True:
+            name = self._asked()
+            if name is None:
+                await asyncio.sleep(LOOK_SECONDS)
+            elif name in NAMES:
+                await self._install(name)
+            else:
+                self._journal.note("extra.refused", "warning", name=name)
+
+    def _begin(self) -> None:
+        """Say that this home installs, and what became of what an earlier run began."""
+        before: Mapping[str, object] = {}
+        with suppress(OSError, ValueError):
+            before = json.loads(self._home.extras_file.read_text(encoding="utf-8"))
+        if before.get("state") == RUNNING:
+            self._name = str(before.get("name"))
+            self._tell(FAILED, CUT_OFF)
+        elif before.get("state") not in {DONE, FAILED}:
+            self._tell(READY, "")
+
+    def _asked(self) -> str | None:
+        """Remove the request for an extra and return its name; None if there is no request."""
+        mark = self._home.extras_mark
+        try:
+            with mark.open("rb") as file:
+                name = file.read(MAX_NAME_BYTES).decode("utf-8", "replace").strip()
+            mark.unlink()
+        except OSError:
+            return None
+        return name
+
+    async def _install(self, name: str) -> None:
+        self._name, self._began_ms = name, self._clock.now_ms()
+        self._journal.note("extra.began", "info", name=name)
+        self._tell(RUNNING, "starting")
+        log = LogFile(self._home.log_file("extras"))
+        try:
+            child = Child((*self._command, name), self._environment, folder=ROOT)
+        except OSError as error:
+            self._end(FAILED, f"it could not be started: {error.strerror}")
+            return
+        pump = Pump(child.output, log, lambda line: self._tell(RUNNING, line))
+        try:
+            # To be cancelled must not end the watch of its end.
+            status = await asyncio.shield(child.exited)
+            await pump.ended
+        finally:
+            # A stopping home does not wait for a download; it reports the request as failed.
+            child.kill_group()
+            await child.exited
+            os.close(child.ready_pipe)
+            pump.close()
+            log.close()
+        if status == 0:
+            self._end(DONE, "")
+        else:
+            words = " / ".join(pump.last_lines)
+            self._end(FAILED, f"{how_it_ended(status)}: {words}" if words else how_it_ended(status))
+
+    def _end(self, state: str, line: str) -> None:
+        level = "info" if state == DONE else "error"
+        self._journal.note(f"extra.{state}", level, name=self._name, reason=safe(line))
+        self._tell(state, line)
+
+    def _tell(self, state: str, line: str) -> None:
+        told = {
+            "name": self._name,
+            "state": state,
+            "line": safe(line),
+            "began_ms": self._began_ms,
+            "told_ms": self._clock.now_ms(),
+        }
+        file = self._home.extras_file
+        temporary = file.with_suffix(".tmp")
+        # A full disk: the installation goes on, or fails by itself.
+        with suppress(OSError):
+            temporary.write_text(f"{json.dumps(told)}\n", encoding="utf-8")
+            temporary.replace(file)
+
+
+def safe(line: str) -> str:
+    """Return a line of an installer without what may be secret in it."""
+    return USER_IN_URL.sub("//…@", line)

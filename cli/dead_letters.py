@@ -1,0 +1,269 @@
+"""`./samsa connectors dead-letters`, `redrive`: what a sink could not take, and sending it again.
+
+What is sent is what was planned and shown. Only Samsa serves these; Kafka Connect has none.
+"""
+
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from cli.connect_client import NOT_FOUND, Connect, Refused, reaches_connect
+from cli.output import Column, Form, output_option, plain, say, show_json, show_table
+from cli.topics import counted
+
+OURS: Final = ("samsa", "connectors")
+# How often a run is looked at while a command waits for it.
+LOOK_S: Final = 0.5
+RANGE: Final = re.compile(r"(\d{1,9}):(\d{0,18})-(\d{0,18})")
+PLACE: Final = re.compile(r"(\d{1,9})/(\d{1,18})")
+# Of a message, in a line of a table.
+SHOWN_CHARS: Final = 60
+RUNNING: Final = "RUNNING"
+# What Kafka Connect says of an address that it does not have.
+NO_ADDRESS: Final = "HTTP 404 Not Found"
+FAILED: Final = "FAILED"
+name_argument = click.argument("name", metavar="CONNECTOR")
+filters = (
+    click.option("--exception", default="", metavar="CLASS", help="Only letters with this error."),
+    click.option("--stage", default="", help="Only letters of this stage, as VALUE_CONVERTER."),
+)
+
+
+@click.command("dead-letters", short_help="Show what a sink could not take, and why.")
+@name_argument
+@filters[0]
+@filters[1]
+@click.option("--before", default="", metavar="PLACES", help="Older ones, as the last page says.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def dead_letters(
+    *, connect: Connect, name: str, exception: str, stage: str, before: str, form: Form
+) -> None:
+    """Show the newest dead letters of a sink, the newest first, with their cause."""
+    query = {"exception": exception, "stage": stage, "before": before}
+    found = _ask(connect, "GET", *OURS, name, "dead-letters", **query)
+    if form is Form.JSON:
+        show_json(found)
+        return
+    if not found["letters"]:
+        say(_nothing(found))
+    else:
+        titles = ("LETTER", "FROM", "STAGE", "ERROR", "MESSAGE")
+        show_table(
+            [Column(title=title) for title in titles], [_row(one) for one in found["letters"]]
+        )
+    if found["older"]:
+        say(f"Older ones: --before {found['older']}", to_stderr=True)
+
+
+@click.command("redrive", short_help="Send dead letters again, to the sink alone or to all.")
+@name_argument
+@click.option(
+    "--to",
+    "destination",
+    type=click.Choice(["retry", "origin"]),
+    default="retry",
+    show_default=True,
+    help="retry: a topic that this connector alone reads. origin: where each record stood.",
+)
+@click.option(
+    "--offsets",
+    "ranges",
+    multiple=True,
+    metavar="PARTITION:FROM-UNTIL",
+    help="Only these of the dead letters' topic, as 0:17-40 without 40. May be repeated.",
+)
+@click.option(
+    "--letter", "places", multiple=True, metavar="PARTITION/OFFSET", help="May be repeated."
+)
+@filters[0]
+@filters[1]
+@click.option("--dry-run", is_flag=True, help="Only show what would be sent.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the end of the run.")
+@click.option("-y", "--yes", is_flag=True, help="Send without asking.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def redrive(  # noqa: PLR0913 - one for each option
+    *,
+    connect: Connect,
+    name: str,
+    destination: str,
+    ranges: Sequence[str],
+    places: Sequence[str],
+    exception: str,
+    stage: str,
+    dry_run: bool,
+    no_wait: bool,
+    yes: bool,
+    form: Form,
+) -> None:
+    """Send dead letters of a sink again. Shows the plan, and asks first."""
+    asked = {
+        "destination": destination,
+        "offsets": [_range(text) for text in ranges],
+        "letters": [_place(text) for text in places],
+        "exception": exception,
+        "stage": stage,
+    }
+    plan = _ask(connect, "POST", *OURS, name, "redrives", "plan", body=asked)
+    if dry_run or not plan["letters"]:
+        _show_plan(plan, form)
+        return
+    if not yes:
+        _agree(plan)
+    body = {"seal": plan["seal"]}
+    run = _ask(connect, "POST", *OURS, name, "redrives", body=body)
+    _finish(connect, run, is_waiting=not no_wait, form=form)
+
+
+@click.command("redrives", short_help="List runs that send dead letters again; stop or resume one.")
+@name_argument
+@click.option("--stop", type=click.IntRange(min=1), metavar="RUN", help="Send no more.")
+@click.option("--resume", type=click.IntRange(min=1), metavar="RUN", help="Let it go on.")
+@output_option(Form.TABLE, Form.JSON)
+@reaches_connect
+def redrives(
+    *, connect: Connect, name: str, stop: int | None, resume: int | None, form: Form
+) -> None:
+    """List the runs of a connector, the newest first, or stop or resume one of them."""
+    if stop is not None and resume is not None:
+        raise click.UsageError("--stop and --resume exclude each other: give one of them")
+    if stop is not None or resume is not None:
+        verb = "stop" if stop is not None else "resume"
+        run = _ask(connect, "PUT", *OURS, name, "redrives", str(stop or resume), verb)
+        _finish(connect, run, is_waiting=False, form=form)
+        return
+    found = _ask(connect, "GET", *OURS, name, "redrives")
+    if form is Form.JSON:
+        show_json(found)
+    elif not found:
+        say("No runs.")
+    else:
+        show_table(
+            [Column(title=title) for title in ("RUN", "TO", "STATE", "SENT", "BEGAN", "REASON")],
+            [_run_row(one) for one in found],
+        )
+
+
+def _agree(plan: Mapping[str, Any]) -> None:
+    """Ask for confirmation; ask for the name too if other groups read the records again."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("sending asks first, and nobody is here to answer: say --yes")
+    for line in _plan_lines(plan):
+        say(plain(line), to_stderr=True)
+    if plan["destination"] == "retry":
+        click.confirm(f"Send {counted(plan['letters'], 'letter')} again?", abort=True, err=True)
+        return
+    typed = click.prompt("Others may see them again. Type the connector's name", err=True)
+    if typed != plan["connector"]:
+        raise click.Abort
+
+
+def _ask(connect: Connect, method: str, *parts: str, body: object = None, **query: str) -> Any:  # noqa: ANN401 - as JSON has it
+    """Ask below `samsa/`; another Kafka Connect has nothing there."""
+    try:
+        return connect.ask(method, *parts, body=body, **query)
+    except Refused as refused:
+        if refused.status != NOT_FOUND or NO_ADDRESS not in refused.message:
+            raise
+        raise Refused(
+            f"{connect.url} knows nothing of dead letters: only Samsa's Kafka Connect looks at them"
+            " and sends them again"
+        ) from None
+
+
+def _finish(connect: Connect, run: Mapping[str, Any], *, is_waiting: bool, form: Form) -> None:
+    """Wait for the end of a run, and say what became of it."""
+    shown = -1
+    while is_waiting and run["state"] == RUNNING:
+        if form is Form.TABLE and run["sent"] != shown:
+            shown = run["sent"]
+            say(f"run {run['run']}: {shown} of {run['letters']} sent", to_stderr=True)
+        time.sleep(LOOK_S)
+        run = _ask(connect, "GET", *OURS, run["connector"], "redrives", str(run["run"]))
+    if form is Form.JSON:
+        show_json(run)
+    else:
+        say(
+            f"run {run['run']} of connector {plain(run['connector'])}: {run['state']},"
+            f" {run['sent']} of {run['letters']} sent"
+        )
+        for one in run["unsent"]:
+            say(f"  not sent: {counted(one['letters'], 'letter')}, {plain(one['reason'])}")
+    if run["state"] == FAILED and is_waiting:
+        raise Refused(str(run["reason"]))
+
+
+def _show_plan(plan: Mapping[str, Any], form: Form) -> None:
+    if form is Form.JSON:
+        show_json({key: value for key, value in plan.items() if key != "seal"})
+        return
+    for line in _plan_lines(plan):
+        say(plain(line))
+
+
+def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return what a plan would do, a sentence each."""
+    lines = [f"{counted(plan['letters'], 'letter')} of topic {plan['from']} would be sent again"]
+    for topic, count in sorted(plan["targets"].items()):
+        made = ", which is made first" if plan["creates_topic"] else ""
+        lines.append(f"to topic {topic}{made}: {count}")
+    lines += [f"not sent: {one['letters']}, {one['reason']}" for one in plan["unsent"]]
+    if plan["left"]:
+        lines.append(f"left for another run, behind these: offsets of {plan['left']} letters")
+    for group in plan["groups"]:
+        lines.append(
+            f"group {group['group']} sees them again ({counted(group['members'], 'member')},"
+            f" {counted(group['lag'], 'record')} behind)"
+        )
+    if plan["hidden_groups"]:
+        lines.append(f"{counted(plan['hidden_groups'], 'group')} that you may not see as well")
+    if plan["denied"]:
+        lines.append(f"{plan['denied']}, so you cannot start it")
+    return lines
+
+
+def _range(text: str) -> dict[str, int]:
+    found = RANGE.fullmatch(text)
+    if found is None:
+        raise click.UsageError(f"{text!r} is no range: give PARTITION:FROM-UNTIL, as 0:17-40")
+    partition, start, until = found.groups()
+    asked = {"partition": int(partition), "from": int(start or 0)}
+    return asked | ({"until": int(until)} if until else {})
+
+
+def _place(text: str) -> dict[str, int]:
+    found = PLACE.fullmatch(text)
+    if found is None:
+        raise click.UsageError(f"{text!r} is no letter: give PARTITION/OFFSET, as 0/17")
+    return {"partition": int(found[1]), "offset": int(found[2])}
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    place = f"{one['topic']} {one['topic_partition']}/{one['topic_offset']}" if one["topic"] else ""
+    error = one["exception"].rpartition(".")[2]
+    message = plain(one["message"].partition("\n")[0])[:SHOWN_CHARS]
+    return (
+        f"{one['partition']}/{one['offset']}",
+        plain(place),
+        plain(one["stage"]),
+        plain(error),
+        message,
+    )
+
+
+def _run_row(one: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
+    sent = f"{one['sent']} of {one['letters']}"
+    reason = plain(one["reason"])[:SHOWN_CHARS]
+    return str(one["run"]), one["destination"], one["state"], sent, one["began"][:19], reason
+
+
+def _nothing(found: Mapping[str, Any]) -> str:
+    if not found["exists"]:
+        return f"Topic {plain(found['topic'])} is not there: nothing has failed so far."
+    looked = counted(found["looked"], "letter")
+    return f"No letter is like that among the newest {looked} of topic {plain(found['topic'])}."
