@@ -9,11 +9,16 @@ from brokers.controlplane import selectors, services
 from brokers.controlplane.services import AccessChange, ConnectorChangeKind
 from connectors import changes
 from connectors.changes import Change, Event
+from gateway.access.callers import CallerKind
 
 log: Final = logging.getLogger(__name__)
 SUBJECT: Final = "connector"
-# What the principals of tokens begin with.
-TOKEN: Final = "User:token."  # noqa: S105 - a word
+# Tokens and passwords are shown by programs; the console's pages have a session.
+VIA: Final[Mapping[str, Via]] = {
+    CallerKind.TOKEN.value: Via.REST,
+    CallerKind.USER.value: Via.REST,
+    CallerKind.SESSION.value: Via.BROWSER,
+}
 KINDS: Final[Mapping[str, ConnectorChangeKind]] = {
     Event.CREATED.value: ConnectorChangeKind.CREATE_CONNECTOR,
     Event.ALTERED.value: ConnectorChangeKind.ALTER_CONNECTOR,
@@ -26,6 +31,9 @@ KINDS: Final[Mapping[str, ConnectorChangeKind]] = {
     Event.OFFSETS_ALTERED.value: ConnectorChangeKind.ALTER_OFFSETS,
     Event.OFFSETS_RESET.value: ConnectorChangeKind.RESET_OFFSETS,
     Event.TOPICS_RESET.value: ConnectorChangeKind.RESET_TOPICS,
+    Event.REDRIVE_STARTED.value: ConnectorChangeKind.START_REDRIVE,
+    Event.REDRIVE_STOPPED.value: ConnectorChangeKind.STOP_REDRIVE,
+    Event.REDRIVE_RESUMED.value: ConnectorChangeKind.RESUME_REDRIVE,
 }
 
 
@@ -59,7 +67,5 @@ def entry_of(change: Change, kind: ConnectorChangeKind) -> AccessChange:
 
 
 def _via_of(change: Change) -> Via:
-    """Return how somebody came: a command on the host has no address, and a browser no token."""
-    if not change.address:
-        return Via.HOST
-    return Via.REST if change.actor.startswith(TOKEN) else Via.BROWSER
+    """Return how somebody came; a command on the host has no address."""
+    return VIA.get(change.caller, Via.BROWSER) if change.address else Via.HOST

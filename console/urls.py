@@ -10,6 +10,8 @@ from console.pages import (
     connector_forms,
     connector_offsets,
     connectors,
+    dead_letters,
+    extras,
     group_forms,
     group_plans,
     groups,
@@ -56,6 +58,18 @@ urlpatterns = [
     path("connectors/<path:name>/edit", connector_forms.edit_connector, name="edit-connector"),
     path("connectors/<path:name>/offsets", connector_offsets.offsets, name="connector-offsets"),
     path("connectors/<path:name>/delete", connectors.delete, name="delete-connector"),
+    path("connectors/<path:name>/dead-letters", dead_letters.letters, name="dead-letters"),
+    path("connectors/<path:name>/dead-letters/plan", dead_letters.plan, name="plan-redrive"),
+    path("connectors/<path:name>/dead-letters/start", dead_letters.start, name="start-redrive"),
+    path("connectors/<path:name>/redrives", dead_letters.runs, name="redrives"),
+    path(
+        "connectors/<path:name>/redrives/<int:number>/stop", dead_letters.stop, name="stop-redrive"
+    ),
+    path(
+        "connectors/<path:name>/redrives/<int:number>/resume",
+        dead_letters.resume,
+        name="resume-redrive",
+    ),
     path(
         "connectors/<path:name>/tasks/<int:number>/restart",
         connectors.restart_task,
@@ -63,6 +77,8 @@ urlpatterns = [
     ),
     path("connectors/<path:name>/order/<slug:verb>", connectors.order, name="order-connector"),
     path("connectors/<path:name>", connectors.connector, name="connector"),
+    path("extras", extras.extras, name="extras"),
+    path("extras/<slug:name>/install", extras.install_extra, name="install-extra"),
     path("brokers", brokers.brokers, name="brokers"),
     path("brokers/<int:number>", brokers.broker, name="broker"),
     path("brokers/<int:number>/configs", brokers.edit, name="edit-broker"),

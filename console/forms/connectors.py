@@ -7,6 +7,8 @@ from typing import Any, Final, NoReturn
 
 from django.http import QueryDict
 
+from connectors.drafts import shown_of
+
 # Before the name of a key, in the name of its field.
 PREFIX: Final = "key-"
 MASK: Final = "[hidden]"
@@ -109,7 +111,8 @@ def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
 def _filled(config: Mapping[str, str], held: Mapping[str, str]) -> dict[str, str]:
     """Put what was typed before in the place of its mask; other masks stand for what is stored."""
     return {
-        key: held.get(key, text) if text.strip() == MASK else text for key, text in config.items()
+        key: held[key] if key in held and text.strip() == shown_of(held[key]) else text
+        for key, text in config.items()
     }
 
 

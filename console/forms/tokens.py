@@ -7,14 +7,13 @@ from django import forms
 
 from gateway.access.grants import ANY, MAX_PATTERN_CHARS, Grant
 from gateway.access.models import MAX_TOKEN_NAME_CHARS
-from gateway.access.token_scopes import Scope, grants_of, together
+from gateway.access.token_scopes import NAMED, Scope, grants_of, together
 
 # Patterns of one scope; a program that needs more has a prefix in common.
 MAX_PATTERNS: Final = 20
 NEVER: Final = "0"
 # Days, and how they are offered.
 LIVES: Final = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), (NEVER, "never"))
-NAMED: Final = (Scope.READ, Scope.WRITE, Scope.GROUP)
 
 
 class TokenForm(forms.Form):
@@ -23,6 +22,8 @@ class TokenForm(forms.Form):
     read = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     write = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     group = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    connector = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    secret = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     admin = forms.BooleanField(required=False)
     life = forms.ChoiceField(choices=LIVES, initial="90")
 

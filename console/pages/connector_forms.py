@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
-from connectors import drafts, refusals, services
+from connectors import drafts, refusals, selectors, services
 from connectors.drafts import Draft
 from connectors.selectors import ConnectorInfo
 from console.forms import connectors as forms
@@ -25,6 +25,7 @@ from console.queries import connector as one_query
 from console.queries import connector_form as query
 from console.queries.connector import ConnectorPage, Tab
 from console.queries.connector_form import Catalogue
+from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -35,6 +36,7 @@ BAD_REQUEST: Final = 400
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
 UNAVAILABLE: Final = 503
+FAILED: Final = "FAILED"
 # Buttons that leave everything as it is.
 LOOKS: Final = frozenset({"check", "json", "more", "back"})
 
@@ -139,6 +141,8 @@ def edit_connector(request: HttpRequest, name: str) -> HttpResponse:
         context = {"page": "connectors", "reading": reading, "data": data}
         status = UNAVAILABLE if reading.is_failed else NOT_FOUND
         return render(request, "console/connector_missing.html", context, status=status)
+    if asked is None and request.method != "POST":
+        return redirect(link("edit-connector", data.info.cluster, name))
     # The right was asked for in the cluster that was named.
     if asked != data.info.cluster:
         raise Http404
@@ -205,12 +209,13 @@ def _form(
         "said": said,
         "sections": query.sections_of(draft),
         "others": rows[: forms.MAX_ROWS + forms.FIRST_ROWS],
+        "topics": query.topics_to_name(desk.cluster, rights_of(desk.request)),
         "json": query.json_of(draft.config) if said.json is None else said.json,
         "sealed": drafts.seal(
             desk.cluster,
             desk.user,
-            {key: text for key, text in config.items() if key in draft.secret_keys},
-            draft.secret_keys,
+            {key: text for key, text in config.items() if key in draft.hidden},
+            draft.hidden,
         ),
     }
     return render(desk.request, "console/connector_form.html", context, status=said.status)
@@ -226,7 +231,9 @@ def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
     changed = []
     if desk.stored is not None:
         changed = drafts.changed(desk.stored.config, draft, config)
-        if not changed:
+        # One that has failed may have lost the rights of who wrote it: the same config, sent by
+        # somebody else, rests upon theirs.
+        if not changed and not _has_failed(desk):
             said = Said(wrong="Nothing was changed here: change a value, or cancel.", status=400)
             return _form(desk, config, said, draft)
     origin = desk.request.build_absolute_uri("/").rstrip("/")
@@ -238,9 +245,14 @@ def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
         "samsa": ours,
         "curl": http,
         "has_masks": forms.MASK in draft.config.values(),
-        "sealed": drafts.seal(desk.cluster, desk.user, config, draft.secret_keys),
+        "sealed": drafts.seal(desk.cluster, desk.user, config, draft.hidden),
     }
     return render(desk.request, "console/connector_preview.html", context)
+
+
+def _has_failed(desk: Desk) -> bool:
+    assert desk.stored is not None, "asked of what is stored"
+    return selectors.status(desk.cluster, desk.stored.name).state == FAILED
 
 
 def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:

@@ -17,6 +17,7 @@ from console.pages.connectors import by_of, connector_asked, refused
 from console.pages.errors import error_page
 from console.queries import connector as query
 from console.queries.connector import ConnectorPage, Tab
+from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -52,6 +53,8 @@ def offsets(request: HttpRequest, name: str) -> HttpResponse:
         context = {"page": "connectors", "reading": reading, "data": data}
         status = UNAVAILABLE if reading.is_failed else NOT_FOUND
         return render(request, "console/connector_missing.html", context, status=status)
+    if asked is None and request.method != "POST":
+        return redirect(link("connector-offsets", data.info.cluster, name))
     # The right was asked for in the cluster that was named.
     if asked != data.info.cluster:
         raise Http404

@@ -24,7 +24,7 @@ from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
-TABS: Final = {tab.value: tab for tab in Tab}
+TABS: Final = {tab.value: tab for tab in Tab if tab is not Tab.DEAD}
 CONFLICT: Final = 409
 
 

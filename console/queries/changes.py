@@ -15,6 +15,7 @@ from brokers.controlplane.audit import Entry, Filter
 from brokers.controlplane.services import (
     AccessChangeKind,
     ConnectorChangeKind,
+    ExtraChangeKind,
     GroupChangeKind,
     OrderKind,
 )
@@ -44,6 +45,7 @@ KINDS: Final = (
     *(kind.value for kind in OrderKind),
     *(kind.value for kind in AccessChangeKind),
     *(kind.value for kind in ConnectorChangeKind),
+    *(kind.value for kind in ExtraChangeKind),
 )
 # Objects with one side only: the other one is not a value that is missing.
 MADE_OR_GONE: Final = frozenset(
@@ -53,6 +55,7 @@ MADE_OR_GONE: Final = frozenset(
         *(AccessChangeKind.GIVE_RIGHT, AccessChangeKind.TAKE_RIGHT),
         *(AccessChangeKind.CREATE_TOKEN, AccessChangeKind.END_SESSIONS),
         *(ConnectorChangeKind.CREATE_CONNECTOR, ConnectorChangeKind.DELETE_CONNECTOR),
+        ExtraChangeKind.INSTALL_EXTRA,
     }
 )
 VIA: Final = {

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from connectors import selectors
-from connectors.selectors import ConnectorInfo, Status
-from connectors.services import GROUP
+from connectors.selectors import ConnectorInfo, Status, TaskStatus
 from console import group_names
 from console.monitoring.tables import GroupRow
 from console.queries.frame import Frame, frame
@@ -20,7 +19,12 @@ from gateway.access.operations import Kind, Operation
 # Of a trace: enough for its first line to say what went wrong.
 TRACE_CHARS: Final = 300
 FAILED: Final = "FAILED"
+PARTLY: Final = "PARTLY"
 RUNNING: Final = "RUNNING"
+UNASSIGNED: Final = "UNASSIGNED"
+RETRYING: Final = "RETRYING"
+# A try that fails once is nothing to look at: servers restart, and transactions meet.
+MIN_TRIES: Final = 2
 SINK: Final = "sink"
 # By state: the class, the word, and what it means; the order is that of the list.
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
@@ -28,10 +32,13 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
         FAILED: Mark(
             state="bad", word="Failed", meaning="It does nothing until somebody restarts it."
         ),
-        "PARTLY": Mark(
+        PARTLY: Mark(
             state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
         ),
-        "UNASSIGNED": Mark(
+        RETRYING: Mark(
+            state="warn", word="Trying again", meaning="It goes on by itself once a try succeeds."
+        ),
+        UNASSIGNED: Mark(
             state="warn", word="Waiting", meaning="No worker has taken it yet, or all are busy."
         ),
         "RESTARTING": Mark(state="warn", word="Restarting", meaning="Its tasks begin anew."),
@@ -46,6 +53,8 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
         ),
     }
 )
+# The states of connectors that do not get on.
+IN_TROUBLE: Final = (FAILED, PARTLY, RETRYING)
 ORDER: Final = {state: place for place, state in enumerate(STATES)}
 
 
@@ -59,6 +68,16 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A connector that needs somebody, or may."""
+
+    name: str
+    state: str
+    mark: Mark
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     name: str
     kind: str
@@ -69,7 +88,7 @@ class Row:
     tasks: int
     cause: str  # the first line of what went wrong
     restarts: int
-    rate: float | None  # records a second, of the last slices
+    rate: float | None  # records a second, of the last seconds
     behind: Behind | None
     topics: tuple[str, ...]
     changed_at: datetime
@@ -107,10 +126,17 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
     names = visible(rights, cluster)
     infos = [info for info in selectors.connectors(cluster) if info.name in names]
     told = {status.name: status for status in selectors.statuses(cluster)}
+    causes = causes_of(cluster, told.values())
     titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
     groups = groups_of(around, (info.name for info in infos if info.kind == SINK), rights)
     rows = [
-        _row(info, told[info.name], titles.get(info.plugin, info.plugin), groups)
+        _row(
+            info,
+            told[info.name],
+            title=titles.get(info.plugin, info.plugin),
+            cause=causes.get(info.name, ""),
+            behind=groups.get(info.name),
+        )
         for info in infos
         if info.name in told
     ]
@@ -125,6 +151,21 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
     )
 
 
+def troubled(cluster: str, rights: Rights) -> list[Trouble]:
+    """Return the connectors that do not get on, of those that a user may see, the worst first."""
+    names = visible(rights, cluster).among(selectors.in_trouble(cluster, tries=MIN_TRIES))
+    statuses = selectors.statuses(cluster, among=names) if names else []
+    causes = causes_of(cluster, statuses)
+    found = [
+        Trouble(
+            name=status.name, state=state, mark=STATES[state], cause=causes.get(status.name, "")
+        )
+        for status in statuses
+        if (state := state_of(status)) in IN_TROUBLE
+    ]
+    return sorted(found, key=lambda trouble: (ORDER[trouble.state], trouble.name))
+
+
 def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, Behind]:
     """Return how far sinks are behind, by connector; those whose group the user may see."""
     if around.shown is None or around.live is None:
@@ -134,7 +175,7 @@ def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, 
     table = around.live.snapshot.tables.get("groups", {})
     found = {}
     for name in names:
-        group = f"{GROUP}{name}"
+        group = selectors.group_of(name)
         told = table.get(group)
         if told is not None and group in may_see:
             row = GroupRow(*told)
@@ -150,14 +191,36 @@ def state_of(status: Status) -> str:
     if status.state == FAILED or (failed and failed == len(status.tasks)):
         return FAILED
     if failed:
-        return "PARTLY"
+        return PARTLY
+    if status.state == RUNNING and any(is_retrying(task) for task in status.tasks):
+        return RETRYING
     if status.state == RUNNING and any(task.state != RUNNING for task in status.tasks):
         waiting = [task.state for task in status.tasks if task.state != RUNNING]
         return min(waiting, key=lambda state: ORDER[state])
     return status.state
 
 
-def cause_of(status: Status) -> str:
+def is_retrying(task: TaskStatus) -> bool:
+    """Tell whether a task goes on trying what fails, at work or until its next turn."""
+    return task.retries >= MIN_TRIES and task.state in {RUNNING, UNASSIGNED}
+
+
+def tries_of(status: Status) -> int:
+    """Return how often in a row a task has tried again; 0 where none does."""
+    return max((task.retries for task in status.tasks if is_retrying(task)), default=0)
+
+
+def causes_of(cluster: str, statuses: Iterable[Status]) -> dict[str, str]:
+    """Return what is wrong with connectors, in a line each; those that are well have none."""
+    found = {status.name: (state_of(status), _first_line(status)) for status in statuses}
+    retrying = [name for name, (state, _) in found.items() if state == RETRYING]
+    # Why a task tries again stands in its log only.
+    warnings = selectors.last_warnings(cluster, retrying) if retrying else {}
+    causes = {name: line for name, (_, line) in found.items()}
+    return {**causes, **{name: text[:TRACE_CHARS] for name, text in warnings.items()}}
+
+
+def _first_line(status: Status) -> str:
     """Return the first line of what went wrong: of the connector, or of the first task."""
     traces = (status.trace, *(task.trace for task in status.tasks))
     first = next((trace for trace in traces if trace.strip()), "")
@@ -167,12 +230,19 @@ def cause_of(status: Status) -> str:
 
 def rate_of(status: Status) -> float | None:
     """Return the records a second of all tasks; None where none has told one."""
-    name = "written_per_s" if status.kind != SINK else "read_per_s"
-    rates = [float(task.figures[name]) for task in status.tasks if name in task.figures]
+    rates = [rate for task in status.tasks if (rate := task_rate(task, status.kind)) is not None]
     return sum(rates) if rates else None
 
 
-def _row(info: ConnectorInfo, status: Status, title: str, groups: Mapping[str, Behind]) -> Row:
+def task_rate(task: TaskStatus, kind: str) -> float | None:
+    """Return the records a second of a task that runs; one that does not keeps its last one."""
+    rate = task.figures.get("read_per_s" if kind == SINK else "written_per_s")
+    return None if rate is None or task.state != RUNNING else float(rate)
+
+
+def _row(
+    info: ConnectorInfo, status: Status, *, title: str, cause: str, behind: Behind | None
+) -> Row:
     state = state_of(status)
     return Row(
         name=info.name,
@@ -182,10 +252,10 @@ def _row(info: ConnectorInfo, status: Status, title: str, groups: Mapping[str, B
         mark=STATES[state],
         running=sum(task.state == RUNNING for task in status.tasks),
         tasks=len(status.tasks),
-        cause=cause_of(status),
+        cause=cause,
         restarts=sum(task.restarts for task in status.tasks),
         rate=rate_of(status),
-        behind=groups.get(info.name),
+        behind=behind,
         topics=info.topics,
         changed_at=info.changed_at,
     )

@@ -10,14 +10,17 @@ from connectors import selectors
 from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
 from console import group_names
 from console.queries.connect import (
-    GROUP,
+    RETRYING,
     SINK,
     STATES,
     Behind,
-    cause_of,
+    causes_of,
     groups_of,
+    is_retrying,
     rate_of,
     state_of,
+    task_rate,
+    tries_of,
     visible,
 )
 from console.queries.frame import Frame, frame
@@ -40,6 +43,7 @@ class Tab(Enum):
     CONFIG = "config"
     LOG = "log"
     OFFSETS = "offsets"
+    DEAD = "dead-letters"  # has pages of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,8 @@ class ConnectorPage:
     status: Status | None = None
     mark: Mark | None = None
     cause: str = ""
+    # How often in a row a task has tried again, where that is what is wrong.
+    tries: int = 0
     rate: float | None = None
     behind: Behind | None = None
     may: May | None = None
@@ -144,7 +150,8 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         missing="" if plugin is None else plugin.missing,
         status=status,
         mark=STATES[state_of(status)],
-        cause=cause_of(status),
+        cause=causes_of(cluster, [status])[name],
+        tries=tries_of(status) if state_of(status) == RETRYING else 0,
         rate=rate_of(status),
         behind=groups_of(around, [name] if info.kind == SINK else [], rights).get(name),
         may=_may(rights, cluster, name),
@@ -153,7 +160,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         config_json=json.dumps(dict(sorted(info.config.items())), indent=2, ensure_ascii=False),
         lines=_lines(cluster, name) if tab is Tab.LOG else (),
         dead=_dead_letters(info, status),
-        reset_link=group_names.link(cluster, f"{GROUP}{name}", "reset-offsets"),
+        reset_link=group_names.link(cluster, selectors.group_of(name), "reset-offsets"),
         places=tuple(places[:MAX_PLACES]),
         more_places=max(0, len(places) - MAX_PLACES),
     )
@@ -198,10 +205,9 @@ def _shown(value: Mapping[str, Any]) -> str:
 
 def _task(task: TaskStatus, kind: str) -> TaskRow:
     figures = task.figures
-    rate = figures.get("read_per_s" if kind == SINK else "written_per_s")
     return TaskRow(
         number=task.number,
-        mark=STATES[task.state],
+        mark=STATES[RETRYING if is_retrying(task) else task.state],
         worker=task.worker,
         restarts=task.restarts,
         retries=task.retries,
@@ -210,7 +216,7 @@ def _task(task: TaskStatus, kind: str) -> TaskRow:
         written=int(figures.get("records_written", 0)),
         skipped=int(figures.get("records_skipped", 0)),
         dead=int(figures.get("dead_letters", 0)),
-        rate=None if rate is None else float(rate),
+        rate=task_rate(task, kind),
     )
 
 

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from brokers.controlplane import selectors as controlplane
 from connectors import selectors
 from connectors.drafts import CLASS, NAME, Draft, Field
-from connectors.selectors import Plugin
+from connectors.selectors import BrokenPlugin, Plugin
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
+from console.queries.topics import visible
 from gateway.access.grants import Rights
 
 # Of a call of HTTP: the token stays in the environment.
 HEADERS: Final = '-H "Authorization: Bearer $SAMSA_TOKEN" -H "Content-Type: application/json"'
+# More than anybody looks through; whoever types finds the others no more than without a list.
+MAX_TOPICS: Final = 300
 # Groups of parts that the config itself names; what they ask for is shown at once.
 OF_PARTS: Final = ("Transforms: ", "Predicates: ")
+# Groups that Kafka Connect calls by the name of a key, and what a form calls them.
+TITLES: Final[Mapping[str, str]] = {"offsets.topic": "Offsets Topic"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,7 @@ class Catalogue:
     frame: Frame
     sources: tuple[Plugin, ...] = ()
     sinks: tuple[Plugin, ...] = ()
+    broken: tuple[BrokenPlugin, ...] = ()
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -66,6 +73,14 @@ def sections_of(draft: Draft) -> list[Section]:
     return [_section(name, fields) for name, fields in groups.items()]
 
 
+def topics_to_name(cluster_id: str, rights: Rights) -> list[str]:
+    """Return topics that a form offers, of those that the user may see; Kafka's own are none."""
+    names = controlplane.topic_names(
+        cluster_id=cluster_id, contains="", within=visible(rights, cluster_id), limit=MAX_TOPICS
+    )
+    return [name for name in names if not name.startswith("__")]
+
+
 def json_of(config: Mapping[str, str]) -> str:
     return json.dumps(dict(sorted(config.items())), indent=2, ensure_ascii=False)
 
@@ -89,6 +104,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Catalogue:
         frame=frame(cluster_id, rights),
         sources=_by_title(plugin for plugin in found if plugin.kind == "source"),
         sinks=_by_title(plugin for plugin in found if plugin.kind == "sink"),
+        broken=tuple(selectors.broken_plugins()),
     )
 
 
@@ -102,7 +118,7 @@ def _section(name: str, fields: list[Field]) -> Section:
     # The name stands before all else, and what has no default before what has one.
     first.sort(key=lambda field: (field.name != NAME, not field.is_required))
     return Section(
-        name=name,
+        name=TITLES.get(name, name),
         first=tuple(first),
         folded=tuple(field for field in fields if field not in first),
     )

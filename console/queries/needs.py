@@ -14,12 +14,15 @@ from console import durations, group_names, quantities
 from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.brokers import BrokerRow
+from console.queries.connect import FAILED, PARTLY, RETRYING, Trouble
 from console.queries.lag import MARKS, eta_words, lag_seconds
 from console.queries.links import link
 from console.queries.live import Live
 
 # Groups that are named; the others are counted, since their own page lists them.
 NAMED_GROUPS: Final = 5
+# Likewise.
+NAMED_CONNECTORS: Final = 3
 # As the alert rules of docs/monitoring have them.
 LOW_DISK: Final = 0.15
 # Twice what the rule has, which waits for minutes: a page tells of a moment, and must not flicker.
@@ -44,12 +47,15 @@ class Rank(IntEnum):
     SILENT = 8
     STOPPED = 9
     STALLED = 10
-    DISK_LOW = 11
-    LOOP = 12
-    REWOUND = 13
-    SLOW = 14
-    MORE_GROUPS = 15
-    CUT = 16
+    CONNECTOR = 11
+    DISK_LOW = 12
+    LOOP = 13
+    RETRYING = 14
+    REWOUND = 15
+    SLOW = 16
+    MORE_GROUPS = 17
+    MORE_CONNECTORS = 18
+    CUT = 19
 
 
 # By the word of a broker's state; a state that is not here needs nobody, or passes by itself.
@@ -92,6 +98,26 @@ GROUP_CAUSES: Final = {
     Verdict.LOSS_AHEAD: " Retention deletes unread records before the group reaches them.",
     Verdict.STALLED: " A record that its consumer cannot get past is the usual cause.",
     Verdict.SLOW: " It reads, and the lag never falls.",
+}
+
+
+# By the state of a connector: its rank, what is said of it, and what follows from that.
+CONNECTOR_NEEDS: Final = {
+    FAILED: (
+        Rank.CONNECTOR,
+        "Connector {name} has failed",
+        "It does nothing until it is mended or restarted.",
+    ),
+    PARTLY: (
+        Rank.CONNECTOR,
+        "Connector {name} has failed in part",
+        "Its other tasks go on; what has failed does nothing until it is mended or restarted.",
+    ),
+    RETRYING: (
+        Rank.RETRYING,
+        "Connector {name} gets no further",
+        "It goes on by itself once a try succeeds.",
+    ),
 }
 
 
@@ -269,6 +295,33 @@ def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Ite
             cause=f"The worst of them: {worst.word.lower()}. The list has them in this order.",
             link=link("groups", cluster_id),
             link_text="See groups",
+        )
+
+
+def of_connectors(found: Sequence[Trouble], *, cluster_id: str) -> Iterator[Need]:
+    """Tell of the connectors that are worst by name, and of the others by their number."""
+    for trouble in found[:NAMED_CONNECTORS]:
+        rank, sentence, advice = CONNECTOR_NEEDS[trouble.state]
+        yield Need(
+            rank=rank,
+            state=trouble.mark.state,
+            word=trouble.mark.word,
+            sentence=sentence.format(name=trouble.name),
+            cause=f"{trouble.cause.rstrip('.')}. {advice}" if trouble.cause else advice,
+            link=link("connector", cluster_id, trouble.name),
+            link_text="See the connector",
+        )
+    rest = found[NAMED_CONNECTORS:]
+    if rest:
+        yield Need(
+            rank=Rank.MORE_CONNECTORS,
+            state=rest[0].mark.state,
+            word="Connectors",
+            sentence=f"{len(rest):,} more connector{'s need' if len(rest) > 1 else ' needs'}"
+            " attention",
+            cause=f"The worst of them: {rest[0].mark.word.lower()}. The list has them first.",
+            link=link("connectors", cluster_id),
+            link_text="See connectors",
         )
 
 

@@ -13,6 +13,7 @@ from brokers.controlplane.selectors import RecentChange
 from console.queries import needs
 from console.queries.brokers import BrokerRow, may_view, rows_of
 from console.queries.charts import Chart
+from console.queries.connect import troubled
 from console.queries.frame import Frame, frame
 from console.queries.groups import visible
 from console.queries.needs import Need
@@ -113,6 +114,7 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
         needs.of_brokers(brokers, cluster_id=shown),
         needs.of_disks(brokers, cluster_id=shown),
         needs.of_collector(live, cluster_id=shown),
+        needs.of_connectors(troubled(shown, rights), cluster_id=shown),
         needs.of_groups(groups, told_ms=int(1000 * (now_s - age_s)), cluster_id=shown),
     )
 

@@ -1,6 +1,6 @@
-"""What the search box finds: pages, brokers, topics and groups of a cluster, the best first."""
+"""What the search box finds: pages, brokers, topics, groups and connectors, the best first."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
@@ -8,8 +8,10 @@ from typing import Final
 from django.db import Error
 
 from brokers.controlplane import selectors
+from connectors import selectors as connect
 from console import group_names
 from console.monitoring.verdicts import WORDS
+from console.queries.connect import visible as visible_connectors
 from console.queries.frame import Frame, frame
 from console.queries.groups import visible as visible_groups
 from console.queries.links import link
@@ -22,6 +24,7 @@ from gateway.access.operations import Kind, Operation
 MAX_TOPICS: Final = 8
 MAX_BROKERS: Final = 5
 MAX_GROUPS: Final = 8
+MAX_CONNECTORS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,9 @@ PAGES: Final = (
     Page(title="Brokers", name="brokers", words="hosts disk memory restart stop start logs"),
     Page(title="Topics", name="topics", words="partitions configs"),
     Page(title="Groups", name="groups", words="consumers lag offsets members reset"),
+    Page(
+        title="Connect", name="connectors", words="connectors sources sinks plugins tasks workers"
+    ),
     Page(title="API", name="api", words="rest http openapi swagger curl programs"),
     Page(
         title="Changes",
@@ -102,6 +108,7 @@ def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
         found.append(Group(title="Brokers", hits=tuple(_brokers(wanted, shown, rights))))
         found.append(Group(title="Topics", hits=tuple(_topics(wanted, shown, rights))))
         found.append(Group(title="Groups", hits=tuple(_groups(wanted, around, rights))))
+        found.append(Group(title="Connectors", hits=tuple(_connectors(wanted, shown, rights))))
     return Search(frame=around, wanted=wanted, groups=tuple(g for g in found if g.hits))
 
 
@@ -145,19 +152,8 @@ def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
     assert around.shown is not None, "there is a cluster"
     assert around.live is not None, "a cluster that is shown has its tables"
     cluster_id, snapshot = around.shown.cluster_id, around.live.snapshot
-    looked_for = wanted.casefold()
     names = visible_groups(rights, cluster_id).among(snapshot.group_names())
-    folded = ((name.casefold(), name) for name in names)
-    found = nsmallest(
-        MAX_GROUPS,
-        (
-            # The name itself, then those that begin with it, then those that have it inside.
-            (short != looked_for, not short.startswith(looked_for), short, name)
-            for short, name in folded
-            if looked_for in short
-        ),
-    )
-    for *_, name in found:
+    for name in _best(wanted, names, MAX_GROUPS):
         row = snapshot.group(name)
         if row is not None:
             yield Hit(
@@ -165,3 +161,24 @@ def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
                 link=group_names.link(cluster_id, name),
                 detail=WORDS[row.verdict_value],
             )
+
+
+def _connectors(wanted: str, cluster_id: str, rights: Rights) -> Iterator[Hit]:
+    names = visible_connectors(rights, cluster_id).among(connect.names(cluster_id))
+    for name in _best(wanted, names, MAX_CONNECTORS):
+        yield Hit(text=name, link=link("connector", cluster_id, name))
+
+
+def _best(wanted: str, names: Iterable[str], most: int) -> list[str]:
+    """Return the name itself, then those that begin with it, then those that have it inside."""
+    looked_for = wanted.casefold()
+    folded = ((name.casefold(), name) for name in names)
+    found = nsmallest(
+        most,
+        (
+            (short != looked_for, not short.startswith(looked_for), short, name)
+            for short, name in folded
+            if looked_for in short
+        ),
+    )
+    return [name for *_, name in found]

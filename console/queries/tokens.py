@@ -12,7 +12,7 @@ from console.queries.users import KINDS, Choice
 from gateway.access import token_selectors
 from gateway.access.grants import ANY, Grant, Rights
 from gateway.access.operations import OPERATIONS, Operation
-from gateway.access.token_scopes import SCOPES, Scope, grants_of
+from gateway.access.token_scopes import NAMED, SCOPES, Scope, grants_of
 from gateway.access.token_selectors import TokenState, TokenSummary
 
 # Rights that a row of the list has room for; the rest is a number.
@@ -96,7 +96,7 @@ def in_words(grants: Iterable[Grant]) -> list[str]:
     left = dict.fromkeys(grants)
     found: dict[str, None] = {}
     covered: set[Grant] = set()
-    for scope in (Scope.READ, Scope.WRITE, Scope.GROUP):
+    for scope in NAMED:
         for grant in left:
             whole = whole_of(scope, grant, left)
             covered.update(whole)

@@ -41,6 +41,7 @@ KINDS: Final = {
     Kind.TOPIC: "topics",
     Kind.GROUP: "groups",
     Kind.CONNECTOR: "connectors",
+    Kind.SECRET: "secrets",
 }
 
 

@@ -14,6 +14,7 @@ from tests.browser.home import (
     make_newcomer,
     secrets_of,
 )
+from tests.browser.steps import take
 from tests.browser.visitor import Visitor, visiting
 from tests.browser.walk import STEPS, Newcomer
 from tests.extras import requires
@@ -23,23 +24,9 @@ pytestmark = [requires("chromium", "axe"), pytest.mark.slow]
 
 
 def walk(walker: Newcomer, home: SharedHome, pictures: Path) -> None:
-    """Take every step; show where a step failed, and what the page showed then."""
-    visitor, shown = walker.visitor, ""
-    for step in STEPS:
-        try:
-            step(walker)
-        # Of whatever kind: it is raised again, with what the page showed.
-        except Exception as error:
-            picture = pictures / f"{step.__name__}.png"
-            visitor.page.screenshot(path=picture)
-            shown = visitor.page.locator("body").inner_text()
-            raise AssertionError(
-                f"{step.__name__} failed at {visitor.page.url}: {error}\n"
-                f"a picture is in {picture}; the page said:\n{shown[:6000]}"
-            ) from error
-        visitor.look()
-        shown += visitor.page.content()
-    assert visitor.complaints == []
+    """Take every step, and look for secrets in all that was shown and logged."""
+    visitor = walker.visitor
+    shown = take(STEPS, walker, visitor, pictures)
     sessions = {str(cookie["value"]) for cookie in visitor.page.context.cookies()}
     told = logs_of(home)
     assert "user.signed_in" in told

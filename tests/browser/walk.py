@@ -8,12 +8,24 @@ and by the keyboard alone.
 import json
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 from playwright.sync_api import expect
 
 from tests.browser.group import consume, produce
 from tests.browser.home import NEW_PASSWORD
 from tests.browser.visitor import LONG_PATIENCE_MS, Visitor
+
+
+class Guest(Protocol):
+    """Somebody with a password that was given to them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def password(self) -> str: ...
+    @property
+    def visitor(self) -> Visitor: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +45,19 @@ class Newcomer:
         return f"{self.name}s-billing"
 
 
-def log_in(newcomer: Newcomer) -> None:
-    visitor = newcomer.visitor
+def log_in(guest: Guest) -> None:
+    visitor = guest.visitor
     visitor.open("/topics")
     visitor.is_at("/login?next=/topics")
-    visitor.write("User name", newcomer.name)
-    visitor.write("Password", newcomer.password)
+    visitor.write("User name", guest.name)
+    visitor.write("Password", guest.password)
     visitor.press("button", "Sign in")
     visitor.is_at("/password")
 
 
-def change_the_password(newcomer: Newcomer) -> None:
-    visitor = newcomer.visitor
-    visitor.write("Current password", newcomer.password)
+def change_the_password(guest: Guest) -> None:
+    visitor = guest.visitor
+    visitor.write("Current password", guest.password)
     visitor.write("New password", NEW_PASSWORD)
     visitor.write("New password, once more", NEW_PASSWORD)
     visitor.press("button", "Change password")

@@ -42,5 +42,27 @@ def test_a_change_of_a_connector_is_an_entry_of_its_cluster(cluster_id: str) -> 
     assert not audit.verify(cluster_id=cluster_id).faults
 
 
+@pytest.mark.parametrize(
+    ("kind", "address", "via"),
+    [
+        (CallerKind.TOKEN, "192.0.2.7", "rest"),
+        (CallerKind.USER, "192.0.2.7", "rest"),
+        (CallerKind.SESSION, "192.0.2.7", "browser"),
+        (CallerKind.USER, "", "host"),
+    ],
+)
+def test_a_change_says_how_its_author_came(
+    cluster_id: str, kind: CallerKind, address: str, via: str
+) -> None:
+    by = By(caller=Caller(kind=kind, name="ann", rights=Rights()), address=address)
+    row = models.Connector(cluster=cluster_id, name="c")
+    changes.tell(Event.PAUSED, by=by, connector=row)
+
+    connector_changes.deliver()
+
+    [entry] = audit.entries(cluster_id=cluster_id)
+    assert entry.via == via
+
+
 def test_every_event_has_its_kind() -> None:
     assert set(connector_changes.KINDS) == {event.value for event in Event}

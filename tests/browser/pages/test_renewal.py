@@ -95,6 +95,8 @@ def test_rows_under_the_pointer_stay_and_their_updates_are_offered(
 ) -> None:
     with at_overview(visit, alice, told) as (visitor, stream):
         page = visitor.page
+        # Charts that come later would move the row away from the pointer.
+        expect(page.locator("figure canvas").last).to_be_visible()
         page.locator(BROKER_ROW).hover()
 
         told.put(live.broker(1, bytes_in_per_s=5 * 1024.0))

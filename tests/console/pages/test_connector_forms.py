@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from brokers.controlplane import audit
-from connectors import models
+from brokers.controlplane import models as controlplane
+from connectors import models, selectors
 from connectors.sdk.errors import ConfigError
 from gateway.access.operations import Kind, Operation
 from tests.builders import connectors as rows
@@ -59,6 +60,19 @@ def apply(user: Client, address: str, preview: Any, **more: str) -> Any:
             **more,
         },
     )
+
+
+def test_the_catalogue_shows_plugins_that_could_not_be_read(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = selectors.BrokenPlugin(origin="plugins/clouds", reason="ImportError: no sky")
+    monkeypatch.setattr("connectors.selectors.broken_plugins", lambda: [broken])
+
+    page = text_of(alice.get(CATALOGUE))
+
+    assert "Not read" in page
+    assert "plugins/clouds" in page
+    assert "ImportError: no sky" in page
 
 
 def test_the_catalogue_shows_what_can_be_made_and_leads_to_its_form(alice: Client) -> None:
@@ -114,9 +128,44 @@ def test_a_form_asks_for_what_matters_first_and_reproaches_nothing(alice: Client
     assert "How many records each task makes in a second." in page
     assert page.index('name="key-name"') < page.index('name="key-topic"')
     assert page.index('name="key-topic"') < page.index('name="key-errors.tolerance"')
-    assert '<option value="users">' in page
-    assert "Missing required" not in page
+    assert "<option>users</option>" in page
+    assert "It has no default" not in page
     assert "2 still to fill in" in page
+
+
+def test_topics_that_the_user_may_see_are_offered(alice: Client) -> None:
+    shown = controlplane.Cluster.objects.get()
+    for name in ("orders", "__consumer_offsets"):
+        cluster_rows.topic(shown, name)
+
+    page = text_of(alice.get(NEW))
+
+    assert 'name="key-topic" value="" placeholder="" list="known-topics"' in page
+    assert '<datalist id="known-topics"><option value="orders"></datalist>' in page
+
+
+def test_a_key_that_takes_a_few_words_offers_them(alice: Client) -> None:
+    page = text_of(alice.post(NEW, fields({**CONFIG, "errors.tolerance": "some"}, do="check")))
+
+    choice = page[page.index('<select id="id-errors.tolerance"') :]
+    choice = choice[: choice.index("</select>")]
+    assert re.findall("<option[^>]*>([^<]*)", choice) == [
+        "none, not set here",
+        "some",
+        "none",
+        "all",
+    ]
+    assert "<option selected>some" in choice
+
+
+def test_a_form_is_at_its_address_without_a_cluster_too(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop")
+    here = reverse("console:edit-connector", args=["shop"])
+
+    answer = alice.get(here)
+
+    assert (answer.status_code, answer["Location"]) == (302, f"{here}?cluster={CLUSTER}")
+    assert alice.post(here, fields(CONFIG, cluster="")).status_code == 404
 
 
 def test_what_is_typed_is_checked_beside_its_field(alice: Client) -> None:
@@ -141,7 +190,7 @@ def test_a_transform_that_is_named_gets_its_fields(alice: Client) -> None:
     page = text_of(alice.post(NEW, fields(config, do="check")))
 
     assert 'name="key-transforms.hide.fields"' in page
-    assert "Missing required configuration" in page
+    assert "It has no default: give a value." in page
 
 
 def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
@@ -287,6 +336,18 @@ def test_an_edit_shows_what_changes_and_changes_only_that(alice: Client) -> None
     assert cells == ["5", "9"]
     assert (answer.status_code, row.generation) == (302, 2)
     assert row.config == {**CONFIG, "records.per.second": "9"}
+
+
+def test_the_same_config_again_is_taken_over_where_it_has_failed(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop", config=CONFIG, state="FAILED")
+
+    address, preview = edit(alice, "shop", CONFIG)
+    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+
+    assert "rests upon your rights from now on" in text_of(preview)
+    row = models.Connector.objects.get()
+    assert (answer.status_code, row.generation, row.state) == (302, 2, "UNASSIGNED")
+    assert {claim["name"] for claim in row.claims or ()} == {"alice"}
 
 
 def test_an_edit_that_changes_nothing_says_so(alice: Client) -> None:

@@ -57,6 +57,14 @@ def test_offsets_are_changed_as_the_preview_says(alice: Client) -> None:
     assert models.SourceOffset.objects.get().offset == {"number": 17}
 
 
+def test_they_are_at_their_address_without_a_cluster_too(alice: Client) -> None:
+    source()
+
+    answer = alice.get(ADDRESS)
+
+    assert (answer.status_code, answer["Location"]) == (302, f"{ADDRESS}?cluster={CLUSTER}")
+
+
 def test_all_are_forgotten_once_that_was_shown(alice: Client) -> None:
     source()
 

@@ -39,6 +39,40 @@ def order(user: Client, name: str, verb: str) -> Any:
     return user.post(address, {"cluster": CLUSTER})
 
 
+def test_one_that_has_failed_as_a_whole_waits_for_no_tasks(alice: Client) -> None:
+    rows.connector(CLUSTER, "shop", state="FAILED", trace="The user ann may not produce any more")
+
+    page = text_of(alice.get(page_of("shop")))
+
+    assert "A connector that has failed as a whole has no tasks." in page
+    assert "which takes a second or two" not in page
+
+
+def test_one_that_tries_again_says_why_and_runs_no_less(alice: Client) -> None:
+    row = rows.connector(CLUSTER, "slow", kind="sink")
+    task = rows.task(row, retries=1)
+    rows.line(row, "cannot connect: first", level="WARN")
+    rows.line(row, "cannot connect: again", level="WARN")
+    rows.line(row, "something else")
+    rows.line(rows.connector(CLUSTER, "fine"), "was wrong once", level="ERROR")
+    assert "cannot connect" not in text_of(alice.get(URL))
+
+    task.retries = 8
+    task.save()
+    listed, page = text_of(alice.get(URL)), text_of(alice.get(page_of("slow")))
+
+    assert ">Trying again</span>" in listed
+    assert '<small class="cause warns">cannot connect: again</small>' in listed
+    assert "was wrong once" not in listed
+    assert "<h2>cannot connect: again</h2>" in page
+    assert "8 tries in a row did not succeed" in page
+    assert "Restart what has failed" not in page
+    # It waits for its next try, which comes by itself.
+    task.state = "UNASSIGNED"
+    task.save()
+    assert ">Trying again</span>" in text_of(alice.get(URL))
+
+
 def test_a_list_without_connectors_says_what_they_are_for(alice: Client) -> None:
     assert "No connectors yet" in text_of(alice.get(URL))
 
@@ -60,6 +94,17 @@ def test_those_in_need_come_first_with_the_first_line_of_their_trace(alice: Clie
     assert "1 of 2" in page
     assert "at line 3" not in page
     assert b"<b>17</b>" not in answer.content
+
+
+def test_a_task_that_has_failed_has_no_rate(alice: Client) -> None:
+    row = rows.connector(CLUSTER, "a")
+    rows.task(row, 0, figures={"written_per_s": 12.5})
+    rows.task(row, 1, figures={"written_per_s": 77.5}, state="FAILED", trace=TRACE)
+
+    listed = text_of(alice.get(URL))
+    assert '<td class="num">12.5</td>' in listed
+    assert '<td class="num">90' not in listed
+    assert "77.5" not in text_of(alice.get(page_of("a")))
 
 
 def test_a_sink_shows_how_far_its_group_is_behind(alice: Client, told: Told) -> None:

@@ -5,6 +5,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.builders import connectors
 from tests.builders import live as rows
 from tests.builders.live import Told
 from tests.console import cluster_rows
@@ -33,6 +34,39 @@ def test_it_shows_the_cluster_and_its_brokers(alice: Client) -> None:
         assert text in page
     assert "1 broker · 1 topic · 1 partition · all brokers serving" in page
     assert "Nothing needs attention" in page
+
+
+def test_connectors_that_do_not_get_on_need_attention(alice: Client) -> None:
+    cluster = cluster_rows.cluster().cluster_id
+    connectors.task(connectors.connector(cluster, "fine"))
+    connectors.connector(cluster, "broken", state="FAILED", trace="ConfigError: no table\n  at 3")
+    partly = connectors.connector(cluster, "partly")
+    connectors.task(partly, 0)
+    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is no number")
+    slow = connectors.connector(cluster, "slow", kind="sink")
+    connectors.task(slow, retries=9)
+    connectors.line(slow, "cannot connect", level="WARN")
+    for name in ("crash-1", "crash-2"):
+        connectors.connector(cluster, name, state="FAILED")
+
+    page = alice.get("/").content.decode()
+
+    needs = page[page.index('id="needs"') : page.index("</section>", page.index('id="needs"'))]
+    assert "Connector broken has failed<p>ConfigError: no table. It does nothing until" in needs
+    assert needs.index("broken") < needs.index("crash-1") < needs.index("crash-2")
+    assert "2 more connectors need attention" in needs
+    assert "partly failed" in needs
+    assert "fine" not in needs
+
+
+def test_one_that_tries_again_is_told_with_what_fails(alice: Client) -> None:
+    slow = connectors.connector(cluster_rows.cluster().cluster_id, "slow", kind="sink")
+    connectors.task(slow, state="UNASSIGNED", retries=9)
+    connectors.line(slow, "cannot connect; trying again in 60.0 s", level="WARN")
+
+    page = alice.get("/").content.decode()
+
+    assert "Connector slow gets no further<p>cannot connect; trying again in 60.0 s. It" in page
 
 
 def test_a_console_without_a_cluster_says_how_to_get_one(alice: Client) -> None:

@@ -9,6 +9,7 @@ from console.queries.reading import Reading
 from console.queries.search import MAX_GROUPS, MAX_TOPICS, PAGES, Search, search
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
+from tests.builders import connectors
 from tests.builders import live as rows
 from tests.builders.live import Told
 from tests.console import cluster_rows
@@ -46,6 +47,17 @@ def test_brokers_are_found_by_number_and_address_and_pages_by_what_they_are_call
     assert found(":9098") == {"Brokers": ["Broker 7"]}
     assert found("roles") == {"Pages": ["Users"]}
     assert found("assword") == {}
+
+
+def test_connectors_are_found_by_those_who_may_see_them() -> None:
+    shown = cluster_rows.cluster()
+    for name in ("copy-orders", "orders", "payments"):
+        connectors.connector(shown.cluster_id, name)
+    narrow = Rights([Grant(role=Role.VIEWER, kind=Kind.CONNECTOR, pattern="copy-*")])
+
+    assert found("ORDERS") == {"Connectors": ["orders", "copy-orders"]}
+    assert found("orders", narrow) == {"Connectors": ["copy-orders"]}
+    assert found("sinks") == {"Pages": ["Connect"]}
 
 
 def test_without_a_word_the_pages_are_offered() -> None:

@@ -12,6 +12,8 @@ def test_rights_read_as_the_scopes_that_they_were_chosen_by() -> None:
             *grants_of(Scope.READ, "orders.*"),
             *grants_of(Scope.WRITE, "orders.*"),
             *grants_of(Scope.GROUP, "billing", cluster="c"),
+            *grants_of(Scope.CONNECTOR, "shop-*"),
+            *grants_of(Scope.SECRET, "shop"),
         ]
     )
 
@@ -19,6 +21,8 @@ def test_rights_read_as_the_scopes_that_they_were_chosen_by() -> None:
         "read orders.*",
         "write orders.*",
         "group billing in one cluster",
+        "connector shop-*",
+        "secret shop",
     ]
 
 

@@ -1,0 +1,103 @@
+"""Which dead letters somebody has chosen on a page, and where they are to go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.http import QueryDict
+
+from connectors.redrives import MAX_PICKED, Asked
+from connectors.runtime.letters import Destination
+from gateway.kafka.values import Span
+
+# Where in a record's way it failed: Connect's names, and what they mean.
+STAGES: Final[Mapping[str, str]] = {
+    "KEY_CONVERTER": "reading the key",
+    "VALUE_CONVERTER": "reading the value",
+    "HEADER_CONVERTER": "reading the headers",
+    "TRANSFORMATION": "a transform",
+    "TASK_PUT": "writing to the other side",
+}
+MAX_WORD_CHARS: Final = 500
+MAX_PARTITIONS: Final = 1000
+CHOSEN: Final = "chosen"
+
+
+class Unreadable(Exception):
+    """What was chosen cannot be meant; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What of the letters a page shows."""
+
+    exception: str = ""
+    stage: str = ""
+    before: Mapping[int, int]
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.exception or self.stage)
+
+
+def filter_of(query: QueryDict) -> Filter:
+    before = {}
+    for pair in query.get("before", "").split(",")[:MAX_PARTITIONS]:
+        partition, _, offset = pair.partition(":")
+        if _is_number(partition) and _is_number(offset):
+            before[int(partition)] = int(offset)
+    return Filter(
+        exception=query.get("exception", "").strip()[:MAX_WORD_CHARS],
+        stage=query.get("stage", "").strip()[:MAX_WORD_CHARS],
+        before=before,
+    )
+
+
+def asked_of(post: QueryDict) -> Asked:
+    """Return what is asked for: the letters that were ticked, or all that the filter shows."""
+    found = filter_of(post)
+    known = {one.value: one for one in Destination}
+    destination = known.get(post.get("destination", ""), Destination.RETRY)
+    if post.get("what") == CHOSEN:
+        return Asked(destination=destination, picked=_picked(post.getlist("letter")))
+    return Asked(
+        destination=destination,
+        spans=_range(post),
+        exception=found.exception,
+        stage=found.stage,
+    )
+
+
+def _picked(given: list[str]) -> frozenset[tuple[int, int]]:
+    if not given:
+        raise Unreadable("No letter was ticked: tick some, or send all that are shown.")
+    if len(given) > MAX_PICKED:
+        raise Unreadable(f"{len(given)} letters are ticked, {MAX_PICKED} fit: give a range.")
+    places = set()
+    for text in given:
+        partition, _, offset = text.partition("/")
+        if not (_is_number(partition) and _is_number(offset)):
+            raise Unreadable("What was ticked is no letter: open the page again, and tick some.")
+        places.add((int(partition), int(offset)))
+    return frozenset(places)
+
+
+def _range(post: QueryDict) -> tuple[Span, ...]:
+    """Return the one range that was written; none where nothing was."""
+    words = {name: post.get(name, "").strip() for name in ("partition", "from", "until")}
+    if not any(words.values()):
+        return ()
+    for name, text in words.items():
+        if text and not _is_number(text):
+            raise Unreadable(f"“{text[:50]}” is no number for {name}: give an offset, or nothing.")
+    return (
+        Span(
+            partition=int(words["partition"] or 0),
+            start=int(words["from"] or 0),
+            end=int(words["until"]) if words["until"] else None,
+        ),
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19

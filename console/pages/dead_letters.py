@@ -1,0 +1,230 @@
+"""Dead letters of a connector: look at them, choose, plan, start, follow, stop and resume.
+
+What is started is what was shown: the plan comes back sealed, and is refused where it has moved.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
+
+from connectors import dead_letters, redrives, refusals
+from connectors.redrive_plans import RedrivePlan
+from console.forms import dead_letters as forms
+from console.pages.connectors import by_of, connector_asked, refused
+from console.pages.errors import error_page
+from console.queries import connector as one_query
+from console.queries import dead_letters as query
+from console.queries.connector import ConnectorPage, Tab
+from console.queries.reading import Reading
+from gateway.access.operations import Operation
+from gateway.access.requirements import requires
+from gateway.access.selectors import rights_of
+
+BAD_REQUEST: Final = 400
+NOT_FOUND: Final = 404
+UNAVAILABLE: Final = 503
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A connector that a page is about; `data` has it where it is there."""
+
+    request: HttpRequest
+    reading: Reading[ConnectorPage]
+    name: str
+
+    @property
+    def data(self) -> ConnectorPage | None:
+        return self.reading.data
+
+    @property
+    def cluster(self) -> str:
+        shown = self.data.frame.shown if self.data else None
+        return "" if shown is None else shown.cluster_id
+
+    def page(self, template: str, status: int = 200, **more: object) -> HttpResponse:
+        context = {"page": "connectors", "reading": self.reading, "data": self.data, **more}
+        return render(self.request, f"console/{template}.html", context, status=status)
+
+    def missing(self) -> HttpResponse | None:
+        """Return the page that says that there is no such connector; None where there is."""
+        if self.data is not None and self.data.info is not None:
+            return None
+        status = UNAVAILABLE if self.reading.is_failed else NOT_FOUND
+        return self.page("connector_missing", status)
+
+    def address(self, view: str) -> str:
+        return f"{reverse(f'console:{view}', args=[self.name])}?{_in(self.cluster)}"
+
+
+@requires(Operation.VIEW)
+@require_safe
+def letters(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the newest letters, and why each is there."""
+    return _letters(_desk(request, name), forms.filter_of(request.GET))
+
+
+@requires(Operation.VIEW)
+@require_safe
+def runs(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the runs that send letters again, and how far each is."""
+    desk = _desk(request, name)
+    return desk.missing() or desk.page("connector_redrives", runs=query.runs_of(desk.cluster, name))
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@require_POST
+def plan(request: HttpRequest, name: str) -> HttpResponse:
+    """Show what would be sent, and where to; nothing is changed."""
+    desk = _desk(request, name)
+    if missing := desk.missing():
+        return missing
+    found = forms.filter_of(request.POST)
+    try:
+        asked = forms.asked_of(request.POST)
+    except forms.Unreadable as error:
+        return _letters(desk, found, wrong=str(error), status=BAD_REQUEST)
+
+    def ask() -> RedrivePlan:
+        with query.cluster_of(desk.cluster) as wire:
+            return redrives.plan(by_of(request), desk.cluster, name, asked, wire=wire)
+
+    made, wrong, status = query.attempt(ask)
+    if made is None:
+        return _letters(desk, found, wrong=wrong, status=status)
+    return _plan_page(desk, made)
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@require_POST
+def start(request: HttpRequest, name: str) -> HttpResponse:
+    """Start the plan that was shown."""
+    desk = _desk(request, name)
+    if missing := desk.missing():
+        return missing
+    by = by_of(request)
+    try:
+        made = redrives.open_seal(request.POST.get("plan", ""), holder=by.caller.key)
+    except refusals.NotServed as error:
+        return refused(error, "Nothing is sent")
+    if (made.cluster, made.name) != (desk.cluster, name):
+        return error_page(
+            BAD_REQUEST,
+            title="Nothing is sent",
+            next_step=f"The plan is one for {made.name}: open its page, and plan there.",
+        )
+    is_named = request.POST.get("typed", "").strip() == name
+    if query.plan_view(made).is_origin and not is_named:
+        wrong = f"What was typed is not the name of the connector: type {name}, or cancel."
+        return _plan_page(desk, made, wrong=wrong, status=BAD_REQUEST)
+
+    def ask() -> redrives.RunInfo:
+        with query.cluster_of(desk.cluster) as wire:
+            return redrives.start(by, made, wire=wire)
+
+    run, wrong, status = query.attempt(ask)
+    if run is None:
+        return _plan_page(desk, made, wrong=wrong, status=status)
+    messages.success(request, f"Run {run.id} is started. Letters to send again: {run.chosen}.")
+    return redirect(desk.address("redrives"))
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@require_POST
+def stop(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    told = f"Run {number} is being stopped: what is under way arrives."
+    return _ordered(
+        request,
+        name,
+        lambda cluster: redrives.stop(by_of(request), cluster, name, number),
+        told,
+    )
+
+
+@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@require_POST
+def resume(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    return _ordered(
+        request,
+        name,
+        lambda cluster: redrives.resume(by_of(request), cluster, name, number),
+        f"Run {number} goes on.",
+    )
+
+
+def _desk(request: HttpRequest, name: str) -> Desk:
+    asked = request.POST.get("cluster") or request.GET.get("cluster")
+    reading = one_query.connector(asked, name, Tab.DEAD, rights_of(request))
+    return Desk(request=request, reading=reading, name=name)
+
+
+def _letters(
+    desk: Desk, found: forms.Filter, *, wrong: str = "", status: int = 200
+) -> HttpResponse:
+    if missing := desk.missing():
+        return missing
+
+    def ask() -> dead_letters.Look:
+        with query.cluster_of(desk.cluster) as wire:
+            return dead_letters.look(
+                by_of(desk.request),
+                desk.cluster,
+                desk.name,
+                wire=wire,
+                exception=found.exception,
+                stage=found.stage,
+                before=found.before,
+            )
+
+    look, failed, worse = query.attempt(ask)
+    query_of_older = {"exception": found.exception, "stage": found.stage}
+    older = ",".join(f"{at}:{end}" for at, end in sorted(look.older.items())) if look else ""
+    return desk.page(
+        "connector_dead_letters",
+        status if wrong else worse,
+        look=look,
+        rows=() if look is None else query.rows_of(look),
+        filter=found,
+        stages=forms.STAGES,
+        wrong=wrong,
+        failed=failed,
+        older=urlencode({**query_of_older, "before": older}) if older else "",
+        runs=query.runs_of(desk.cluster, desk.name)[:1],
+    )
+
+
+def _plan_page(
+    desk: Desk, made: RedrivePlan, *, wrong: str = "", status: int = 200
+) -> HttpResponse:
+    by = by_of(desk.request)
+    return desk.page(
+        "connector_redrive_plan",
+        status,
+        view=query.plan_view(made),
+        denied=redrives.missing_right(by, made),
+        sealed=redrives.seal(made, holder=by.caller.key),
+        wrong=wrong,
+    )
+
+
+def _ordered(
+    request: HttpRequest, name: str, give: Callable[[str], object], told: str
+) -> HttpResponse:
+    cluster = request.POST.get("cluster", "")
+    try:
+        give(cluster)
+    except refusals.NotServed as error:
+        return refused(error, "The run stays as it is")
+    messages.success(request, told)
+    return redirect(f"{reverse('console:redrives', args=[name])}?{_in(cluster)}")
+
+
+def _in(cluster: str) -> str:
+    return urlencode({"cluster": cluster})

@@ -1,0 +1,152 @@
+"""Dead letters of a connector as its pages show them, and the runs that send them again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+from connectors import dead_letters, redrives, refusals
+from connectors.dead_letters import Cluster, Look, Shown
+from connectors.redrive_plans import RedrivePlan
+from connectors.redrives import RunInfo
+from connectors.runtime.letters import Destination
+from console import group_names
+from console.group_changes.desk import bootstrap_of
+from console.queries.lag import Mark
+from console.queries.reading import moment
+from console.turns import TooBusy, Turns
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.errors import KafkaFailure
+
+T = TypeVar("T")
+
+# A page has to answer within five seconds: what a turn waits, and all questions together.
+TURN_WAIT_S: Final = 0.5
+ASK_S: Final = 4.0
+# Each holds a thread, and what it reads ahead.
+TURNS: Final = Turns(places=3, queue=6, wait_s=TURN_WAIT_S, what="dead letters are being read")
+CLIENT_ID: Final = "samsa-console"
+STATUS: Final[Mapping[type[Exception], int]] = {
+    refusals.NotFound: 404,
+    refusals.Refused: 403,
+}
+RUN_MARKS: Final[Mapping[str, Mark]] = {
+    "RUNNING": Mark(state="ok", word="Sending", meaning="A worker sends, batch by batch."),
+    "DONE": Mark(state="ok", word="Done", meaning="All that was planned was looked at."),
+    "STOPPED": Mark(state="stale", word="Stopped", meaning="Somebody stopped it; it can go on."),
+    "FAILED": Mark(state="bad", word="Failed", meaning="It waits for somebody; the reason says."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterRow:
+    """One letter, with the moment of its record."""
+
+    letter: Shown
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    run: RunInfo
+    mark: Mark
+    unsent: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    name: str
+    link: str
+    lag: int
+    members: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """A plan in words."""
+
+    plan: RedrivePlan
+    groups: tuple[GroupRow, ...]
+    unsent: tuple[tuple[str, int], ...]
+    is_origin: bool
+    command: str
+
+
+@contextmanager
+def cluster_of(cluster_id: str) -> Iterator[Cluster]:
+    """Take a turn and reach the brokers; TooBusy, KafkaFailure."""
+    with TURNS.turn():
+        connection = Connection(
+            bootstrap=bootstrap_of(cluster_id), client_id=CLIENT_ID, until=Deadline(ASK_S)
+        )
+        yield dead_letters.cluster_at(connection)
+
+
+def rows_of(look: Look) -> tuple[LetterRow, ...]:
+    return tuple(
+        LetterRow(
+            letter=one, at=None if one.timestamp_ms is None else moment(one.timestamp_ms / 1000)
+        )
+        for one in look.rows
+    )
+
+
+def runs_of(cluster_id: str, name: str) -> tuple[RunRow, ...]:
+    return tuple(
+        RunRow(
+            run=one,
+            mark=RUN_MARKS[one.state],
+            unsent=tuple((reason.value, count) for reason, count in one.unsent.items()),
+        )
+        for one in redrives.runs(cluster_id, name)
+    )
+
+
+def plan_view(plan: RedrivePlan) -> PlanView:
+    return PlanView(
+        plan=plan,
+        groups=tuple(
+            GroupRow(
+                name=group_names.shown(group.name),
+                link=group_names.link(plan.cluster, group.name),
+                lag=group.lag,
+                members=group.members,
+            )
+            for group in plan.groups
+        ),
+        unsent=tuple((reason.value, count) for reason, count in plan.unsent.items()),
+        is_origin=plan.destination is Destination.ORIGIN,
+        command=_command(plan),
+    )
+
+
+def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
+    """Return what was asked for, or a sentence on why not and its status."""
+    try:
+        return ask(), "", 200
+    except TooBusy as error:
+        return None, f"Too much is asked at once: {error}. Try again in a moment.", 503
+    except KafkaFailure as error:
+        next_step = f"{error.next_step[:1].upper()}{error.next_step[1:]}."
+        return None, f"{error.message}. {next_step if error.next_step else ''}".strip(), 503
+    except refusals.NotServed as error:
+        return None, f"{error}.".replace("..", "."), STATUS.get(type(error), 409)
+
+
+def _command(plan: RedrivePlan) -> str:
+    """Return the words of the command line that plan the same."""
+    words = ["./samsa connectors redrive", plan.name]
+    if plan.destination is Destination.ORIGIN:
+        words.append("--to origin")
+    words += _places(plan)
+    for flag, text in (("--exception", plan.choice.exception), ("--stage", plan.choice.stage)):
+        if text:
+            words.append(f"{flag} {text}")
+    return " ".join(words)
+
+
+def _places(plan: RedrivePlan) -> Sequence[str]:
+    if plan.choice.picked:
+        return [f"--letter {at}/{offset}" for at, offset in sorted(plan.choice.picked)]
+    return [f"--offsets {one.partition}:{one.start}-{one.end}" for one in plan.choice.spans]

@@ -1,0 +1,181 @@
+"""Packages that only some connectors need: which are there, and how an installation goes.
+
+What is asked for is a file in the home, which its supervisor takes away; what it is doing then
+stands in a second file, which is there only where a supervisor installs.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, last_good
+from gateway.access.grants import Rights
+
+# As the supervisor of the home looks for it, and tells what it does.
+MARK: Final = "extras.wanted"
+TOLD: Final = Path("run", "extras.json")
+# The supervisor's lines are shorter.
+MAX_BYTES: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    name: str
+    # Whose presence tells that it is installed.
+    package: str
+    purpose: str
+
+
+# As `./samsa extras` has them, but for the Java that comes with Spark where it is needed.
+EXTRAS: Final = {
+    extra.name: extra
+    for extra in (
+        Extra(
+            name="spark",
+            package="pyspark",
+            purpose="Spark itself, with a Java where the machine has none: a download of 435 MiB, "
+            "which is then built for some minutes",
+        ),
+        Extra(
+            name="parquet",
+            package="pyarrow",
+            purpose="Files of columns (pyarrow), as the S3 sink writes them on demand",
+        ),
+    )
+}
+
+
+class Progress(Enum):
+    """How an extra stands: the word, and the mark beside it."""
+
+    MISSING = ("Missing", "stale")
+    WAITING = ("Waiting", "stale")
+    RUNNING = ("Installing", "warn")
+    FAILED = ("Failed", "bad")
+    INSTALLED = ("Installed", "ok")
+
+    @property
+    def word(self) -> str:
+        return self.value[0]
+
+    @property
+    def mark(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraRow:
+    name: str
+    purpose: str
+    progress: Progress
+    # The installer's last line, or why it failed.
+    line: str = ""
+    # Whether processes that run were started before it was there.
+    is_new: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.progress in {Progress.WAITING, Progress.RUNNING}
+
+    @property
+    def can_be_asked(self) -> bool:
+        return self.progress in {Progress.MISSING, Progress.FAILED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    frame: Frame
+    rows: tuple[ExtraRow, ...]
+    # Whether a supervisor of this home would install.
+    can_install: bool
+
+    @property
+    def is_busy(self) -> bool:
+        return any(row.is_open for row in self.rows)
+
+
+def extras(cluster_id: str | None, rights: Rights) -> Reading[Extras]:
+    return last_good.read(
+        ("extras", cluster_id, rights.grants),
+        lambda: _read(cluster_id, rights),
+        is_empty=lambda data: not data.rows,
+    )
+
+
+def ask_for(name: str) -> None:
+    """Leave the name for the supervisor, whole or not at all; errors of the disk go up."""
+    assert name in EXTRAS, f"{name} is one of the table"
+    home: Path = settings.SAMSA_HOME
+    number, temporary = tempfile.mkstemp(dir=home)
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(name)
+    Path(temporary).replace(home / MARK)
+
+
+def _read(cluster_id: str | None, rights: Rights) -> Extras:
+    told = _told()
+    wanted = _wanted()
+    return Extras(
+        frame=frame(cluster_id, rights),
+        rows=tuple(_row(extra, told or {}, wanted) for extra in EXTRAS.values()),
+        can_install=told is not None,
+    )
+
+
+def _row(extra: Extra, told: Mapping[str, Any], wanted: str) -> ExtraRow:
+    is_its = told.get("name") == extra.name
+    state = told.get("state") if is_its else None
+    progress = Progress.INSTALLED if is_installed(extra.package) else Progress.MISSING
+    line = ""
+    if wanted == extra.name:
+        progress = Progress.WAITING
+    elif state == "running":
+        progress, line = Progress.RUNNING, str(told.get("line", ""))
+    elif state == "failed" and progress is Progress.MISSING:
+        progress, line = Progress.FAILED, str(told.get("line", ""))
+    return ExtraRow(
+        name=extra.name,
+        purpose=extra.purpose,
+        progress=progress,
+        line=line,
+        is_new=state == "done" and progress is Progress.INSTALLED,
+    )
+
+
+def is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _told() -> Mapping[str, Any] | None:
+    """Return what the supervisor tells; None where none of this home installs."""
+    found = _text_of(settings.SAMSA_HOME / TOLD)
+    try:
+        told = json.loads(found)
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _wanted() -> str:
+    return _text_of(settings.SAMSA_HOME / MARK).strip()
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
