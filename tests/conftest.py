@@ -24,7 +24,7 @@ settings.load_profile("samsa")
 
 REPORT = "samsa report"
 
-pytest_plugins = ["tests.suite.plugin"]
+pytest_plugins = ["tests.suite.plugin", "tests.suite.spark"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,9 @@
 """A PostgreSQL server of Debian's, started for tests and gone with them.
 
 The server refuses to run as root, so root starts it as nobody. It listens on a unix socket in its
-own folder and on a free port of the loopback address; nothing but loopback reaches it, and nobody
-needs a password. `restart` and `stop` are there for tests of what happens while it is away.
+own folder and on a free port of the loopback address; nothing but loopback reaches it, and only
+roles of the group `guarded` need a password. `restart` and `stop` are there for tests of what
+happens while it is away.
 """
 
 import os
@@ -25,6 +26,17 @@ STOP_SECONDS = 20
 # Six workers share one server, each with two pools of eight, beside the agents
 # of homes; this leaves as many to spare.
 FAST = ("-c", "fsync=off", "-c", "max_connections=240", "-c", "shared_buffers=16MB")
+# Change capture reads the log; a slot each for the tests of all workers at once.
+LOGICAL = ("-c", "wal_level=logical", "-c", "max_replication_slots=40", "-c", "max_wal_senders=40")
+# A database with a slot cannot be dropped, whoever has left the slot behind.
+DROP_SLOTS = """
+    SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots
+    WHERE database = '{0}' AND active;
+    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '{0}'
+"""
+
+# The first rule that fits a client counts; a group that nobody has made fits none.
+GUARDED = "host all +guarded 127.0.0.1/32 scram-sha-256"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +63,7 @@ class PostgresServer:
                 [
                     _program("postgres"),
                     *("-D", str(self.folder / "data"), "-k", str(self.folder)),
-                    *("-h", "127.0.0.1", "-p", str(self.port), *FAST),
+                    *("-h", "127.0.0.1", "-p", str(self.port), *FAST, *LOGICAL),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -108,7 +120,8 @@ class PostgresServer:
         assert told.returncode == 0, told.stderr
 
     def drop_database(self, name: str) -> None:
-        """Remove a database, whoever is connected to it."""
+        """Remove a database, whoever is connected to it, with its slots."""
+        self._require("psql", "-U", "samsa", "-d", "postgres", "-qAtc", DROP_SLOTS.format(name))
         self._require("dropdb", "-U", "samsa", "--force", name)
 
     def _require(self, program: str, *arguments: str) -> None:
@@ -144,6 +157,8 @@ def postgres_server() -> Iterator[PostgresServer]:
             user=_user(),
         )
         assert done.returncode == 0, done.stderr
+        rules = folder / "data" / "pg_hba.conf"
+        rules.write_text(f"{GUARDED}\n{rules.read_text('utf-8')}", "utf-8")
         server.start()
         yield server
     finally:

@@ -27,6 +27,7 @@ COMPOSE: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8")
 SERVICES: Final[dict[str, dict[str, Any]]] = COMPOSE["services"]
 # Those of the image, which anchors of the file have merged already.
 OURS: Final = ("brokers", "web", "gateway", "collector", "connect-beat", "connect-worker")
+SPARK: Final = ("spark-master", "spark-worker")
 HEALTHY_SECONDS: Final = 120
 STOP_SECONDS: Final = 40
 # A health command takes half a second of a core, so that a pause between two is no waste.
@@ -61,6 +62,31 @@ def test_containers_of_ours_are_one_image_without_root_that_writes_to_volumes_on
         service = SERVICES[name]
         assert (service["image"], service["read_only"]) == ("samsa", True), name
         assert service["cap_drop"] == ["ALL"], name
+
+
+def test_containers_of_spark_ask_for_a_secret_and_run_only_where_they_are_asked_for() -> None:
+    for name in SPARK:
+        service = SERVICES[name]
+        assert service["profiles"] == ["spark"], name
+        assert (service["image"], service["build"]["target"]) == ("samsa-spark", "samsa-spark")
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"]), name
+        assert service["secrets"] == ["spark_token"], name
+        assert "-Dspark.authenticate=true" in service["environment"]["SPARK_DAEMON_JAVA_OPTS"]
+
+
+def test_what_starts_a_container_gives_spark_its_secret_by_both_names(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret", encoding="utf-8")
+    show = "import os; print(os.environ['SAMSA_SPARK_TOKEN'], os.environ['_SPARK_AUTH_SECRET'])"
+
+    told = subprocess.run(
+        [ROOT / "docker" / "entry", sys.executable, "-c", show],
+        env={"PATH": os.environ["PATH"], "SAMSA_SPARK_TOKEN_FILE": str(tmp_path / "token")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert told.stdout == "s3cret s3cret\n"
 
 
 def test_an_image_holds_every_folder_that_its_processes_import() -> None:

@@ -18,7 +18,9 @@ SECONDS = 1.0
 LIMITS = {
     ("produce", "100 B, idempotent, 16 connections"): 1.5,
     ("produce", "16 KB, 16 connections"): 3.0,
-    ("fetch", "16 KB, 4 connections"): 2.0,
+    # Of the bare loop that takes as many bytes: memory is faster beside system calls on one machine
+    # than on another. Seen: 1.95.
+    ("fetch", "16 KB, 4 connections"): 1.5,
     ("versions", "ApiVersions, 16 connections"): 1.5,
 }
 WORKS = {(work.kind, work.name): work for work in (*bench.PRODUCE, *bench.FETCH, *bench.VERSIONS)}
@@ -43,7 +45,7 @@ def test_a_request_costs_little_more_than_its_system_calls(
     monkeypatch.setattr(bench, "SECONDS", SECONDS)
     broker, kernel = targets
 
-    bare = bench.bare_request(kernel)
+    bare = bench.bare_bytes(kernel) if kind == "fetch" else bench.bare_request(kernel)
     figures = bench.measure(broker, WORKS[kind, name])
 
     report(f"{kind} {name}: {figures.cpu_us:.1f} µs of CPU, the bare loop {bare.cpu_us:.1f}")

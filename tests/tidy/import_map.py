@@ -20,10 +20,18 @@ CONNECTORS_DOORS = (
     "connectors.services connectors.selectors connectors.drafts connectors.changes "
     "connectors.refusals "
 )
+DEAD_LETTERS_DOORS = (
+    "connectors.dead_letters connectors.redrives connectors.redrive_plans "
+    "connectors.runtime.letters "
+)
 READ_OF_BROKERS = (
     "brokers.controlplane.selectors brokers.cluster.image brokers.protocol.errors "
     "brokers.protocol.schema brokers.coordination.groups brokers.inspection brokers.key_files "
     "brokers.search.predicate brokers.protocol.records.reader "
+)
+OF_COMMANDS = (
+    "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client "
+    "spark_integration.jobs.java spark_integration.jobs.package"
 )
 LOGINS = "console.login_limits console.turns"
 SHARD = "brokers.coordination.shard "
@@ -111,7 +119,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     "brokers.inspection": ("", "http.client"),
     "cli": (
-        "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client",
+        OF_COMMANDS,
         "click rich subprocess signal selectors fcntl",
     ),
     # Kafka Connect's REST is asked over HTTP.
@@ -165,6 +173,16 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # One batch as a table; files of columns.
     "connectors.sdk.columns": ("connectors.sdk", "pyarrow"),
     "connectors.plugins.s3": ("connectors.sdk", "pyarrow"),
+    # Files below the home's own folder; Spark, and tables that it does not know without a JAR.
+    "connectors.plugins.spark": (
+        (
+            "connectors.sdk connectors.plugins.file spark_integration.jobs "
+            "spark_integration.datasource.source"
+        ),
+        "pyspark py4j pyarrow deltalake",
+    ),
+    # Expressions of strangers, of plugins as of transforms.
+    "connectors.sdk.regexes": ("connectors.sdk", "re2"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", "re2"),
     # A thread renews the lease of the slice that runs; processes are watched by their pidfds.
     "connectors.tasks": (
@@ -190,6 +208,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console": (
         CONTROLPLANE_DOORS
         + CONNECTORS_DOORS
+        + DEAD_LETTERS_DOORS
         + "brokers.controlplane.audit brokers.controlplane.orders brokers.cluster.image "
         + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
@@ -234,12 +253,22 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "django",
     ),
     "spark_integration": ("", "pyspark pyarrow confluent_kafka"),
+    # What travels to executors: nothing of ours but itself.
+    "spark_integration.datasource": ("spark_integration.datasource.wire", "pyspark pyarrow"),
+    "spark_integration.datasource.wire": ("", "socket ssl"),
+    # Starts Java, and holds the folders of a session by a lock.
+    "spark_integration.jobs": (
+        # Which Spark is new enough, it asks what has to run on it.
+        "spark_integration.datasource.releases",
+        "pyspark subprocess signal fcntl threading",
+    ),
     # Outside the product: a benchmark may measure any room of the broker process or the agent.
     "bench": (
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
         + "brokers.server brokers.controlplane brokers.key_files console.monitoring gateway.access "
-        + "gateway.kafka gateway.rest gateway.ws gateway.server cli.installer cli.maven",
+        + "gateway.kafka gateway.rest gateway.ws gateway.server cli.installer cli.maven "
+        + "spark_integration.datasource spark_integration.jobs",
         ANYTHING,
     ),
     # Django's own door: settings by name, nothing else.
@@ -248,7 +277,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
 
 # Packages with few doors: package -> the modules that may import it.
 DOORS: dict[str, frozenset[str]] = {
-    "crc32c": frozenset({"brokers.protocol.records.crc32c"}),
+    "crc32c": frozenset(
+        {"brokers.protocol.records.crc32c", "spark_integration.datasource.wire.crc32c"}
+    ),
     **dict.fromkeys(
         ("lz4", "zstandard", "cramjam", "isal", "zlib"),
         frozenset({"brokers.protocol.records.compression"}),

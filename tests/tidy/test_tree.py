@@ -30,17 +30,20 @@ FROM_TABLES |= {
 }
 # Found by authors of connectors, for their tests.
 FROM_TABLES |= {"connectors.sdk.testing", "connectors.sdk.contract"}
+# Found by authors of topologies, and for their tests.
+FROM_TABLES |= {f"spark_integration.streams.{name}" for name in ("building", "memory", "topics")}
 
 # Doors of a room whose caller comes with a later room: module -> who will open it. A row goes when
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
+    "spark_integration.datasource.door": "Spark, by the name of its package",
     "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
     "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 
 # Folders of tests that mirror no folder of the code.
 TEST_FOLDERS = {"builders", "fakes", "contracts", "scenarios", "interop", "oracles", "sim"}
-TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data", "suite", "browser"}
+TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data", "suite", "browser", "spark"}
 
 
 def used_names() -> set[str]:
