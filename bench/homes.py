@@ -9,7 +9,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.broker_targets import ROOT, START_SECONDS, Target
+from bench.ports import claim_port
 from bench.processes import Process
 
 POLL_SECONDS: Final = 0.02
@@ -83,7 +83,7 @@ def another_broker(like: int) -> Iterator[tuple[Target, float]]:
     with tempfile.TemporaryDirectory(prefix="samsa-bench-") as folder:
         environment = model.environment()
         del environment["SAMSA_READY_FD"]
-        port = _free_port()
+        port = claim_port()
         started = time.perf_counter()
         with subprocess.Popen(
             model.command(),
@@ -137,13 +137,6 @@ def metrics(pid: int) -> dict[str, float]:
         pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
         return {name: float(value) for name, _space, value in pairs}
     raise ConnectionError(f"broker process {pid} has no inspection port that answers")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _samsa(*words: str, folder: Path) -> str:

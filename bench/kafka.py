@@ -8,18 +8,18 @@ is not measured.
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from bench.blaster import new_producer_id
 from bench.broker_targets import Target
 from bench.measure import NoPeer
+from bench.ports import claim_port
 from cli.installer import InstallError
 from cli.maven import KAFKA_VERSION, KafkaJars
 
@@ -56,7 +56,7 @@ def real_kafka() -> Iterator[tuple[Target, float]]:
     jars = jars_of_kafka()
     with tempfile.TemporaryDirectory(prefix="samsa-bench-kafka-") as name:
         folder = Path(name)
-        port, controller_port = free_ports()
+        port, controller_port = claim_port(), claim_port()
         config = folder / "server.properties"
         config.write_text(
             PROPERTIES.format(port=port, controller_port=controller_port, log_dir=folder / "data"),
@@ -136,13 +136,3 @@ def _java(jars: Path, main_class: str, *arguments: str) -> list[str]:
     # Should the bench be killed, Kafka goes with it, where Linux can see to it.
     watched = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     return [*watched, *JAVA, "-cp", f"{jars}{os.sep}*", main_class, *arguments]
-
-
-def free_ports() -> tuple[int, int]:
-    """Find two free ports; another process may rarely take one first."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
-        for opened in sockets:
-            opened.bind(("127.0.0.1", 0))
-        first, second = (opened.getsockname()[1] for opened in sockets)
-        return first, second

@@ -1,7 +1,7 @@
 """A PostgreSQL server of Debian's, started for tests and gone with them.
 
 The server refuses to run as root, so root starts it as nobody. It listens on a unix socket in its
-own folder and on a free port of the loopback address; nothing but loopback reaches it, and only
+own folder and on a claimed port of the loopback address; nothing but loopback reaches it, and only
 roles of the group `guarded` need a password. `restart` and `stop` are there for tests of what
 happens while it is away.
 """
@@ -9,7 +9,6 @@ happens while it is away.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from bench.ports import claim_port
 from cli.extras import postgres_programs
 
 START_SECONDS = 60
@@ -139,7 +139,7 @@ class PostgresServer:
 def postgres_server() -> Iterator[PostgresServer]:
     """Make and start a server; stop it and remove what it wrote at the end."""
     folder = Path(tempfile.mkdtemp(prefix="samsa-postgres-"))
-    server = PostgresServer(folder=folder, port=_free_port())
+    server = PostgresServer(folder=folder, port=claim_port())
     try:
         if os.geteuid() == 0:
             folder.chmod(0o755)
@@ -174,9 +174,3 @@ def _program(name: str) -> str:
 
 def _user() -> str | None:
     return "nobody" if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

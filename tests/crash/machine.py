@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from bench.kafka import free_ports
+from bench.ports import claim_port
 from brokers.cluster.twin import Twin
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.crash_files import CrashDisk
@@ -30,7 +30,7 @@ class Machine:
 
     def __init__(self, folder: Path, *, lies: bool) -> None:
         self.disk = CrashDisk(folder / "machine")
-        self.port, _ = free_ports()
+        self.port = claim_port()
         self._socket = folder / "agent.sock"
         self._output = folder / "broker.txt"
         self._lies = lies

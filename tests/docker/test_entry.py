@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from bench.ports import claim_port
 from cli.environment import ROOT
 from tests.extras import requires
 from tests.suite.services import shared_postgres
@@ -212,12 +212,6 @@ class Machine:
         return told.stdout.strip()
 
 
-def free_ports(number: int) -> list[str]:
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [str(one.getsockname()[1]) for one in found]
-
-
 @contextmanager
 def running(machine: Machine, name: str) -> Iterator[None]:
     process = machine.start(name)
@@ -241,7 +235,7 @@ def machine() -> Iterator[Machine]:
         (folder / "secrets").mkdir()
         (folder / "run").mkdir(mode=0o700)
         names = ("9092", "8000", "8082", "6379")
-        made = Machine(folder=folder, ports=dict(zip(names, free_ports(4), strict=True)))
+        made = Machine(folder=folder, ports={name: str(claim_port()) for name in names})
         secrets = {
             "redis_password": "of-redis",
             "redis_url": f"redis://:of-redis@127.0.0.1:{made.ports['6379']}/0",

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from bench.kafka import free_ports
+from bench.ports import claim_port
 from cli.maven import KafkaJars, connect_jars
 from tests.oracles.kafka_broker import environment, java
 
@@ -44,7 +44,7 @@ plugin.path={plugins}
 @contextmanager
 def connect_worker(folder: Path, *, bootstrap: str, name: str) -> Iterator[str]:
     """Start a worker with topics of its own; yield its address."""
-    port, _ = free_ports()
+    port = claim_port()
     plugins = folder / "plugins"
     plugins.mkdir()
     config = folder / "worker.properties"

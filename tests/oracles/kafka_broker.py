@@ -14,7 +14,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from bench.kafka import free_ports
+from bench.ports import claim_port
 from cli.maven import KafkaJars
 
 JAVA = (
@@ -84,7 +84,7 @@ class KafkaBroker:
         self.log_dir = folder / "data"
         self.output = folder / "broker.txt"
         self._config = folder / "server.properties"
-        port, controller_port = free_ports()
+        port, controller_port = claim_port(), claim_port()
         self.bootstrap = f"127.0.0.1:{port}"
         text = PROPERTIES.format(
             node_id=NODE_ID, port=port, controller_port=controller_port, log_dir=self.log_dir

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bench.ports import claim_port
 from brokers.cluster.twin import Twin
 from brokers.config import BrokerConfig, ConfigError
 from brokers.server import daemon
@@ -168,9 +169,7 @@ def test_a_broker_that_starts_again_keeps_its_id_and_finds_its_dir_clean(tmp_pat
 
 def test_a_broker_waits_for_its_agent_and_lets_nobody_in(tmp_path: Path) -> None:
     async def story() -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = claim_port()
         async with broker_process(tmp_path, SAMSA_PORT=str(port)) as process:
             await process.says("broker.not_registered")
             with pytest.raises(ConnectionRefusedError):

