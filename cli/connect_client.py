@@ -99,8 +99,8 @@ class Connect:
             return found
         message = found.get("message") if isinstance(found, dict) else None
         if status == UNAUTHORIZED:
-            # What the server advises to those without a token is for other clients of HTTP.
-            why = (message if self.token else "") or "connectors are reached with a token only"
+            # The server's advice to callers without a token is for other HTTP clients.
+            why = (message if self.token else "") or "the Connect API requires a token"
             message = (
                 f"{why}. Make one with `./samsa tokens create NAME --admin`, and give it in"
                 f" ${TOKEN_VARIABLE} or with --token-file"

@@ -22,7 +22,7 @@ from cli.topics import counted
 # A config with the queries and certificates that it may hold.
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 RUNNING: Final = "RUNNING"
-# Keys that no plugin lists: of the clients of its tasks, and of topics that these make.
+# Keys that no plugin lists: for the clients of its tasks, and for the topics that they create.
 BELOW_NO_KEY: Final = re.compile(r"(producer|consumer|admin)\.override\.|topic\.creation\.")
 FAILED: Final = "FAILED"
 name_argument = click.argument("name", metavar="CONNECTOR")
@@ -216,16 +216,14 @@ def offsets(
         )
 
 
-@connectors.command(
-    "plugins", short_help="List what connectors can be made from, or the keys of one."
-)
+@connectors.command("plugins", short_help="List the connector classes, or the config keys of one.")
 @click.argument("plugin", required=False, metavar="[CLASS]")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_connect
 def plugins(*, connect: Connect, plugin: str | None, form: Form) -> None:
-    """List the classes that a config can name, with those that stand for others'.
+    """List the classes that a config can name, with their Kafka Connect aliases.
 
-    With one of them, list the keys that it takes.
+    With a class, list its config keys.
     """
     if plugin is not None:
         _show_keys(connect.ask("GET", "connector-plugins", plugin, "config"), form)
@@ -260,7 +258,7 @@ def read_properties(file: IO[bytes]) -> dict[str, str]:
     try:
         return properties.parse(text.decode())
     except ValueError as error:
-        raise click.UsageError(f"{said}: {error}; mend it there") from None
+        raise click.UsageError(f"{said}: {error}; fix it in the file") from None
 
 
 def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
@@ -303,8 +301,8 @@ def _apply(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
         if refused.status != NOT_FOUND:
             raise
         stored = None
-    # An apply that changes nothing must not restart all tasks. What has failed has none, and may
-    # rest upon rights that its author has lost: the same config of somebody else has theirs.
+    # An apply without changes must not restart all tasks. A failed connector has no tasks, and its
+    # author may have lost a right: if another user applies the same config, it runs with theirs.
     if stored == {**{key: _text(value) for key, value in config.items()}, "name": name}:
         status = connect.ask("GET", "connectors", name, "status")
         if status["connector"]["state"] != FAILED:
@@ -314,12 +312,12 @@ def _apply(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
 
 
 def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> None:
-    """Say which keys have no effect, as a misspelt one; what others define below them is theirs."""
+    """Warn about keys without effect, such as a misspelt one; skip prefixes that others define."""
     plugin = str(config.get("connector.class", ""))
     try:
         found = connect.ask("GET", "connector-plugins", plugin, "config") if plugin else []
     except Refused:
-        # What refuses the config says it better.
+        # The error that refuses the config says it better.
         return
     known = [key["name"] for key in found]
     for key in sorted(config):

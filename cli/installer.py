@@ -24,7 +24,7 @@ LAST_LINES = 30
 
 # Both installers announce a download as `Downloading <name or file> (<size>)`.
 DOWNLOAD = re.compile(r"Downloading (?P<what>\S+) \((?P<size>[^)]+)\)")
-# uv alone says that it builds one that comes as source.
+# Only uv reports that it builds a source package.
 BUILD = re.compile(r"Building (?P<what>\S+==\S+)")
 PIN = re.compile(r"^[A-Za-z0-9_.-]+==", re.MULTILINE)
 

@@ -17,12 +17,12 @@ from brokers.supervisor.home import Home
 from cli.environment import ROOT
 from cli.home import HOME_OPTION
 
-# What a token may be for, by names; `gateway.access` says which rights that are.
+# The scopes of a token, by name; `gateway.access` maps them to rights.
 SCOPES: Final = {
     "read": "Read topics of these names.",
     "write": "Write into topics of these names.",
     "group": "Read as groups of these names.",
-    "connector": "Make and run connectors of these names.",
+    "connector": "Create and run connectors of these names.",
     "secret": "Use secrets of these names in configs of connectors.",
 }
 

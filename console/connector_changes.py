@@ -67,5 +67,5 @@ def entry_of(change: Change, kind: ConnectorChangeKind) -> AccessChange:
 
 
 def _via_of(change: Change) -> Via:
-    """Return how somebody came; a command on the host has no address."""
+    """Return how a caller authenticated; a command on the host has no address."""
     return VIA.get(change.caller, Via.BROWSER) if change.address else Via.HOST

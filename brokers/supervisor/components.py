@@ -186,7 +186,7 @@ def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]
 
 
 def spark_table(options: Options, home: Home, doors: Doors) -> list[Component]:
-    """The worker of connectors that run on Spark: one, since it keeps one session for them all."""
+    """The worker for Spark connectors: one, since they share its session."""
     if not connect_table(options, home, doors):
         return []
     command = ("connect_worker", SPARK_WORKER, "--pool", "spark")

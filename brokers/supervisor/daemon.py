@@ -51,7 +51,7 @@ LEFTOVER_SECONDS: Final = 15.0
 LEFTOVER_INTERVAL: Final = 0.1
 # How soon the first connector of a home gets its processes.
 CONNECT_INTERVAL: Final = 0.5
-# Named where connectors are to run on Spark.
+# Set if connectors run on Spark.
 SPARK: Final = "SAMSA_SPARK"
 # A second signal within this time is the same finger still on the keys, or a copy of the first.
 IMPATIENT_AFTER: Final = 0.5
@@ -195,7 +195,7 @@ class Supervisor:
                 group.create_task(self._join(rows, mark, group, lives))
                 for mark, rows in self._later()
             ]
-            # Asked for in a console, so a home without one never installs.
+            # Only the console requests installs, so a home without one never installs.
             if self._options.web_port is not None:
                 joining.append(group.create_task(self._extras.run()))
             await self._stopping.wait()
@@ -218,12 +218,12 @@ class Supervisor:
         )
 
     def _later(self) -> list[tuple[Path | None, list[Component]]]:
-        """Return each group of components with the mark that starts it; None starts it now."""
+        """Return each group of components with the file that starts it; None starts it now."""
         given = self._options, self._home, self._doors
         connect, spark = connect_table(*given), spark_table(*given)
         if self._options.rest_port is not None or self._options.web_port is not None:
             return [(self._home.connect_mark, connect), (self._home.spark_mark, spark)]
-        # A node's home has no console that would leave marks: its workers were asked for.
+        # A node has no console that writes marker files: its options start its workers.
         return [(None, connect), (None, spark if SPARK in environment() else [])]
 
     async def _join(
@@ -233,7 +233,7 @@ class Supervisor:
         group: asyncio.TaskGroup,
         lives: list[asyncio.Task[None]],
     ) -> None:
-        """Run what connectors need while there are any: homes without any pay nothing for them."""
+        """Run the processes for connectors while connectors exist."""
         while True:
             await self._until_marked(mark, is_wanted=True)
             joined = [self._watched(component) for component in components]
@@ -242,7 +242,7 @@ class Supervisor:
             if mark is None:
                 return
             await self._until_marked(mark, is_wanted=False)
-            # A home that stops meanwhile finds them among all others.
+            # A home that stops meanwhile stops them with all others.
             await asyncio.gather(*(watcher.stop() for watcher in joined))
             for watcher in joined:
                 self._watchers.remove(watcher)
@@ -252,7 +252,7 @@ class Supervisor:
                 self._front.say(f"  {watcher.component.name:<9} stopped: no connector needs it")
 
     async def _until_marked(self, mark: Path | None, *, is_wanted: bool) -> None:
-        # No file system tells alike of a new name everywhere.
+        # Notifications about new files are not portable.
         while mark is not None and mark.exists() is not is_wanted:  # noqa: ASYNC110, ASYNC240
             await asyncio.sleep(CONNECT_INTERVAL)
 

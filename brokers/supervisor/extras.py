@@ -1,9 +1,9 @@
-"""Installs extras that the console asks for: one at a time, each as a process of its own.
+"""Installs extras that the console requests: one at a time, each in its own process.
 
-Who may ask, the console decides; here is a closed table of names. It leaves a file with a name in
-it, which is taken away before anything runs: what failed or was cut off runs again only where
-somebody asks again. What is going on stands in a second file, which is there while this home can
-install at all.
+The console checks the right to install; this module accepts a closed table of names. The console
+writes the name into a file, which is removed before the installer runs: a failed or interrupted
+install runs again only on a new request. A second file holds the progress, and exists while this
+home can install.
 """
 
 import asyncio
@@ -23,27 +23,27 @@ from brokers.supervisor.front import Journal
 from brokers.supervisor.home import Home
 from brokers.supervisor.output import LogFile, Pump
 
-# As `./samsa extras` knows them.
+# The names of `./samsa extras`.
 NAMES: Final = frozenset({"parquet", "spark"})
 COMMAND: Final = (sys.executable, "-P", "-m", "cli", "extras", "install")
-# How soon an installation that was asked for begins.
+# How soon a requested installation begins.
 LOOK_SECONDS: Final = 0.5
-# Longer than any name: what is longer was not left by the console.
+# Longer than any name: the console did not write a longer one.
 MAX_NAME_BYTES: Final = 64
-# What an installer reads of the supervisor's environment: where programs, files of the user and
-# certificates are, and where packages come from. No address of a database is among it.
+# Variables that an installer gets: paths of programs, user files and certificates, and package
+# indexes. No database address is among them.
 VARIABLES: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_*", "PYTHON*", "LD_LIBRARY_PATH"),
     *("PIP_*", "UV_*", "XDG_*", "JAVA_HOME", "SSL_CERT_*", "REQUESTS_CA_BUNDLE"),
     *("*_proxy", "*_PROXY"),
 )
-# A password in the address of a package index.
+# A password in the URL of a package index.
 USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 READY: Final = "ready"
 RUNNING: Final = "running"
 DONE: Final = "done"
 FAILED: Final = "failed"
-CUT_OFF: Final = "the home stopped before it was installed: ask again"
+CUT_OFF: Final = "the home stopped before it was installed: request it again"
 
 
 class Extras:
@@ -71,7 +71,7 @@ class Extras:
         self._began_ms = 0
 
     async def run(self) -> None:
-        """Install whatever is asked for, until this is cancelled."""
+        """Install requested extras until cancelled."""
         self._begin()
         while True:
             name = self._asked()
@@ -83,7 +83,7 @@ class Extras:
                 self._journal.note("extra.refused", "warning", name=name)
 
     def _begin(self) -> None:
-        """Say that this home installs, and what became of what an earlier run began."""
+        """Report that this home can install, and how the last install of an earlier run ended."""
         before: Mapping[str, object] = {}
         with suppress(OSError, ValueError):
             before = json.loads(self._home.extras_file.read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ class Extras:
             return
         pump = Pump(child.output, log, lambda line: self._tell(RUNNING, line))
         try:
-            # To be cancelled must not end the watch of its end.
+            # A cancellation must not end the wait for the process.
             status = await asyncio.shield(child.exited)
             await pump.ended
         finally:
@@ -147,12 +147,12 @@ class Extras:
         }
         file = self._home.extras_file
         temporary = file.with_suffix(".tmp")
-        # A full disk: the installation goes on, or fails by itself.
+        # A full disk: the installer continues, or fails on its own.
         with suppress(OSError):
             temporary.write_text(f"{json.dumps(told)}\n", encoding="utf-8")
             temporary.replace(file)
 
 
 def safe(line: str) -> str:
-    """Return a line of an installer without what may be secret in it."""
+    """Return a line of an installer with passwords masked."""
     return USER_IN_URL.sub("//…@", line)

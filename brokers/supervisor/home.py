@@ -45,11 +45,11 @@ class Home:
         self.metrics_secret_file = self.secrets / "metrics"
         self.password_file = self.secrets / "admin-password"
         self.lock_file = folder / "supervisor.lock"
-        # There while there are connectors: so long their processes run.
+        # Exists while there are connectors; their processes run while it exists.
         self.connect_mark = folder / "connect.wanted"
-        # The same for connectors that run on Spark.
+        # The same for Spark connectors.
         self.spark_mark = folder / "connect.spark.wanted"
-        # Left by the console with the name of an extra to install, and what became of it.
+        # The console's request to install an extra, and its progress.
         self.extras_mark = folder / "extras.wanted"
         self.extras_file = self.run / "extras.json"
         # Names the short folder where sockets lie when run/ is too deep for them.

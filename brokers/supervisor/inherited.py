@@ -104,7 +104,7 @@ ROWS: Final = (
     Row(
         names=("SAMSA_SPARK*", "JAVA_HOME"),
         kinds=frozenset({Kind.WORKER}),
-        reason="where connectors run on Spark; the token of a Connect server is one of them",
+        reason="settings of Spark connectors, the token of a Connect server included",
     ),
     Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),

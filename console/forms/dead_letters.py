@@ -1,4 +1,4 @@
-"""Which dead letters somebody has chosen on a page, and where they are to go."""
+"""The dead letters chosen in a form, and their destination."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from connectors.redrives import MAX_PICKED, Asked
 from connectors.runtime.letters import Destination
 from gateway.kafka.values import Span
 
-# Where in a record's way it failed: Connect's names, and what they mean.
+# The stage at which a record failed: Connect's names, and their meaning.
 STAGES: Final[Mapping[str, str]] = {
     "KEY_CONVERTER": "reading the key",
     "VALUE_CONVERTER": "reading the value",
     "HEADER_CONVERTER": "reading the headers",
     "TRANSFORMATION": "a transform",
-    "TASK_PUT": "writing to the other side",
+    "TASK_PUT": "writing to the target",
 }
 MAX_WORD_CHARS: Final = 500
 MAX_PARTITIONS: Final = 1000
@@ -24,12 +24,12 @@ CHOSEN: Final = "chosen"
 
 
 class Unreadable(Exception):
-    """What was chosen cannot be meant; the text says why."""
+    """The form is invalid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What of the letters a page shows."""
+    """Which letters a page shows."""
 
     exception: str = ""
     stage: str = ""
@@ -54,7 +54,7 @@ def filter_of(query: QueryDict) -> Filter:
 
 
 def asked_of(post: QueryDict) -> Asked:
-    """Return what is asked for: the letters that were ticked, or all that the filter shows."""
+    """Return the request: the ticked letters, or all that the filter matches."""
     found = filter_of(post)
     known = {one.value: one for one in Destination}
     destination = known.get(post.get("destination", ""), Destination.RETRY)
@@ -77,19 +77,19 @@ def _picked(given: list[str]) -> frozenset[tuple[int, int]]:
     for text in given:
         partition, _, offset = text.partition("/")
         if not (_is_number(partition) and _is_number(offset)):
-            raise Unreadable("What was ticked is no letter: open the page again, and tick some.")
+            raise Unreadable("The form names an invalid letter: reload the page, and tick some.")
         places.add((int(partition), int(offset)))
     return frozenset(places)
 
 
 def _range(post: QueryDict) -> tuple[Span, ...]:
-    """Return the one range that was written; none where nothing was."""
+    """Return the range in the form; none if it is empty."""
     words = {name: post.get(name, "").strip() for name in ("partition", "from", "until")}
     if not any(words.values()):
         return ()
     for name, text in words.items():
         if text and not _is_number(text):
-            raise Unreadable(f"“{text[:50]}” is no number for {name}: give an offset, or nothing.")
+            raise Unreadable(f"“{text[:50]}” is not a number for {name}: give an offset.")
     return (
         Span(
             partition=int(words["partition"] or 0),

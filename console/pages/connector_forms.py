@@ -231,8 +231,8 @@ def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
     changed = []
     if desk.stored is not None:
         changed = drafts.changed(desk.stored.config, draft, config)
-        # One that has failed may have lost the rights of who wrote it: the same config, sent by
-        # somebody else, rests upon theirs.
+        # The author of a failed connector may have lost a right: if another user sends the same
+        # config, it runs with theirs.
         if not changed and not _has_failed(desk):
             said = Said(wrong="Nothing was changed here: change a value, or cancel.", status=400)
             return _form(desk, config, said, draft)

@@ -1,6 +1,7 @@
-"""Dead letters of a connector: look at them, choose, plan, start, follow, stop and resume.
+"""Dead letters of a connector: list, choose, plan, start, follow, stop and resume.
 
-What is started is what was shown: the plan comes back sealed, and is refused where it has moved.
+A run starts exactly the plan that was shown: the browser returns it sealed, and it is refused if
+the facts behind it have changed.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ UNAVAILABLE: Final = 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """A connector that a page is about; `data` has it where it is there."""
+    """The connector of a page; `data` holds it if it exists."""
 
     request: HttpRequest
     reading: Reading[ConnectorPage]
@@ -54,7 +55,7 @@ class Desk:
         return render(self.request, f"console/{template}.html", context, status=status)
 
     def missing(self) -> HttpResponse | None:
-        """Return the page that says that there is no such connector; None where there is."""
+        """Return the page for an unknown connector; None if it exists."""
         if self.data is not None and self.data.info is not None:
             return None
         status = UNAVAILABLE if self.reading.is_failed else NOT_FOUND
@@ -67,14 +68,14 @@ class Desk:
 @requires(Operation.VIEW)
 @require_safe
 def letters(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the newest letters, and why each is there."""
+    """Show the newest letters, and why each record failed."""
     return _letters(_desk(request, name), forms.filter_of(request.GET))
 
 
 @requires(Operation.VIEW)
 @require_safe
 def runs(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the runs that send letters again, and how far each is."""
+    """Show the runs that send letters again, and the progress of each."""
     desk = _desk(request, name)
     return desk.missing() or desk.page("connector_redrives", runs=query.runs_of(desk.cluster, name))
 
@@ -82,7 +83,7 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
 @require_POST
 def plan(request: HttpRequest, name: str) -> HttpResponse:
-    """Show what would be sent, and where to; nothing is changed."""
+    """Show what would be sent, and where to, without changing anything."""
     desk = _desk(request, name)
     if missing := desk.missing():
         return missing
@@ -118,11 +119,11 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
         return error_page(
             BAD_REQUEST,
             title="Nothing is sent",
-            next_step=f"The plan is one for {made.name}: open its page, and plan there.",
+            next_step=f"The plan is for {made.name}: open its page, and plan there.",
         )
     is_named = request.POST.get("typed", "").strip() == name
     if query.plan_view(made).is_origin and not is_named:
-        wrong = f"What was typed is not the name of the connector: type {name}, or cancel."
+        wrong = f"The typed text is not the name of the connector: type {name}, or cancel."
         return _plan_page(desk, made, wrong=wrong, status=BAD_REQUEST)
 
     def ask() -> redrives.RunInfo:
@@ -132,14 +133,14 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
     run, wrong, status = query.attempt(ask)
     if run is None:
         return _plan_page(desk, made, wrong=wrong, status=status)
-    messages.success(request, f"Run {run.id} is started. Letters to send again: {run.chosen}.")
+    messages.success(request, f"Started run {run.id}. Letters to send again: {run.chosen}.")
     return redirect(desk.address("redrives"))
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
 @require_POST
 def stop(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    told = f"Run {number} is being stopped: what is under way arrives."
+    told = f"Run {number} is stopping: the batch in flight is still delivered."
     return _ordered(
         request,
         name,
@@ -155,7 +156,7 @@ def resume(request: HttpRequest, name: str, number: int) -> HttpResponse:
         request,
         name,
         lambda cluster: redrives.resume(by_of(request), cluster, name, number),
-        f"Run {number} goes on.",
+        f"Resumed run {number}.",
     )
 
 

@@ -23,7 +23,7 @@ PARTLY: Final = "PARTLY"
 RUNNING: Final = "RUNNING"
 UNASSIGNED: Final = "UNASSIGNED"
 RETRYING: Final = "RETRYING"
-# A try that fails once is nothing to look at: servers restart, and transactions meet.
+# A single failed attempt is normal: servers restart, and transactions conflict.
 MIN_TRIES: Final = 2
 SINK: Final = "sink"
 # By state: the class, the word, and what it means; the order is that of the list.
@@ -36,7 +36,7 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
             state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
         ),
         RETRYING: Mark(
-            state="warn", word="Trying again", meaning="It goes on by itself once a try succeeds."
+            state="warn", word="Retrying", meaning="It continues once an attempt succeeds."
         ),
         UNASSIGNED: Mark(
             state="warn", word="Waiting", meaning="No worker has taken it yet, or all are busy."
@@ -53,7 +53,7 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
         ),
     }
 )
-# The states of connectors that do not get on.
+# The states of connectors that make no progress.
 IN_TROUBLE: Final = (FAILED, PARTLY, RETRYING)
 ORDER: Final = {state: place for place, state in enumerate(STATES)}
 
@@ -69,7 +69,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A connector that needs somebody, or may."""
+    """A connector that needs attention, or may."""
 
     name: str
     state: str
@@ -152,7 +152,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
 
 
 def troubled(cluster: str, rights: Rights) -> list[Trouble]:
-    """Return the connectors that do not get on, of those that a user may see, the worst first."""
+    """Return connectors without progress that the user may see, the worst first."""
     names = visible(rights, cluster).among(selectors.in_trouble(cluster, tries=MIN_TRIES))
     statuses = selectors.statuses(cluster, among=names) if names else []
     causes = causes_of(cluster, statuses)
@@ -201,20 +201,20 @@ def state_of(status: Status) -> str:
 
 
 def is_retrying(task: TaskStatus) -> bool:
-    """Tell whether a task goes on trying what fails, at work or until its next turn."""
+    """Return whether a task keeps retrying, now or in its next turn."""
     return task.retries >= MIN_TRIES and task.state in {RUNNING, UNASSIGNED}
 
 
 def tries_of(status: Status) -> int:
-    """Return how often in a row a task has tried again; 0 where none does."""
+    """Return the consecutive retries of a task; 0 if none retries."""
     return max((task.retries for task in status.tasks if is_retrying(task)), default=0)
 
 
 def causes_of(cluster: str, statuses: Iterable[Status]) -> dict[str, str]:
-    """Return what is wrong with connectors, in a line each; those that are well have none."""
+    """Return a line on each connector that has a problem."""
     found = {status.name: (state_of(status), _first_line(status)) for status in statuses}
     retrying = [name for name, (state, _) in found.items() if state == RETRYING]
-    # Why a task tries again stands in its log only.
+    # The reason for a retry is only in the task's log.
     warnings = selectors.last_warnings(cluster, retrying) if retrying else {}
     causes = {name: line for name, (_, line) in found.items()}
     return {**causes, **{name: text[:TRACE_CHARS] for name, text in warnings.items()}}
@@ -235,7 +235,7 @@ def rate_of(status: Status) -> float | None:
 
 
 def task_rate(task: TaskStatus, kind: str) -> float | None:
-    """Return the records a second of a task that runs; one that does not keeps its last one."""
+    """Return the records per second of a running task; the row of another keeps its last rate."""
     rate = task.figures.get("read_per_s" if kind == SINK else "written_per_s")
     return None if rate is None or task.state != RUNNING else float(rate)
 

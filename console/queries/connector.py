@@ -96,7 +96,7 @@ class ConnectorPage:
     status: Status | None = None
     mark: Mark | None = None
     cause: str = ""
-    # How often in a row a task has tried again, where that is what is wrong.
+    # Consecutive retries of a task, if that is the problem.
     tries: int = 0
     rate: float | None = None
     behind: Behind | None = None

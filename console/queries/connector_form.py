@@ -18,11 +18,11 @@ from gateway.access.grants import Rights
 
 # Of a call of HTTP: the token stays in the environment.
 HEADERS: Final = '-H "Authorization: Bearer $SAMSA_TOKEN" -H "Content-Type: application/json"'
-# More than anybody looks through; whoever types finds the others no more than without a list.
+# More than a user reads; the names of other topics can still be typed.
 MAX_TOPICS: Final = 300
 # Groups of parts that the config itself names; what they ask for is shown at once.
 OF_PARTS: Final = ("Transforms: ", "Predicates: ")
-# Groups that Kafka Connect calls by the name of a key, and what a form calls them.
+# Groups that Kafka Connect names after a key, and their titles in a form.
 TITLES: Final[Mapping[str, str]] = {"offsets.topic": "Offsets Topic"}
 
 
@@ -74,7 +74,7 @@ def sections_of(draft: Draft) -> list[Section]:
 
 
 def topics_to_name(cluster_id: str, rights: Rights) -> list[str]:
-    """Return topics that a form offers, of those that the user may see; Kafka's own are none."""
+    """Return topics to offer in a form: those that the user may see, without internal ones."""
     names = controlplane.topic_names(
         cluster_id=cluster_id, contains="", within=visible(rights, cluster_id), limit=MAX_TOPICS
     )

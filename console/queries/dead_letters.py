@@ -21,10 +21,10 @@ from gateway.kafka.errors import KafkaFailure
 
 T = TypeVar("T")
 
-# A page has to answer within five seconds: what a turn waits, and all questions together.
+# A page has to answer within five seconds, the wait for a turn and all requests included.
 TURN_WAIT_S: Final = 0.5
 ASK_S: Final = 4.0
-# Each holds a thread, and what it reads ahead.
+# Each holds a thread and its read-ahead buffer.
 TURNS: Final = Turns(places=3, queue=6, wait_s=TURN_WAIT_S, what="dead letters are being read")
 CLIENT_ID: Final = "samsa-console"
 STATUS: Final[Mapping[type[Exception], int]] = {
@@ -33,9 +33,9 @@ STATUS: Final[Mapping[type[Exception], int]] = {
 }
 RUN_MARKS: Final[Mapping[str, Mark]] = {
     "RUNNING": Mark(state="ok", word="Sending", meaning="A worker sends, batch by batch."),
-    "DONE": Mark(state="ok", word="Done", meaning="All that was planned was looked at."),
-    "STOPPED": Mark(state="stale", word="Stopped", meaning="Somebody stopped it; it can go on."),
-    "FAILED": Mark(state="bad", word="Failed", meaning="It waits for somebody; the reason says."),
+    "DONE": Mark(state="ok", word="Done", meaning="Every planned letter was processed."),
+    "STOPPED": Mark(state="stale", word="Stopped", meaning="A user stopped it; it can be resumed."),
+    "FAILED": Mark(state="bad", word="Failed", meaning="It needs attention; see the reason."),
 }
 
 
@@ -75,7 +75,7 @@ class PlanView:
 
 @contextmanager
 def cluster_of(cluster_id: str) -> Iterator[Cluster]:
-    """Take a turn and reach the brokers; TooBusy, KafkaFailure."""
+    """Take a turn and connect to the brokers. Raises TooBusy and KafkaFailure."""
     with TURNS.turn():
         connection = Connection(
             bootstrap=bootstrap_of(cluster_id), client_id=CLIENT_ID, until=Deadline(ASK_S)
@@ -122,7 +122,7 @@ def plan_view(plan: RedrivePlan) -> PlanView:
 
 
 def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
-    """Return what was asked for, or a sentence on why not and its status."""
+    """Return the result, or an error sentence with its HTTP status."""
     try:
         return ask(), "", 200
     except TooBusy as error:
@@ -135,7 +135,7 @@ def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
 
 
 def _command(plan: RedrivePlan) -> str:
-    """Return the words of the command line that plan the same."""
+    """Return the command line that makes the same plan."""
     words = ["./samsa connectors redrive", plan.name]
     if plan.destination is Destination.ORIGIN:
         words.append("--to origin")

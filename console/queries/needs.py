@@ -101,22 +101,22 @@ GROUP_CAUSES: Final = {
 }
 
 
-# By the state of a connector: its rank, what is said of it, and what follows from that.
+# By the state of a connector: its rank, a sentence about it, and the consequence.
 CONNECTOR_NEEDS: Final = {
     FAILED: (
         Rank.CONNECTOR,
         "Connector {name} has failed",
-        "It does nothing until it is mended or restarted.",
+        "It does nothing until it is fixed or restarted.",
     ),
     PARTLY: (
         Rank.CONNECTOR,
-        "Connector {name} has failed in part",
-        "Its other tasks go on; what has failed does nothing until it is mended or restarted.",
+        "Tasks of connector {name} have failed",
+        "Its other tasks run; the failed ones do nothing until they are fixed or restarted.",
     ),
     RETRYING: (
         Rank.RETRYING,
-        "Connector {name} gets no further",
-        "It goes on by itself once a try succeeds.",
+        "Connector {name} makes no progress",
+        "It continues once an attempt succeeds.",
     ),
 }
 
@@ -299,7 +299,7 @@ def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Ite
 
 
 def of_connectors(found: Sequence[Trouble], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of the connectors that are worst by name, and of the others by their number."""
+    """Name the worst connectors, and count the others."""
     for trouble in found[:NAMED_CONNECTORS]:
         rank, sentence, advice = CONNECTOR_NEEDS[trouble.state]
         yield Need(

@@ -170,7 +170,7 @@ def _connectors(wanted: str, cluster_id: str, rights: Rights) -> Iterator[Hit]:
 
 
 def _best(wanted: str, names: Iterable[str], most: int) -> list[str]:
-    """Return the name itself, then those that begin with it, then those that have it inside."""
+    """Return the exact name, then names that begin with it, then names that contain it."""
     looked_for = wanted.casefold()
     folded = ((name.casefold(), name) for name in names)
     found = nsmallest(

@@ -19,7 +19,7 @@ class Kind(Enum):
     TOPIC = "topic"
     GROUP = "group"
     CONNECTOR = "connector"
-    # What configs of connectors refer to: secrets of the home, files and variables of workers.
+    # What connector configs refer to: secrets of the home, files and variables of workers.
     SECRET = "secret"  # noqa: S105 - a word
 
 
@@ -143,7 +143,7 @@ class RoleRow:
 GOVERNING: Final = frozenset(
     {Operation.VIEW_AUDIT, Operation.MANAGE_USERS, Operation.MANAGE_TOKENS}
 )
-# A config sends a secret to any server, so who runs connectors is not thereby trusted with all.
+# A config can send a secret to any server, so the right to run connectors does not include them.
 ENTRUSTED: Final = frozenset({Operation.USE_SECRETS})
 ROLES: Final[Mapping[Role, RoleRow]] = MappingProxyType(
     {

@@ -82,12 +82,12 @@ def rights_of_user(user_id: int) -> Rights:
 
 
 def number_of(name: str) -> int | None:
-    """Return the number of the user of a name: another user may have that name later."""
+    """Return the id of the user with a name: another user may have that name later."""
     return User.objects.filter(username=name).values_list("pk", flat=True).first()
 
 
 def rights_of_enabled(number: int) -> Rights | None:
-    """Return what a user may do; None for one that is gone or may not sign in."""
+    """Return the rights of a user; None if the user is deleted or may not sign in."""
     is_enabled = User.objects.filter(pk=number, is_active=True).exists()
     return rights_of_user(number) if is_enabled else None
 

@@ -64,7 +64,7 @@ SCOPES: Final = {
     ),
     Scope.ADMIN: Row(kind=None, operations=(), sentence="Does everything."),
 }
-# Those that are given on names.
+# Scopes that take names.
 NAMED: Final = tuple(scope for scope, row in SCOPES.items() if row.kind is not None)
 
 

@@ -187,7 +187,7 @@ def test_what_cannot_be_is_refused_with_its_reason(ask: Asked) -> None:
     assert "samsa.datagen" in ask("plugins", "-O", "name")
     ask.environment["SAMSA_TOKEN"] = ""
     told = ask.refused("list")
-    assert "Error: connectors are reached with a token only. Make one with" in told
+    assert "Error: the Connect API requires a token. Make one with" in told
     assert "./samsa tokens create NAME --admin" in told
 
 

@@ -61,7 +61,7 @@ def ask(tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_letters_are_looked_at_and_sent_again_by_words(ask: Asked, connection: Connection) -> None:
     ask("apply", "-f", "-", given=SHOP)
-    assert "No letter is like that" in ask("dead-letters", "shop")
+    assert "No letter matches" in ask("dead-letters", "shop")
     bury_at(connection, "shop", b"a", b"b")
     bury_at(connection, "other", b"theirs")
 
@@ -72,8 +72,8 @@ def test_letters_are_looked_at_and_sent_again_by_words(ask: Asked, connection: C
 
     planned = ask("redrive", "shop", "--dry-run")
     assert "2 letters of topic dead would be sent again\n" in planned
-    assert "to topic connect-shop.retry, which is made first: 2\n" in planned
-    assert "not sent: 1, it is a letter of another connector\n" in planned
+    assert "to topic connect-shop.retry, which is created first: 2\n" in planned
+    assert "not sent: 1, it belongs to another connector\n" in planned
     assert ask("redrives", "shop") == "No runs.\n"
 
     one = ("--letter", "0/0", "--offsets", "0:0-2", "--exception", "IOException")
@@ -111,15 +111,15 @@ def test_a_kafka_connect_that_is_not_ours_is_told_from_a_missing_connector(
 
     theirs, missing = run("dead-letters", "shop"), run("dead-letters", "shop")
 
-    assert "only Samsa's Kafka Connect looks at them" in theirs.stderr
+    assert "only Samsa's Connect API lists them" in theirs.stderr
     assert "Connector shop not found" in missing.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("redrive", "a", "--offsets", "5"), "'5' is no range"),
-        (("redrive", "a", "--letter", "x"), "'x' is no letter"),
+        (("redrive", "a", "--offsets", "5"), "'5' is not a range"),
+        (("redrive", "a", "--letter", "x"), "'x' is not a letter"),
         (("redrive", "a", "--to", "elsewhere"), "is not one of"),
         (("redrives", "a", "--stop", "1", "--resume", "1"), "exclude each other"),
     ],

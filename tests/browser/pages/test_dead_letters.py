@@ -83,10 +83,10 @@ def test_letters_are_chosen_planned_and_sent_again(visit: Opened, alice: Client)
 
         visitor.choose("Send to", "where each stood first, for all who read there")
         visitor.press("button", "Plan: all")
-        arrives(visitor, "Who sees them again")
+        arrives(visitor, "Who reads them again")
         visitor.write("Type orders-to-files to go on", "another")
         visitor.press("button", "Send again")
-        arrives(visitor, "What was typed is not the name of the connector")
+        arrives(visitor, "The typed text is not the name of the connector")
         look(visitor)
 
         visitor.press("link", "Cancel")
@@ -98,6 +98,6 @@ def test_letters_are_chosen_planned_and_sent_again(visit: Opened, alice: Client)
         arrives(visitor, "0 of 1")
         look(visitor)
         visitor.press("button", "Stop run")
-        arrives(visitor, "is being stopped")
+        arrives(visitor, "is stopping")
     assert visitor.complaints == []
     assert models.Redrive.objects.get().state == "STOPPED"

@@ -70,7 +70,7 @@ def test_the_catalogue_shows_plugins_that_could_not_be_read(
 
     page = text_of(alice.get(CATALOGUE))
 
-    assert "Not read" in page
+    assert "Not loaded" in page
     assert "plugins/clouds" in page
     assert "ImportError: no sky" in page
 
@@ -344,7 +344,7 @@ def test_the_same_config_again_is_taken_over_where_it_has_failed(alice: Client) 
     address, preview = edit(alice, "shop", CONFIG)
     answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
 
-    assert "rests upon your rights from now on" in text_of(preview)
+    assert "uses your rights from now on" in text_of(preview)
     row = models.Connector.objects.get()
     assert (answer.status_code, row.generation, row.state) == (302, 2, "UNASSIGNED")
     assert {claim["name"] for claim in row.claims or ()} == {"alice"}

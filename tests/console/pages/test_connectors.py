@@ -61,16 +61,16 @@ def test_one_that_tries_again_says_why_and_runs_no_less(alice: Client) -> None:
     task.save()
     listed, page = text_of(alice.get(URL)), text_of(alice.get(page_of("slow")))
 
-    assert ">Trying again</span>" in listed
+    assert ">Retrying</span>" in listed
     assert '<small class="cause warns">cannot connect: again</small>' in listed
     assert "was wrong once" not in listed
     assert "<h2>cannot connect: again</h2>" in page
-    assert "8 tries in a row did not succeed" in page
+    assert "8 attempts in a row failed" in page
     assert "Restart what has failed" not in page
     # It waits for its next try, which comes by itself.
     task.state = "UNASSIGNED"
     task.save()
-    assert ">Trying again</span>" in text_of(alice.get(URL))
+    assert ">Retrying</span>" in text_of(alice.get(URL))
 
 
 def test_a_list_without_connectors_says_what_they_are_for(alice: Client) -> None:

@@ -84,7 +84,7 @@ def test_letters_are_shown_with_their_cause_and_no_markup_of_theirs(alice: Clien
     assert b"&lt;i&gt;no&lt;/i&gt; JSON" in page.content
     assert "DataException" in shown
     assert "at line 3" in shown
-    assert "it is a letter of another connector" in shown
+    assert "it belongs to another connector" in shown
     assert shown.count("disabled") == 1
     assert "Dead letters</a>" in text_of(
         alice.get(f"{reverse('console:connector', args=[NAME])}?cluster={CLUSTER}")
@@ -96,7 +96,7 @@ def test_a_filter_narrows_them_and_finding_none_says_so(alice: Client) -> None:
 
     assert "two" in some
     assert "one</b>" not in some
-    assert "No letter is like that among the newest 3" in none
+    assert "No letter matches among the newest 3" in none
 
 
 def test_what_is_chosen_is_planned_shown_and_sent_as_it_was_shown(
@@ -114,7 +114,7 @@ def test_what_is_chosen_is_planned_shown_and_sent_as_it_was_shown(
     assert (answer.status_code, run.chosen, run.state) == (302, 1, "RUNNING")
     assert [topic.name for topic in wire.created] == [name_for(NAME)]
     followed = text_of(alice.get(answer["Location"]))
-    assert f"Run {run.pk} is started. Letters to send again: 1." in followed
+    assert f"Started run {run.pk}. Letters to send again: 1." in followed
     assert "0 of 1" in followed
     assert "The newest run has sent 0 of 1" in text_of(see(alice))
     [entry] = [each for each in audit.entries(cluster_id=CLUSTER) if "letters" in each.kind]
@@ -126,7 +126,7 @@ def test_all_of_a_filter_or_of_a_range_are_planned(alice: Client) -> None:
     ranged = text_of(plan(alice, **{"from": "0", "until": "1"}))
 
     assert "Send 2 dead letters again?" in everything
-    assert "1 letter</b><p>it is a letter of another connector" in everything
+    assert "1 letter</b><p>it belongs to another connector" in everything
     assert "Send 1 dead letter again?" in stage
     assert "--offsets 0:0-1" in ranged
 
@@ -137,11 +137,11 @@ def test_to_the_origin_other_groups_are_named_and_the_name_is_typed(
     wire.groups["billing"] = {TopicPartition(topic="in", partition=0): 0}
     planned = plan(alice, destination="origin")
     assert "billing" in text_of(planned)
-    assert "Who sees them again" in text_of(planned)
+    assert "Who reads them again" in text_of(planned)
 
     refused = start(alice, planned, typed="another")
     assert refused.status_code == 400
-    assert "What was typed is not the name of the connector" in text_of(refused)
+    assert "The typed text is not the name of the connector" in text_of(refused)
     assert not models.Redrive.objects.exists()
 
     assert start(alice, planned, typed=NAME).status_code == 302
@@ -163,9 +163,9 @@ def test_a_plan_that_has_moved_is_shown_with_the_reason(alice: Client, wire: Fak
     ("asked", "said"),
     [
         ({"what": "chosen"}, "No letter was ticked"),
-        ({"what": "chosen", "letter": ["x"]}, "What was ticked is no letter"),
+        ({"what": "chosen", "letter": ["x"]}, "The form names an invalid letter"),
         ({"what": "chosen", "letter": [f"0/{n}" for n in range(501)]}, "501 letters are ticked"),
-        ({"from": "x"}, "“x” is no number for from"),
+        ({"from": "x"}, "“x” is not a number for from"),
         ({"partition": "9"}, "has no partition 9"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_seal_of_somebody_else_starts_nothing(alice: Client, olga: Client) -> 
     answer = start(olga, planned)
 
     assert answer.status_code == 409
-    assert "no plan that was shown to you" in text_of(answer)
+    assert "plan was not shown to you" in text_of(answer)
 
 
 @pytest.mark.parametrize(

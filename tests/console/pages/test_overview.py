@@ -66,7 +66,7 @@ def test_one_that_tries_again_is_told_with_what_fails(alice: Client) -> None:
 
     page = alice.get("/").content.decode()
 
-    assert "Connector slow gets no further<p>cannot connect; trying again in 60.0 s. It" in page
+    assert "Connector slow makes no progress<p>cannot connect; trying again in 60.0 s. It" in page
 
 
 def test_a_console_without_a_cluster_says_how_to_get_one(alice: Client) -> None:
