@@ -36,7 +36,7 @@ class Notes:
     epoch: int
     length: int
     offsets: Mapping[TopicPartition, int]
-    # Ids of the topics that these are offsets of, where they are known.
+    # Ids of the topics of these offsets, where known.
     topics: Mapping[str, str]
 
     def to_json(self) -> bytes:
@@ -128,16 +128,16 @@ class FileSinkTask(SinkTask):
         return {partition: kept[partition] for partition in partitions if partition in kept}
 
     def _require_same_topic(self, topic: str) -> None:
-        """Fail where the offsets beside the file are those of a topic that is not there any more.
+        """Fail if the stored offsets belong to a deleted topic of the same name.
 
-        A new one that has grown past them meanwhile would lose what it held before.
+        A new topic that has grown past them would lose its records up to there.
         """
         now, name = self._topic_id(topic), self._parts[-1]
         if now and self._topics.get(topic, now) != now:
             raise ConnectorError(
-                f"{topic} was deleted and made anew since {name} was written (its id was"
-                f" {self._topics[topic]}, and is {now}). To write what it holds now behind the"
-                f" lines that are there, remove {_notes_name(name)}, and restart the task"
+                f"topic {topic} was deleted and recreated since {name} was written (its id was"
+                f" {self._topics[topic]} and is now {now}). To append the records of the new"
+                f" topic to the file, remove {_notes_name(name)} and restart the task"
             )
         if now:
             self._topics[topic] = now

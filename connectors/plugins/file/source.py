@@ -21,7 +21,7 @@ from connectors.sdk.schemas import BYTES, STRING
 
 FILE: Final = "file"
 TOPIC: Final = "topic"
-# What a task keeps between slices: that it has told of its missing file.
+# Kept between slices: that the task has logged its missing file.
 MISSING: Final = "file.missing"
 BATCH_SIZE: Final = "batch.size"
 LINE_FORMAT: Final = "line.format"
@@ -169,7 +169,7 @@ class FileSourceTask(SourceTask):
             # Once, and not in each slice.
             self._kept[MISSING] = True
             path = f"{places.root()}/{'/'.join(self._parts)}"
-            self._log(f"there is no file {path}: it is read once it is there")
+            self._log(f"file {path} does not exist: the task reads it once it exists")
         return self._opened is not None
 
     def _find(self, folder: int) -> int | None:
@@ -186,7 +186,7 @@ class FileSourceTask(SourceTask):
             return renamed
         if opened is not None:
             if is_known:
-                self._log(f"{self._parts[-1]} was written anew, and is read from its start")
+                self._log(f"{self._parts[-1]} was rewritten, and is read from its start")
             self._at = _seen(opened, 0)
         return opened
 

@@ -37,13 +37,13 @@ SILENCE_MS: Final = 10_000
 IDLE_IN_TRANSACTION_MS: Final = 60_000
 # Who waits longer for a row waits for somebody that hangs.
 LOCK_MS: Final = 10_000
-# What libpq would else take from the environment of its process, or from files of its user: there
-# stands how the house's own database is reached, and whoever writes a config names the server that
-# would be told. An empty text is a value; what is left out is looked for.
+# Parameters that libpq would otherwise read from environment variables or files of its user. These
+# hold credentials of Samsa's own database, and the author of a config could have them sent to any
+# server. An empty text overrides them; a missing parameter does not.
 NOTHING_OF_OURS: Final[Mapping[str, str]] = {
     "passfile": f"{os.devnull}/none",
     "gssencmode": "disable",
-    # Kerberos' tickets and certificates of clients are the house's as well.
+    # Kerberos tickets and client certificates belong to Samsa as well.
     "require_auth": "!gss,!sspi",
     "sslcertmode": "disable",
     "options": "",
@@ -145,7 +145,7 @@ def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connecti
 def reach(
     address: addresses.Address, *, user: str | None, password: Secret | None, **more: Any
 ) -> "psycopg.Connection[Any]":
-    """Open a connection to a server that may be reached; `more` are parameters of libpq."""
+    """Open a connection to an allowed target; `more` are libpq parameters."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     reached = outgoing.addresses(address.host, address.port)
@@ -186,7 +186,7 @@ def failure_of(error: "psycopg.Error") -> ConnectorError:
 
 
 def judged(state: str, text: str, *, is_of_the_server: bool = True) -> ConnectorError:
-    """Return the error that says who must act on what a server has said."""
+    """Return the exception for a server error: one to retry, or one that fails the task."""
     # Without a state the connection itself has failed.
     is_passing = not state or state.startswith(PASSING_CLASSES) or state in PASSING_STATES
     if is_passing and is_of_the_server:

@@ -29,7 +29,7 @@ MAKE: Final = """
         PRIMARY KEY (connector, topic, partition)
     )
 """
-# Tables that were made before there was this column, which somebody else may own.
+# Tables of earlier versions lack this column, and another role may own them.
 LACKS_ID: Final = """
     SELECT NOT EXISTS (
         SELECT FROM pg_attribute
@@ -46,7 +46,7 @@ CLAIM: Final = """
     DO UPDATE SET task = EXCLUDED.task, epoch = EXCLUDED.epoch
     WHERE o.task <> EXCLUDED.task OR o.epoch < EXCLUDED.epoch
 """
-# An id that is not known leaves what is there.
+# An unknown id leaves the stored one.
 NAME: Final = """
     UPDATE {} o SET topic_id = p.topic_id
     FROM unnest(%(topics)s::text[], %(partitions)s::integer[], %(ids)s::text[])
@@ -72,7 +72,7 @@ STORE: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Of one partition, whose topic's id is not known where another version wrote it."""
+    """The stored offset of one partition; without a topic id if an earlier version wrote it."""
 
     offset: int | None
     topic_id: str | None
@@ -108,9 +108,9 @@ class SinkOffsets:
     def claim(
         self, partitions: Collection[TopicPartition], topic_ids: Mapping[str, str]
     ) -> Mapping[TopicPartition, int]:
-        """Shut out earlier owners; return the offsets to begin at, of partitions that have one.
+        """Fence earlier owners; return the offsets to begin at, for partitions that have one.
 
-        ConnectorError where such an offset is that of a topic with another id.
+        Raises ConnectorError if such an offset belongs to a topic with another id.
         """
         named = self._named(partitions)
         with self._connection.transaction():
@@ -132,11 +132,11 @@ class SinkOffsets:
             now = topic_ids.get(place.topic, "")
             if row.offset is not None and now and row.topic_id not in {now, None}:
                 raise ConnectorError(
-                    f"{place.topic} was deleted and made anew since rows up to offset {row.offset}"
-                    f" of its partition {place.partition} were written (its id was {row.topic_id},"
-                    f" and is {now}). To write what it holds now, delete the rows of this topic and"
-                    f" of connector {self._connector} from {'.'.join(self._table)}, and restart the"
-                    " task"
+                    f"topic {place.topic} was deleted and recreated since rows up to offset"
+                    f" {row.offset} of its partition {place.partition} were written (its id was"
+                    f" {row.topic_id} and is now {now}). To write the new topic, delete the rows of"
+                    f" this topic and of connector {self._connector} from {'.'.join(self._table)}"
+                    " and restart the task"
                 )
 
     def _look(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, "Row"]:
@@ -155,7 +155,7 @@ class SinkOffsets:
     def store(self, offsets: Mapping[TopicPartition, int]) -> None:
         changed = self._execute(STORE, {**self._named(offsets), "offsets": list(offsets.values())})
         if changed.rowcount != len(offsets):
-            raise RetriableError("rows of offsets were removed meanwhile; they are made anew")
+            raise RetriableError("rows of offsets were removed meanwhile; they are created again")
 
     def _named(self, partitions: Iterable[TopicPartition]) -> dict[str, Any]:
         named = list(partitions)

@@ -96,11 +96,11 @@ class PostgresSinkTask(SinkTask):
             if record.origin_offset < begin:
                 table = self._settings.offsets_table
                 raise ConnectorError(
-                    f"{record.origin_topic}, partition {record.origin_partition} goes on at offset"
-                    f" {record.origin_offset}, though rows up to offset {begin} are written: the"
-                    f" topic was made anew or has lost records. To write what it holds now, delete"
-                    f" the row of this partition and of connector {self._settings.offsets_name}"
-                    f" from {table}, and restart the task"
+                    f"{record.origin_topic}, partition {record.origin_partition} continues at"
+                    f" offset {record.origin_offset}, though rows up to offset {begin} are written:"
+                    f" the topic was recreated or has lost records. To write what it holds now,"
+                    f" delete the row of this partition and of connector"
+                    f" {self._settings.offsets_name} from {table}, and restart the task"
                 )
             self._begin.pop(record.origin, None)
 

@@ -23,10 +23,10 @@ MAX_RETRIES: Final = "max.retries"
 RETRY_BACKOFF: Final = "retry.backoff.ms"
 OFFSETS_TABLE: Final = "offsets.table"
 OFFSETS_NAME: Final = "offsets.name"
-# Of every sink; `validate` is told of it.
+# A key of every sink, which `validate` receives too.
 TOPICS: Final = "topics"
 QUOTE: Final = "quote.sql.identifiers"
-# Aiven's words, for keys that Confluent's connector has not.
+# Aiven's keys that Confluent's connector lacks.
 QUOTE_OF_AIVEN: Final = "sql.quote.identifiers"
 NORMALIZE: Final = "table.name.normalize"
 QUOTED: Final = "names are quoted, so their upper and lower case counts"
@@ -36,7 +36,7 @@ RETRIES: Final = "Retries"
 
 TOPIC: Final = "${topic}"
 SCHEMA_AND_TABLE: Final = 2
-# PostgreSQL cuts longer names, so two of them may be one table.
+# PostgreSQL truncates longer names, so two of them may be the same table.
 MAX_NAME_BYTES: Final = 63
 # As JDBC names the columns of a record's place.
 KAFKA_FIELDS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
@@ -50,7 +50,7 @@ REFUSED: Final = {
     "mssql.use.merge.holdlock": "this is PostgreSQL",
     "replace.null.with.default": "it is a key of the converter",
     "trim.sensitive.log": "no value of a record is logged",
-    "topics.to.tables.mapping": "a RegexRouter among the transforms renames topics",
+    "topics.to.tables.mapping": "use the transform RegexRouter to rename topics",
 }
 
 
@@ -120,7 +120,7 @@ def problems(parsed: Parsed) -> list[Value]:
         found.append(_wrong(PK_FIELDS, fields, wanted))
     table_format, offsets = parsed.get(TABLE_FORMAT), parsed.get(OFFSETS_TABLE)
     if table_format and offsets:
-        # Topics of a pattern are not known yet; they are judged with each record.
+        # The topics of a pattern are not known yet; each record is checked instead.
         topics = parsed.get(TOPICS) or [] if TOPIC in table_format else [""]
         wrongs = (offsets_problem(topic, table_format, offsets) for topic in topics)
         found += [_wrong(TABLE_FORMAT, table_format, wrong) for wrong in wrongs if wrong]
@@ -128,17 +128,17 @@ def problems(parsed: Parsed) -> list[Value]:
 
 
 def offsets_problem(topic: str, table_format: str, offsets_table: str) -> str | None:
-    """Return what is wrong where a topic's table is, or may be, that of the offsets."""
+    """Return an error if a topic's table is, or may be, the table of offsets."""
     name = table_format.replace(TOPIC, topic)
     table, offsets = name.split("."), offsets_table.split(".")
     if _cut(table[-1]) != _cut(offsets[-1]):
         return None
-    # A name without a schema may lie in any.
+    # A name without a schema may be in any schema.
     has_schemas = len(table) == len(offsets) == SCHEMA_AND_TABLE
     if has_schemas and _cut(table[0]) != _cut(offsets[0]):
         return None
     return (
-        f"{name} is the table of the sink's offsets, into which no record is written: name another"
+        f"{name} is the table of the sink's offsets, and records may not go there: name another"
         f" one in {TABLE_FORMAT} or in {OFFSETS_TABLE}"
     )
 
@@ -244,7 +244,7 @@ def _table_keys() -> tuple[Key, ...]:
         ),
         fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
         fixed_key(QUOTE_OF_AIVEN, Kind.BOOLEAN, True, QUOTED),
-        fixed_key(NORMALIZE, Kind.BOOLEAN, False, "tables are named like their topics"),
+        fixed_key(NORMALIZE, Kind.BOOLEAN, False, "tables have the names of their topics"),
         _key(
             OFFSETS_TABLE,
             Kind.STRING,

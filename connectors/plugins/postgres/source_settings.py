@@ -54,9 +54,9 @@ REFUSED: Final = {
     "timestamp.columns.mapping": "use timestamp.column.name",
     "incrementing.column.mapping": "use incrementing.column.name",
     "db.fetch.size": "use batch.max.rows",
-    # Of Aiven's connector.
+    # Keys of Aiven's connector.
     "timestamp.initial.ms": "use timestamp.initial",
-    "incrementing.initial": "rows are read from the lowest number on; a query can leave some out",
+    "incrementing.initial": "rows are read from the lowest number; use a query to leave some out",
     "date.calendar.system": "dates are of the proleptic Gregorian calendar",
 }
 
@@ -329,7 +329,7 @@ def _fixed_keys() -> tuple[Key, ...]:
     return (
         fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
         fixed_key(QUOTE_OF_AIVEN, Kind.BOOLEAN, True, QUOTED),
-        fixed_key(QUALIFY, Kind.BOOLEAN, True, "tables are named with their schema"),
+        fixed_key(QUALIFY, Kind.BOOLEAN, True, "table names include their schema"),
         fixed_key(GRANULARITY, Kind.STRING, "connect_logical", "times are milliseconds"),
         fixed_key(ISOLATION, Kind.STRING, "DEFAULT", "it is the database's own"),
         _key(TASK, Kind.INT, 0, "Which of the tasks this is.", is_internal=True),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # As PostgreSQL allows a table at most.
 MAX_COLUMNS: Final = 1600
-# By which the offsets of any sink are known, whatever its table is called.
+# The columns that identify a table of offsets, whatever its name.
 OFFSETS_COLUMNS: Final = frozenset(
     {"connector", "topic", "partition", "next_offset", "task", "epoch", "changed_at"}
 )
@@ -51,8 +51,8 @@ def fit(
     shown = ".".join(row.table)
     if found is not None and found.columns >= OFFSETS_COLUMNS:
         raise ConnectorError(
-            f"the table {shown} has the columns of a table of offsets, as sinks like this one keep"
-            " them: no record is written into it; give the rows another table by table.name.format"
+            f"the table {shown} has the columns of a table of sink offsets, and records may not go"
+            " there: name another table in table.name.format"
         )
     if found is None:
         if not settings.can_create:
@@ -99,7 +99,7 @@ def _evolve(connection: "psycopg.Connection[Any]", row: Row, missing: Iterable[s
         is_required = not column.is_optional
         if is_required and column.default is None:
             raise ConnectorError(
-                f"the column {name} is missing, and rows that are there have no value for it, since"
+                f"the column {name} is missing, and existing rows would have no value for it, since"
                 " the field is not optional and has no default: add the column yourself, with a"
                 " default or without NOT NULL"
             )

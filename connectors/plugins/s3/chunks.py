@@ -64,7 +64,7 @@ class File:
     def digest(self) -> str:
         """Return what tells these records from others: where they stood, and when they were made.
 
-        A topic that was deleted and made anew has other times at the same offsets.
+        A topic that was deleted and recreated has other times at the same offsets.
         """
         told = hashlib.sha256()
         for entry in self.entries:

@@ -170,7 +170,7 @@ class Store:
             raise RetriableError(self._said(answer, key))
         if "NoSuchUpload" in _texts(answer, "Code"):
             # It was ended by somebody else, or by a request whose answer was lost.
-            raise RetriableError(f"the upload of {key} is gone: it is begun anew")
+            raise RetriableError(f"the upload of {key} is gone: it starts again")
         raise ConnectorError(self._said(answer, key) + _advice(answer, self._bucket))
 
     def _said(self, answer: Answer, key: str) -> str:

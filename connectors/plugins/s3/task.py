@@ -38,7 +38,7 @@ class Shelf:
     chunk: Chunk
     # None before the first record.
     position: int | None = None
-    # The id of the topic that these are offsets of; empty where the cluster tells none.
+    # The id of the topic of these offsets; empty if the cluster reports none.
     topic_id: str = ""
     # Whether the chunk is to go to the bucket before anything else happens.
     is_closed: bool = False
@@ -104,8 +104,8 @@ class S3Task(SinkTask):
         ids = {place.topic: self._context.topic_id(place.topic) for place in partitions}
         for place, shelf in list(shelves.items()):
             now = ids.get(place.topic) or shelf.topic_id
-            # What is held of a topic that was deleted belongs to nothing that is there now, and its
-            # position may lie behind what the new one holds.
+            # Held records of a deleted topic do not belong to the new one, and their position may
+            # be past its end.
             if shelf.topic_id not in {now, ""}:
                 del shelves[place]
             shelf.topic_id = now
@@ -201,7 +201,7 @@ class S3Task(SinkTask):
             shelf.is_closed = shelf.chunk.is_full(self._rules)
 
     def _relieve(self) -> None:
-        """Write the largest chunks early where this task, or all of its process, hold too much."""
+        """Write the largest chunks early if this task, or its whole process, holds too much."""
         shelves = self._kept.shelves
         held = sum(shelf.size for shelf in shelves.values())
         most = min(held - self._context.hold(held), MAX_HELD_BYTES)
@@ -248,7 +248,7 @@ class S3Task(SinkTask):
                 return end
             if end != chunk.end or there.get(RECORDS) != metadata[RECORDS]:
                 raise ConnectorError(
-                    f"{key} holds other records of these offsets; if the topic was made anew, "
+                    f"{key} holds other records of these offsets; if the topic was recreated, "
                     "move the old files, or give another topics.dir"
                 )
         return None

@@ -1,1 +1,1 @@
-"""Change capture: what happens to rows of PostgreSQL, as Debezium tells it."""
+"""Change capture: changes of PostgreSQL rows as Debezium's events."""

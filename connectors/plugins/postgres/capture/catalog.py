@@ -1,7 +1,7 @@
-"""What the catalog of a database says of tables, beside what the log says.
+"""Reads from the catalog of a database what its log does not say about tables.
 
-The log names columns and types of a table at the time of a change; whether a column may be null,
-its default and the key are looked up, and are those of now.
+The log names columns and types of a table at the time of a change. Nullability, defaults and the
+key are looked up, so they are the current ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from connectors.sdk.errors import ConnectorError
 if TYPE_CHECKING:
     import psycopg
 
-# Each is looked at when a capture begins.
+# A capture checks each table when it begins.
 MAX_TABLES: Final = 20_000
-# Only what is on disk and in the log: no views, no tables of one session, none that is not logged.
+# Only tables on disk and in the log: no views, temporary or unlogged tables.
 TABLES: Final = """
     SELECT c.oid::bigint, n.nspname, c.relname, c.relkind = 'p' FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -37,7 +37,7 @@ COLUMNS: Final = """
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
     ORDER BY a.attnum
 """
-# The primary key, or else the first index by name that tells rows apart.
+# The primary key, or else the first unique index by name.
 KEY: Final = """
     SELECT array_agg(a.attname ORDER BY k.place)
     FROM pg_index i
@@ -57,7 +57,7 @@ TYPE: Final = """
             WHERE e.enumtypid = t.oid)
     FROM pg_type t WHERE t.oid = %s
 """
-# Domains of domains; PostgreSQL has no limit for them.
+# Limit for domains of domains; PostgreSQL has none.
 MAX_DEPTH: Final = 32
 
 
@@ -74,7 +74,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """A table, and which of the columns of a row belong to it: all where `places` is None."""
+    """A table, and the captured columns of its rows: all if `places` is None."""
 
     table: Table
     width: int
@@ -86,7 +86,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """A column as the catalog has it now."""
+    """The current catalog entry of a column."""
 
     type_oid: int
     type_modifier: int
@@ -95,7 +95,7 @@ class _Fact:
 
 
 class Catalog:
-    """The tables of one database that filters let through."""
+    """The captured tables of one database."""
 
     def __init__(
         self, connection: "psycopg.Connection[Any]", filters: Filters, *, by_root: bool
@@ -111,8 +111,8 @@ class Catalog:
         rows = self._connection.execute(TABLES, told).fetchall()
         if len(rows) > MAX_TABLES:
             raise ConnectorError(
-                f"the database has more than {MAX_TABLES} tables, and what is behind these would be"
-                " left out: capture a smaller database"
+                f"the database has more than {MAX_TABLES} tables, and the rest would not be"
+                " captured: capture a smaller database"
             )
         return [
             TableName(oid=oid, schema=schema, name=name, is_partitioned=is_partitioned)
@@ -121,10 +121,10 @@ class Catalog:
         ]
 
     def of_relation(self, relation: Relation) -> Captured | None:
-        """Return a table as the log describes it; None where it is not captured."""
+        """Return a table as the log describes it; None if it is not captured."""
         if not self._filters.has_table(relation.schema, relation.name):
             return None
-        # An enum that got another label is told by nothing else.
+        # The log does not report new labels of an enum.
         self._types = {oid: one for oid, one in self._types.items() if one.is_built_in}
         facts, key = self._facts(relation.oid), self._key(relation.oid)
         columns = [
@@ -134,7 +134,7 @@ class Catalog:
         return self._captured(relation.schema, relation.name, columns, key)
 
     def of_table(self, table: TableName) -> tuple[Captured, list[str]]:
-        """Return a table as it is now, with the names of all columns that are read of it."""
+        """Return the current definition of a table, with the names of its captured columns."""
         facts, key = self._facts(table.oid), self._key(table.oid)
         columns = [(name, fact.type_oid, fact.type_modifier, fact) for name, fact in facts.items()]
         return self._captured(table.schema, table.name, columns, key), list(facts)
@@ -158,7 +158,7 @@ class Catalog:
                 name=columns[place][0],
                 type=self._type(columns[place][1]),
                 modifier=columns[place][2],
-                # What is gone by now may have been null.
+                # A column dropped since may have been nullable.
                 is_optional=fact.is_optional if (fact := columns[place][3]) else True,
                 default=fact.default_text if fact else None,
                 is_key=columns[place][0] in key,
@@ -185,12 +185,12 @@ class Catalog:
         return row[0] if row else ()
 
     def _type(self, oid: int, depth: int = 0) -> DataType:
-        # The labels of an enum grow; what is read for one connection stays as it is.
+        # Labels of an enum can be added; the cache of a connection does not see them.
         if (known := self._types.get(oid)) is not None:
             return known
         row = self._connection.execute(TYPE, (oid,)).fetchone()
         if row is None or depth > MAX_DEPTH:
-            # Dropped since the change; its values are told as those of an unknown type.
+            # Dropped since the change; its values are handled as those of an unknown type.
             return DataType(oid=oid, name="")
         name, element, base, modifier, labels = row
         made = DataType(

@@ -1,8 +1,8 @@
-"""Turns messages of the log into records, each with the place to go on at behind it.
+"""Turns messages of the log into records, each with the offset at which to continue after it.
 
-Pure. A transaction is sent whole once it is committed, and again where a reader stopped within it;
-what was delivered of it is passed over by its place in the log. The last change of a transaction
-is held back until its commit is read, so that the offset of its records is behind all of it.
+Pure. The server sends a transaction whole after its commit, and sends it again if a reader stopped
+within it; changes already delivered are skipped by their LSN. The last change of a transaction is
+held back until its commit is read, so that the offset of its records is past the transaction.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from connectors.plugins.postgres.capture.positions import Position, text_of
 from connectors.plugins.postgres.capture.relations import Operation, Row, SourceInfo
 from connectors.sdk.records import Place, Record, SourceRecord
 
-# Which table a description of the log stands for; None where it is not captured.
+# The table of a relation message; None if it is not captured.
 Describe = Callable[[Relation], Captured | None]
 
 
@@ -43,7 +43,7 @@ def record_of(event: Record, place: Place, position: Position) -> SourceRecord:
 
 
 class Changes:
-    """The stream of one connection, from a position on."""
+    """The stream of one connection from a position onwards."""
 
     def __init__(
         self, events: Events, describe: Describe, *, place: Place, position: Position
@@ -51,7 +51,7 @@ class Changes:
         self._events = events
         self._describe = describe
         self._place = place
-        # What was delivered before this connection; and with what this one has read.
+        # Delivered before this connection; and with the changes read since.
         self._before = position
         self.position = position
         self._last_commit = position.committed
@@ -67,7 +67,7 @@ class Changes:
         return self._begin is None
 
     def take(self, payload: Payload, *, now_ns: int) -> list[SourceRecord]:
-        """Return the records that a message completes."""
+        """Return the records completed by a message."""
         message = pgoutput.decode(payload.body)
         if isinstance(message, Change | Truncate):
             return self._change(message, payload.lsn, now_ns)
@@ -83,14 +83,14 @@ class Changes:
         return []
 
     def passed(self, wal_end: int) -> None:
-        """Note that the server has sent all there is up to a place."""
+        """Note that the server has sent everything up to an LSN."""
         if self.is_between and wal_end > self.position.committed:
             self.position = replace(self.position, committed=wal_end)
 
     def _change(self, message: Change | Truncate, lsn: int, now_ns: int) -> list[SourceRecord]:
         begin = self._begin
         if begin is None:
-            raise BadMessage(f"a change at {text_of(lsn)} stands outside of a transaction")
+            raise BadMessage(f"a change at {text_of(lsn)} is outside of a transaction")
         if begin.final_lsn < self._before.committed:
             return []
         if begin.final_lsn == self._before.transaction and lsn < (self._before.change or 0):
@@ -133,7 +133,7 @@ class Changes:
         try:
             return self._tables[oid]
         except KeyError:
-            raise BadMessage(f"a change of relation {oid}, which was not described") from None
+            raise BadMessage(f"a change of relation {oid} without a relation message") from None
 
     def _cells(self, captured: Captured, row: Row | None) -> Row | None:
         if row is None:
@@ -159,10 +159,10 @@ class Changes:
     # --- offsets -------------------------------------------------------------------------------
 
     def _release(self) -> list[SourceRecord]:
-        """Return what was held back, now that another change of its transaction follows."""
+        """Return the held change, now that another one of its transaction follows."""
         if not self._held:
             return []
-        assert self._begin is not None, "what is held belongs to the transaction"
+        assert self._begin is not None, "the held change belongs to the transaction"
         self.position = replace(
             self.position, transaction=self._begin.final_lsn, change=self._held_at
         )

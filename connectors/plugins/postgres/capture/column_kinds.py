@@ -27,9 +27,9 @@ from connectors.sdk.schemas import (
     Type,
 )
 
-# What makes the kind of a column, of the modifier of its type.
+# Makes the kind of a column from its type modifier.
 Make = Callable[[int, EventSettings], Kind]
-# Types of schemas whose values are numbers, and how one is made of a byte.
+# Schema types with numeric values, and how to make one from a byte.
 NUMBERS: Final[Mapping[Type, type]] = {
     **dict.fromkeys((Type.INT16, Type.INT32, Type.INT64), int),
     **dict.fromkeys((Type.FLOAT32, Type.FLOAT64), float),
@@ -38,7 +38,7 @@ BITS_OF_ANY_LENGTH: Final = 2**31 - 1
 
 
 def kind_of(column: Column, settings: EventSettings) -> Kind | None:
-    """Return the kind of a column; None where events leave it out."""
+    """Return the kind of a column; None if events leave it out."""
     kind = _kind(column.type, column.modifier, settings)
     if kind is None:
         if not settings.has_unknown_types:
@@ -78,7 +78,7 @@ def _array(element: DataType, modifier: int, settings: EventSettings) -> Kind | 
 
 
 def _unavailable(element: DataType, of: Kind, settings: EventSettings) -> list[Any] | None:
-    """Return the placeholder as an array: in words, or as numbers, one for each of its bytes."""
+    """Return the placeholder as an array: of texts, or of numbers, one for each of its bytes."""
     if element.name == "uuid":
         return [_uuid_of(settings.placeholder)]
     if of.unavailable is not None:
@@ -94,7 +94,7 @@ def _unavailable(element: DataType, of: Kind, settings: EventSettings) -> list[A
 
 
 def _uuid_of(text: str) -> str:
-    """Return the UUID of version 3 that Java makes of a text, which has no name space."""
+    """Return the version 3 UUID that Java derives from a text, without a namespace."""
     digest = hashlib.md5(text.encode(), usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest, version=3))
 
@@ -148,7 +148,7 @@ WRITTEN: Final[Mapping[Binaries, Callable[[bytes], str]]] = {
 
 def _octets(text: str) -> bytes:
     if not text.startswith("\\x"):
-        raise ValueError("no bytes of the style hex")
+        raise ValueError("not bytes in hex format")
     return bytes.fromhex(text[2:])
 
 
@@ -166,7 +166,7 @@ def _bits(modifier: int, settings: EventSettings) -> Kind:
 
 
 def _little_endian(text: str) -> bytes:
-    """Return bits as bytes, the last bit first, up to the first that is set, as Java does."""
+    """Return bits as bytes in Java's order: last bit first, up to the highest set bit."""
     bits = int(text or "0", 2)
     return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
 
@@ -214,14 +214,14 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "timetz": time_kinds.zoned_time,
     "interval": time_kinds.interval_of,
 }
-# Types of extensions, which have other numbers in each database.
+# Types of extensions, whose OIDs differ between databases.
 EXTENSIONS: Final[Mapping[str, Make]] = {
     **dict.fromkeys(("citext", "isbn"), _text()),
     "ltree": _text("io.debezium.data.Ltree"),
     "hstore": _hstore,
     **spatial_kinds.MAKERS,
 }
-# Types of which arrays are known, beside enums.
+# Element types of supported arrays, besides enums.
 ELEMENTS: Final = frozenset(
     (
         *("bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric"),

@@ -1,4 +1,4 @@
-"""The capture of changes as a source, under its own name and Debezium's."""
+"""The change capture source, under its own name and Debezium's."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -21,7 +21,7 @@ class PostgresCapture(SourceConnector):
     name = "samsa.postgres.capture"
     aliases = ("io.debezium.connector.postgresql.PostgresConnector",)
     title = "Changes of PostgreSQL"
-    summary = "Rows and then each insert, update and delete, from the log, as Debezium tells them."
+    summary = "Rows, then each insert, update and delete from the log, as Debezium's events."
     refused: ClassVar[Mapping[str, str]] = refusals.REFUSED
     modules: ClassVar[tuple[str, ...]] = ("psycopg",)
 
@@ -33,7 +33,7 @@ class PostgresCapture(SourceConnector):
         return settings.problems(parsed) or facts.problems(CaptureSettings.of(parsed))
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
-        """Return one task: a slot has one reader, and its changes one order."""
+        """Return one task: a slot has one reader, and its changes have one order."""
         del parsed, max_tasks
         return [{}]
 
@@ -60,7 +60,7 @@ class PostgresCaptureTask(SourceTask):
                 return self._session().poll()
         except BadMessage as error:
             self._forget()
-            raise ConnectorError(f"PostgreSQL sent what is not pgoutput: {error}") from error
+            raise ConnectorError(f"PostgreSQL sent data that is not pgoutput: {error}") from error
         except RetriableError as error:
             self._forget()
             most = self._settings.max_retries

@@ -1,8 +1,7 @@
-"""Defaults of columns as those of schemas.
+"""Column defaults as schema defaults.
 
-PostgreSQL keeps an expression. A literal is told as what it means; for a call of a function, whose
-value nobody knows beforehand, Debezium tells a zero, and so do we; any other expression is left
-out.
+PostgreSQL stores an expression. A literal becomes its value. A function call, whose value is not
+known in advance, becomes a zero, as in Debezium. Any other expression is left out.
 """
 
 import re
@@ -19,7 +18,7 @@ _CALL: Final = re.compile(r"[A-Za-z_][\w.]*\(.*\)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BOOLEANS: Final = {"true": "t", "false": "f"}
-# Zeros as PostgreSQL writes them, by type. What is not here has no default in a schema.
+# Zeros as PostgreSQL writes them, by type. Types without a row have no schema default.
 ZEROS: Final[dict[str, str | None]] = {
     **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric"), "0"),
     **dict.fromkeys(("text", "varchar", "bpchar", "xml"), ""),
@@ -31,15 +30,15 @@ ZEROS: Final[dict[str, str | None]] = {
     "time": "00:00:00",
     "interval": "00:00:00",
     "uuid": "00000000-0000-0000-0000-000000000000",
-    # These have defaults where they are literals only.
+    # Types whose defaults are used only if they are literals.
     **dict.fromkeys(("bit", "varbit")),
 }
-# Types of which any other expression is told as a zero too, as CURRENT_TIMESTAMP is.
+# Types for which any other expression becomes a zero too, such as CURRENT_TIMESTAMP.
 _LENIENT: Final = frozenset(("bool", "timestamp", "timestamptz", "date", "time", "interval"))
 
 
 def with_default(kind: Kind, column: Column) -> Kind:
-    """Return the kind with the default that its column has, where it has one that can be told."""
+    """Return the kind with the default of its column, if a schema can express it."""
     told = None if column.default is None else _cell(column, column.default)
     # A number without a scale is a struct, which has no default.
     if told is None or kind.schema.type is Type.STRUCT:

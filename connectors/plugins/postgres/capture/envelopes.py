@@ -1,4 +1,4 @@
-"""The schemas of an event beside its rows: where it comes from, its transaction, the envelope."""
+"""The schemas of an event around its rows: source, transaction, envelope."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""The keys that say how events are written, by Debezium's names, and the same as one value."""
+"""The config keys for the form of events, by Debezium's names, and their parsed value."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -34,12 +34,12 @@ TOMBSTONES: Final = "tombstones.on.delete"
 SKIPPED: Final = "skipped.operations"
 GROUP: Final = "Events"
 ADJUSTED: Final = (
-    "as they are; avro, with underscores for what Avro does not allow; or avro_unicode, with the "
-    "codes of such characters."
+    "unchanged; avro, with underscores for characters that Avro does not allow; or avro_unicode, "
+    "with the codes of such characters."
 )
-# What stands for no operation in a list of those that are skipped.
+# Means no operation in the list of skipped operations.
 NONE: Final = "none"
-# The longest part of a topic's name that may stand before schema and table.
+# The longest prefix of a topic name, before schema and table.
 MAX_PREFIX_CHARS: Final = 120
 
 
@@ -48,7 +48,7 @@ def keys() -> tuple[Key, ...]:
 
 
 def settings_of(parsed: Parsed, *, version: str) -> EventSettings:
-    """Return what the keys say of events."""
+    """Parse the keys for events."""
     skipped = parsed[SKIPPED]
     return EventSettings(
         prefix=parsed[PREFIX],
@@ -75,20 +75,20 @@ def check_prefix(value: Any) -> str | None:
     if is_name and len(text) <= MAX_PREFIX_CHARS:
         return None
     return (
-        f"Give at most {MAX_PREFIX_CHARS} letters, digits, dots, hyphens and underscores, which"
-        " become the beginning of topics' names"
+        f"Give at most {MAX_PREFIX_CHARS} letters, digits, dots, hyphens and underscores, with"
+        " which topic names begin"
     )
 
 
 def _check_delimiter(value: Any) -> str | None:
     fits = value and value.isascii() and not value.strip("._-") and len(value) <= 8
-    return None if fits else "Give dots, hyphens or underscores, of which names of topics are made"
+    return None if fits else "Give dots, hyphens or underscores, which topic names allow"
 
 
 def _check_skipped(value: Any) -> str | None:
     wrong = each_of("c", "u", "d", "t", NONE)(value)
     if wrong is None and NONE in (value or ()) and len(value) > 1:
-        return f"{NONE} stands for no operation, and so by itself"
+        return f"{NONE} means no operation: give it alone"
     return wrong
 
 
@@ -98,7 +98,7 @@ def _name_keys() -> tuple[Key, ...]:
             name=PREFIX,
             kind=Kind.STRING,
             importance=Importance.HIGH,
-            doc="What the names of topics begin with, before schema and table; no two connectors "
+            doc="The prefix of topic names, before schema and table; no two connectors "
             "have the same.",
             check=check_prefix,
             group=GROUP,
@@ -114,14 +114,14 @@ def _name_keys() -> tuple[Key, ...]:
             SKIPPED,
             Kind.LIST,
             ("t",),
-            "What is not told: c inserts, u updates, d deletes, t truncations, or none.",
+            "Operations to skip: c inserts, u updates, d deletes, t truncations, or none.",
             check=_check_skipped,
         ),
         _key(
             DELIMITER,
             Kind.STRING,
             ".",
-            "What stands between prefix, schema and table in the name of a topic.",
+            "The separator between prefix, schema and table in topic names.",
             check=_check_delimiter,
         ),
     )
@@ -133,21 +133,21 @@ def _value_keys() -> tuple[Key, ...]:
             DECIMALS,
             Decimals,
             Decimals.PRECISE,
-            "What NUMERIC becomes: precise, bytes with a scale; double, which may lose digits; "
+            "How to represent NUMERIC: precise, bytes with a scale; double, which may lose digits; "
             "string.",
         ),
         _words(
             TIMES,
             Times,
             Times.ADAPTIVE,
-            "What times become: numbers as fine as the column is, or another unit for all.",
+            "How to represent times: numbers in the column's own precision, or one unit for all.",
         ),
         _words(BINARIES, Binaries, Binaries.BYTES, "What BYTEA becomes."),
         _words(
             INTERVALS,
             Intervals,
             Intervals.NUMERIC,
-            "What INTERVAL becomes: numeric, microseconds with months of 30.4375 days; string.",
+            "How to represent INTERVAL: numeric, microseconds with months of 30.4375 days; string.",
         ),
         _words(HSTORES, Hstores, Hstores.JSON, "What HSTORE becomes."),
         _words(SCHEMA_NAMES, Adjustment, Adjustment.NONE, f"Names of schemas: {ADJUSTED}"),
@@ -156,13 +156,13 @@ def _value_keys() -> tuple[Key, ...]:
             UNKNOWN,
             Kind.BOOLEAN,
             False,
-            "Whether columns of types that have no schema are told as bytes, instead of not.",
+            "Whether columns of types without a schema are included as bytes, or left out.",
         ),
         _key(
             PLACEHOLDER,
             Kind.STRING,
             "__debezium_unavailable_value",
-            "What stands for a large value that an update left alone, and so is not in the log.",
+            "The placeholder for a large value that an update left unchanged and the log lacks.",
         ),
     )
 

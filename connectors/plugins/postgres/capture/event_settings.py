@@ -1,4 +1,4 @@
-"""What a config says of events: Debezium's words for how values, names and topics are written."""
+"""Settings of events: Debezium's words for the form of values, names and topics."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -39,7 +39,7 @@ class Hstores(Enum):
 
 
 class Adjustment(Enum):
-    """How names are changed that Avro does not allow."""
+    """How to adjust names that Avro does not allow."""
 
     NONE = "none"
     AVRO = "avro"
@@ -50,7 +50,7 @@ class Adjustment(Enum):
 class EventSettings:
     prefix: str  # of topics, and the name of the server in each event
     database: str
-    version: str  # of the connector, told in each event
+    version: str  # of the connector, in each event
     decimals: Decimals = Decimals.PRECISE
     times: Times = Times.ADAPTIVE
     binaries: Binaries = Binaries.BYTES

@@ -1,7 +1,7 @@
 """Changes of rows as records: Debezium's keys, envelopes, topic names and tombstones.
 
-Pure: the time, the place in the log and the cells are arguments. A table whose definition changes
-is another `Table`, and its next event has another schema.
+Pure: the time, the LSN and the cells are arguments. A changed table definition is a new `Table`,
+whose next event has a new schema.
 """
 
 import re
@@ -26,7 +26,7 @@ from connectors.sdk.errors import DataError
 from connectors.sdk.records import Header, Record
 from connectors.sdk.schemas import Field, Schema, Struct, Type
 
-# What Kafka takes in names of topics; each other character becomes an underscore.
+# Characters that Kafka allows in topic names; every other one becomes an underscore.
 NOT_IN_TOPICS: Final = re.compile(r"[^a-zA-Z0-9._-]")
 # Headers of the two events that a change of a key becomes.
 NEW_KEY: Final = "__debezium.newkey"
@@ -35,18 +35,18 @@ OLD_KEY: Final = "__debezium.oldkey"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """A column that events tell: its place in a row, and what its cells become."""
+    """A column of events: its place in a row, and how its cells are converted."""
 
     index: int
     column: Column
     kind: Kind
-    # Of its field, which is that of the column where names are not adjusted.
+    # The field name: that of the column unless names are adjusted.
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """What is known of a table's events before the first of them."""
+    """The schemas and columns of a table's events."""
 
     table: Table
     topic: str
@@ -58,7 +58,7 @@ class _Layout:
 
 
 class Events:
-    """Makes records of changes. Keeps the schemas of each table that it has seen."""
+    """Turns changes into records. Caches the schemas of each table."""
 
     def __init__(self, settings: EventSettings) -> None:
         self._settings = settings
@@ -77,9 +77,9 @@ class Events:
         source: SourceInfo,
         now_ns: int,
     ) -> list[Record]:
-        """Return the records of one change, in order; none where its operation is skipped.
+        """Return the records of one change, in order; none if its operation is skipped.
 
-        `before` is what the log has of the row before: all of it, or its key with nulls beside.
+        `before` is the old row in the log: the whole row, or only its key with nulls for the rest.
         """
         if operation in self._settings.skipped:
             return []
@@ -157,7 +157,7 @@ class _Change:
         *,
         header: tuple[str, Struct | None] | None = None,
     ) -> list[Record]:
-        """Return the event, and the tombstone by which compaction forgets the key."""
+        """Return the event, and the tombstone that lets compaction delete the key."""
         event = self.record(Operation.DELETE, before, None, key, header=header)
         if not self.has_tombstones or key is None:
             return [event]
@@ -216,7 +216,7 @@ def _fields(columns: Sequence[_Told]) -> tuple[Field, ...]:
 
 
 def _completed(after: Row, before: Row) -> list[Cell]:
-    """Return the new row with large values that it left alone, where the log has the old row."""
+    """Fill unchanged large values of the new row from the old row, if the log has it."""
     return [
         old if new is UNCHANGED and old is not None else new
         for new, old in zip(after, before, strict=True)
@@ -240,7 +240,7 @@ def _values(layout: _Layout, columns: Sequence[_Told], row: Row) -> dict[str, An
         try:
             values[told.name] = _value(told.kind, cell)
         except (ValueError, OverflowError) as error:
-            # The value itself may be anybody's secret.
+            # The error does not show the value, which may be secret.
             table = layout.table
             raise DataError(
                 f"column {told.column.name} of {table.schema}.{table.name}, "
@@ -255,7 +255,7 @@ def _value(kind: Kind, cell: Cell) -> Any:
     if cell is UNCHANGED:
         if kind.unavailable is None:
             raise ValueError(
-                "an update left its large value alone, so that the log does not have it: "
+                "an update left its large value unchanged, so the log does not contain it: "
                 "leave the column out, or set the table's REPLICA IDENTITY to FULL for the future"
             )
         return kind.unavailable

@@ -1,6 +1,6 @@
-"""What a server says of a config before it is used: connections, and what cannot work with them.
+"""Checks a config against its server before use: connections, and settings that cannot work.
 
-A server that is away is no fault of a config, since it will be there again.
+An unreachable server is not an error of the config, since it may come back.
 """
 
 from contextlib import closing
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     import psycopg
 
 NEEDED_LEVEL: Final = "logical"
-# A form waits for the answer.
+# Timeout: a form waits for the answer.
 ANSWER_MS: Final = 3000
 
 
 def connect(
     settings: CaptureSettings, *, statement_ms: int | None = None, **more: Any
 ) -> "psycopg.Connection[Any]":
-    """Open a connection that writes values as the log does; `more` are parameters of libpq."""
+    """Open a connection with the value formats of the log; `more` are libpq parameters."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     address = settings.address
-    # A connection in replication mode has no statements that end by themselves.
+    # Statements of a replication connection do not end on their own.
     limits = () if more else (f"-c statement_timeout={statement_ms or settings.statement_ms}",)
     options = " ".join((*SESSION, *limits, f"-c lock_timeout={LOCK_MS}"))
     try:
@@ -60,11 +60,11 @@ def connect(
 
 
 def problems(settings: CaptureSettings) -> list[Value]:
-    """Return what cannot work with this server; nothing where it cannot be asked."""
+    """Return the settings that cannot work with this server; nothing if it is unreachable."""
     try:
         opened = connect(settings, statement_ms=ANSWER_MS)
     except (ConfigError, RetriableError):
-        # Whether workers reach it, only they know.
+        # Only the workers can tell whether they reach it.
         return []
     except ConnectorError as error:
         return [Value(name=DATABASE, value=settings.address.database, errors=(str(error),))]
@@ -80,14 +80,14 @@ def _level(opened: "psycopg.Connection[Any]", settings: CaptureSettings) -> Valu
     if level == NEEDED_LEVEL:
         return None
     text = (
-        f"the server writes its log with wal_level={level}, from which no changes can be read: set"
-        f" it to {NEEDED_LEVEL}, and restart the server"
+        f"the server runs with wal_level={level}, which does not support logical decoding: set"
+        f" it to {NEEDED_LEVEL} and restart the server"
     )
     return Value(name=HOST, value=settings.address.host, errors=(text,))
 
 
 def _parts(opened: "psycopg.Connection[Any]", settings: CaptureSettings) -> Value | None:
-    """Look at the slot and the publication, where these are not made by the task."""
+    """Check the slot and the publication, if the task does not create them."""
     key, value = SLOT, settings.slot
     try:
         with translated():

@@ -1,7 +1,7 @@
 """Which tables and columns are captured: lists of expressions that match whole names.
 
 Pure. As in Debezium, case does not matter, a name is schema.table or schema.table.column, and a
-comma that belongs to an expression stands behind a backslash.
+comma within an expression is escaped by a backslash.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from typing import Any, Final, TypeAlias
 from connectors.sdk.errors import ConfigError
 from connectors.sdk.regexes import compile_checked
 
-# What the server keeps for itself.
+# The server's own schemas.
 OWN_SCHEMAS: Final = ("pg_catalog", "information_schema")
 Matches: TypeAlias = Callable[[str], bool]
 
 
 def expressions(items: Sequence[str]) -> list[str]:
-    """Return the expressions of a list, which was split at each comma."""
+    """Return the expressions of a list that was split at each comma."""
     whole: list[str] = []
     open_ = False
     for item in items:
@@ -30,9 +30,9 @@ def expressions(items: Sequence[str]) -> list[str]:
 
 
 def any_of(items: Sequence[str]) -> Matches | None:
-    """Return what tells whether one of these matches a whole name; None of no expressions.
+    """Return a predicate for whole names that match any expression; None without expressions.
 
-    ConfigError says which expression is none.
+    Raises ConfigError for an invalid expression.
     """
     compiled = [compile_checked(f"(?i:{text})") for text in expressions(items)]
     return (lambda name: any(one.fullmatch(name) for one in compiled)) if compiled else None
@@ -49,7 +49,7 @@ def wrong_with(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Names that a list includes, or all but those that another one excludes."""
+    """An include list of names, or an exclude list."""
 
     include: Matches | None = field(default=None, repr=False)
     exclude: Matches | None = field(default=None, repr=False)
@@ -62,24 +62,24 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRule:
-    """Which columns are the key of the records of some tables."""
+    """The key columns of records, by table."""
 
     tables: Matches = field(repr=False)
     columns: tuple[str, ...]
 
 
 def key_rules(text: str | None) -> tuple[KeyRule, ...]:
-    """Read rules as `schema.table:column,column;…`; ConfigError says which is none."""
+    """Read rules as `schema.table:column,column;…`; Raises ConfigError."""
     rules = []
     for rule in (part.strip() for part in (text or "").split(";")):
         if not rule:
             continue
-        # An expression may have a colon, and the name of a column none.
+        # An expression may contain a colon; a column name may not.
         tables, _, listed = rule.rpartition(":")
         columns = tuple(column.strip() for column in listed.split(","))
         matches = any_of([tables.strip()])
         if matches is None or not all(columns):
-            raise ConfigError(f"{rule!r} is no rule: write schema.table:column,column")
+            raise ConfigError(f"{rule!r} is not a rule: write schema.table:column,column")
         rules.append(KeyRule(tables=matches, columns=columns))
     return tuple(rules)
 
@@ -112,7 +112,7 @@ class Filters:
         return self.columns.has(f"{schema}.{table}.{column}")
 
     def key_of(self, schema: str, table: str) -> tuple[str, ...]:
-        """Return the columns that a rule makes the key of a table; none where no rule does."""
+        """Return the key columns that a rule gives a table; none without a rule."""
         named = f"{schema}.{table}"
         return next((rule.columns for rule in self.keys if rule.tables(named)), ())
 

@@ -1,4 +1,4 @@
-"""Records that say only that a capture is alive, as Debezium writes them."""
+"""Heartbeat records, as Debezium writes them."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a type of columns becomes: its schema, its values, and what stands in for them."""
+"""Kinds of column types: their schemas, value conversions and placeholders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,16 +9,16 @@ from connectors.sdk.schemas import Schema, Struct, Type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """How cells of one column become values."""
+    """How to convert the cells of one column into values."""
 
     # Required; `of_column` makes it optional.
     schema: Schema
-    # Raises ValueError for a text that is none of this type.
+    # Raises ValueError for a text that is not of this type.
     value: Callable[[str], Any]
-    # What a column that is never null holds where the log has no value for it: in what an update
-    # or delete tells of the row before, without its key.
+    # The value of a NOT NULL column that the log lacks: in the old row of an update or delete,
+    # which has only the key.
     fallback: Any
-    # What tells that a large value was left alone; None where there is no such word.
+    # The placeholder for an unchanged large value; None if the kind has none.
     unavailable: Any = None
 
     def optional(self) -> "Kind":
@@ -26,7 +26,7 @@ class Kind:
         told = replace(self, schema=schema, fallback=None)
         if schema.type is not Type.STRUCT:
             return told
-        # Structs carry the schema of their column, which a converter compares.
+        # Structs carry the schema of their column, since a converter compares it.
         value, marker = self.value, self.unavailable
         return replace(
             told,
@@ -35,7 +35,7 @@ class Kind:
         )
 
 
-# The fallback of each type of schema, where no kind has its own.
+# The fallback for each schema type, unless the kind has its own.
 ZEROS: Final = {
     Type.INT8: 0,
     Type.INT16: 0,
@@ -50,6 +50,6 @@ ZEROS: Final = {
 
 
 def plain(type_: Type, value: Callable[[str], Any], *, name: str | None = None) -> Kind:
-    """Return a kind without parameters; one that has a name has version 1, as Debezium's have."""
+    """Return a kind without parameters; a named schema has version 1, as in Debezium."""
     schema = Schema(type=type_, name=name, version=None if name is None else 1)
     return Kind(schema=schema, value=value, fallback=ZEROS[type_])

@@ -1,6 +1,6 @@
-"""Dates and times as PostgreSQL writes them, in counts and by ISO 8601.
+"""Parses PostgreSQL's dates and times into counts, and formats them by ISO 8601.
 
-Counts and not Python's classes: years go from 4713 BC to 294276, and a time may be 24:00.
+It uses counts, not Python's classes: years go from 4713 BC to 294276, and a time may be 24:00.
 """
 
 import re
@@ -8,8 +8,8 @@ from typing import Final
 
 SECOND: Final = 1_000_000  # in microseconds, as all times here
 DAY: Final = 86_400 * SECOND
-# How infinity is told where moments are counts. For timestamps what Debezium tells; for dates the
-# ends of the type, which PostgreSQL itself uses.
+# Infinity as a count: for timestamps the value that Debezium uses; for dates the limits of the
+# type, which PostgreSQL itself uses.
 TIMESTAMPS: Final = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
 DATES: Final = {"infinity": 2**31 - 1, "-infinity": -(2**31)}
 
@@ -20,7 +20,7 @@ _CLOCK: Final = re.compile(_TIME)
 _ZONED_CLOCK: Final = re.compile(_TIME + _ZONE)
 _TIMESTAMP: Final = re.compile(rf"(\d{{4,7}}-\d\d-\d\d) {_TIME}(?:{_ZONE})?( BC)?")
 _DAYS_OF_400_YEARS: Final = 146_097
-# From March 1st of year 0, where counting begins, to 1970.
+# Days from March 1st of year 0, where the count begins, to 1970.
 _DAYS_TO_1970: Final = 719_468
 
 
@@ -30,7 +30,7 @@ def days_of(text: str) -> int:
         return DATES[text]
     found = _DATE.fullmatch(text)
     if found is None:
-        raise ValueError("no date of the style ISO")
+        raise ValueError("not a date in ISO style")
     year, month, day, before = found.groups()
     return _days(1 - int(year) if before else int(year), int(month), int(day))
 
@@ -39,7 +39,7 @@ def micros_of_day(text: str) -> int:
     """Return the microseconds from midnight."""
     found = _CLOCK.fullmatch(text)
     if found is None:
-        raise ValueError("no time of day")
+        raise ValueError("not a time of day")
     return _clock(*found.groups())
 
 
@@ -47,33 +47,33 @@ def utc_of_day(text: str) -> tuple[int, int]:
     """Return a time with a zone as microseconds from midnight in UTC, and its digits."""
     found = _ZONED_CLOCK.fullmatch(text)
     if found is None:
-        raise ValueError("no time of day with a zone")
+        raise ValueError("not a time of day with a zone")
     hours, minutes, seconds, fraction, *zone = found.groups()
     micros = _clock(hours, minutes, seconds, fraction) - _offset(*zone)
     return micros % DAY, len(fraction or "")
 
 
 def micros_of(text: str) -> int:
-    """Return the microseconds from 1970 to a timestamp; one without a zone is taken as UTC."""
+    """Return the microseconds from 1970 to a timestamp; without a zone it is UTC."""
     if text in TIMESTAMPS:
         return TIMESTAMPS[text]
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise ValueError("no timestamp of the style ISO")
+        raise ValueError("not a timestamp in ISO style")
     date, hours, minutes, seconds, fraction, *zone, before = found.groups()
     days = days_of(date + (before or ""))
     return days * DAY + _clock(hours, minutes, seconds, fraction) - _offset(*zone)
 
 
 def iso_date(days: int) -> str:
-    """Write a date; years beyond four digits have a sign, as in Java."""
+    """Format a date; years beyond four digits have a sign, as in Java."""
     year, month, day = _civil(days)
     written = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
     return f"{written}-{month:02d}-{day:02d}"
 
 
 def iso_time(micros: int, *, digits: int | None = None) -> str:
-    """Write a time of day with so many digits behind the second; None for as few as it needs."""
+    """Format a time of day with this many fraction digits; None for as few as it needs."""
     seconds, fraction = divmod(micros, SECOND)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
@@ -98,7 +98,7 @@ def _offset(sign: str | None, hours: str | None, minutes: str | None, seconds: s
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Count from March, so that the day that only some years have is the last of its year."""
+    """Count from March, so that a leap day is the last day of its year."""
     year -= month <= 2
     of_400, within = divmod(year, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1

@@ -1,4 +1,4 @@
-"""Names of schemas and fields in the letters that Avro allows, by Debezium's two ways."""
+"""Adjusts names of schemas and fields to Avro's rules, in Debezium's two ways."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,13 +6,13 @@ from typing import Final
 
 from connectors.plugins.postgres.capture.event_settings import Adjustment
 
-# What neither way changes; names of schemas have dots between their parts.
+# Characters that neither way changes; schema names have dots between their parts.
 _FIELD: Final = re.compile(r"[^A-Za-z0-9_]")
 _SCHEMA: Final = re.compile(r"[^A-Za-z0-9_.]")
 
 
 def _coded(found: re.Match[str]) -> str:
-    """Write a character by its units of UTF-16, as Java counts them."""
+    """Encode a character by its UTF-16 units, as Java does."""
     units = found[0].encode("utf-16-be")
     return "".join(f"_u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
@@ -23,7 +23,7 @@ def _avro(name: str, strange: re.Pattern[str]) -> str:
 
 
 def _avro_unicode(name: str, strange: re.Pattern[str]) -> str:
-    """Code an underscore too, so that two names never become one."""
+    """Encode underscores too, so that two names never collide."""
     adjusted = re.sub(f"_|{strange.pattern}", _coded, name)
     first = re.match(r"[0-9]", adjusted)
     return adjusted if first is None else _coded(first) + adjusted[1:]

@@ -20,14 +20,14 @@ VARIABLE: Final = Schema(
         Field(name="value", schema=Schema(type=Type.BYTES)),
     ),
 )
-# Numbers that no decimal can be, in the words of `decimal.handling.mode=string`.
+# Numbers that a decimal cannot hold, as `decimal.handling.mode=string` writes them.
 SPECIAL: Final = {
     "NaN": "NAN",
     "Infinity": "POSITIVE_INFINITY",
     "-Infinity": "NEGATIVE_INFINITY",
 }
-# How a type holds its digits before and behind the point: ((precision << 16) | scale) + 4, where
-# the scale has 11 bits and a sign.
+# The type modifier of NUMERIC: ((precision << 16) | scale) + 4, where the scale has 11 bits and
+# a sign.
 HEADER: Final = 4
 SCALE_SIGN: Final = 1024
 SCALE_MASK: Final = 2047
@@ -76,7 +76,7 @@ def _decimal(scale: int, text_of: Callable[[str], str], parameters: dict[str, st
 
 
 def _variable(text: str) -> Struct:
-    """Return a number with the digits behind the point that it needs, and no more."""
+    """Return a number with as few fraction digits as it needs."""
     number = _number(text)
     whole, _, fraction = f"{number:f}".partition(".")
     fraction = fraction.rstrip("0")
@@ -85,7 +85,7 @@ def _variable(text: str) -> Struct:
 
 def _number(text: str) -> Decimal:
     if text in SPECIAL:
-        raise ValueError(f"{text} has no place in a decimal: use another decimal.handling.mode")
+        raise ValueError(f"a decimal cannot hold {text}: use another decimal.handling.mode")
     try:
         return Decimal(text)
     except ArithmeticError as error:
@@ -93,19 +93,19 @@ def _number(text: str) -> Decimal:
 
 
 def _scaled(number: Decimal, scale: int) -> Decimal:
-    """Write a number with the scale of its column, which PostgreSQL has rounded it to."""
+    """Format a number with the scale of its column, to which PostgreSQL has rounded it."""
     sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int), "special numbers are told apart before"
+    assert isinstance(exponent, int), "special numbers were handled before"
     missing = exponent + scale
     if missing >= 0:
         return Decimal((sign, (*digits, *(0,) * missing), -scale))
     if any(digits[missing:]):
-        raise ValueError(f"it has more than {scale} digits behind the point")
+        raise ValueError(f"it has more than {scale} fraction digits")
     return Decimal((sign, digits[:missing] or (0,), -scale))
 
 
 def _amount(text: str) -> str:
-    """Return an amount of the locale C, as -$1,234.56, as a number."""
+    """Parse an amount in locale C, such as -$1,234.56."""
     return text.replace("$", "").replace(",", "")
 
 

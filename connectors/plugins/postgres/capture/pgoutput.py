@@ -1,7 +1,7 @@
-"""Decodes messages of PostgreSQL's plugin pgoutput, version 1, and the frames that carry them.
+"""Decodes messages of PostgreSQL's output plugin pgoutput, version 1, and their frames.
 
-Pure. The bytes come from a server that a config names, so every length is compared with what is
-left before anything is made of it; what does not fit is a `BadMessage` with its place.
+Pure. The bytes come from a server that a config names, so every length is checked against the
+remaining bytes before use; a mismatch is a `BadMessage` with its position.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,19 +16,19 @@ EPOCH_2000_US: Final = 946_684_800_000_000
 # A table of PostgreSQL has at most this many columns, and 63 bytes in a name; names of types and
 # schemas too.
 MAX_COLUMNS: Final = 1664
-# One TRUNCATE names so many tables at most here; each is four bytes of the message anyway.
+# The most tables of one TRUNCATE; each takes four bytes of the message.
 MAX_TRUNCATED: Final = 100_000
 
 Cells: TypeAlias = tuple[Cell, ...]
 
 
 class BadMessage(ValueError):
-    """Bytes that are no message of pgoutput."""
+    """Bytes that are not a message of pgoutput."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A transaction begins; all of it follows, up to its commit."""
+    """A transaction begins; all its changes follow, up to its commit."""
 
     final_lsn: int
     commit_us: int
@@ -37,7 +37,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A transaction ends; `end_lsn` is behind it."""
+    """A transaction ends; `end_lsn` is the LSN after it."""
 
     commit_lsn: int
     end_lsn: int
@@ -54,7 +54,7 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """What a table looks like from here on."""
+    """The definition of a table from here on."""
 
     oid: int
     schema: str
@@ -67,8 +67,8 @@ class Relation:
 class Change:
     """A row was inserted, updated or deleted.
 
-    `old` is there where the table's replica identity has it, or where the key has changed; of a key
-    alone, the other columns are None.
+    `old` is present if the table's replica identity includes it, or if the key has changed; if it
+    is only a key, the other columns are None.
     """
 
     operation: Operation
@@ -85,7 +85,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The transaction came from another server, where its commit stands at `lsn`."""
+    """The transaction came from another server, where its commit is at `lsn`."""
 
     lsn: int
     name: str
@@ -93,7 +93,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A message that says nothing about rows: a type, or what a program wrote."""
+    """A message that is not about rows: a type, or one written by a program."""
 
     kind: str
 
@@ -103,7 +103,7 @@ Message: TypeAlias = Begin | Commit | Origin | Relation | Change | Truncate | Ig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """A message at its place in the log."""
+    """A message with its LSN."""
 
     lsn: int
     wal_end: int
@@ -112,14 +112,14 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keepalive:
-    """Up to `wal_end` the server has sent all there is; it may want an answer at once."""
+    """A keepalive: the server has sent everything up to `wal_end`, and may request a reply."""
 
     wal_end: int
     wants_reply: bool
 
 
 def frame(data: bytes) -> Payload | Keepalive:
-    """Return what one frame of replication carries."""
+    """Decode one replication frame."""
     reader = _Reader(data)
     kind = reader.letter()
     if kind == "w":
@@ -128,21 +128,21 @@ def frame(data: bytes) -> Payload | Keepalive:
     if kind == "k":
         wal_end, _sent, wants = reader.unpack(_KEEPALIVE)
         return Keepalive(wal_end=wal_end, wants_reply=bool(wants))
-    raise BadMessage(f"a frame of kind {kind!r} is none of replication")
+    raise BadMessage(f"a frame of kind {kind!r} is not a replication frame")
 
 
 def status(lsn: int, *, now_us: int) -> bytes:
-    """Return the frame that tells the server up to where all is kept elsewhere."""
+    """Encode a status update that confirms everything up to an LSN."""
     return _STATUS.pack(b"r", lsn, lsn, lsn, now_us - EPOCH_2000_US, 0)
 
 
 def decode(body: bytes) -> Message:
-    """Return one message; BadMessage where it is none, or goes on behind its end."""
+    """Decode one message. Raises BadMessage if it is invalid or too long."""
     reader = _Reader(body)
     kind = reader.letter()
     read = _READERS.get(kind)
     if read is None:
-        raise BadMessage(f"a message of kind {kind!r} is none of pgoutput's first version")
+        raise BadMessage(f"a message of kind {kind!r} is not in version 1 of pgoutput")
     message = read(reader)
     if not isinstance(message, Ignored) and reader.at != len(body):
         raise BadMessage(f"{len(body) - reader.at} bytes follow a message of kind {kind!r}")
@@ -150,7 +150,7 @@ def decode(body: bytes) -> Message:
 
 
 class _Reader:
-    """Bytes and how far they were read."""
+    """Bytes with a read position."""
 
     __slots__ = ("at", "data")
 
@@ -181,7 +181,7 @@ class _Reader:
         return self._text(start, self.at)
 
     def name(self) -> str:
-        """Return a text that ends with a zero."""
+        """Read a zero-terminated text."""
         start, end = self.at, self.data.find(0, self.at)
         if end < 0:
             raise BadMessage(f"a name at {start} has no end")
@@ -192,7 +192,7 @@ class _Reader:
         try:
             return str(self.data[start:end], "utf-8")
         except UnicodeDecodeError as error:
-            raise BadMessage(f"the text at {start} is no UTF-8: {error.reason}") from None
+            raise BadMessage(f"the text at {start} is not UTF-8: {error.reason}") from None
 
     def cells(self) -> Cells:
         count = self.number(_SHORT)
@@ -208,7 +208,7 @@ class _Reader:
             return None
         if kind == "u":
             return UNCHANGED
-        raise BadMessage(f"a column of kind {kind!r} at {self.at - 1} was not asked for")
+        raise BadMessage(f"a column of kind {kind!r} at {self.at - 1} is unexpected")
 
 
 def _begin(reader: _Reader) -> Begin:
@@ -223,7 +223,7 @@ def _commit(reader: _Reader) -> Commit:
 
 def _relation(reader: _Reader) -> Relation:
     oid = reader.number(_OID)
-    # An empty name stands for the catalog's own schema.
+    # An empty name means the schema pg_catalog.
     schema, name, identity = reader.name() or "pg_catalog", reader.name(), reader.letter()
     count = reader.number(_SHORT)
     if count > MAX_COLUMNS:
@@ -293,7 +293,7 @@ def _ignored(kind: str) -> Callable[[_Reader], Message]:
 def _expect(reader: _Reader, wanted: str) -> None:
     kind = reader.letter()
     if kind != wanted:
-        raise BadMessage(f"a row of kind {kind!r} stands where {wanted!r} must")
+        raise BadMessage(f"a row of kind {kind!r} instead of {wanted!r}")
 
 
 _BYTE: Final = Struct(">B")

@@ -1,7 +1,7 @@
-"""How far a capture has come, as the offset that is stored: in the log, or in a snapshot.
+"""The position of a capture in the log or in a snapshot, as its stored offset.
 
-Pure. Numbers are places in PostgreSQL's log (LSN). A transaction is sent whole, so a place within
-one is where it begins, which one it is, and how far its changes have been delivered.
+Pure. Numbers are LSNs. The server sends a transaction whole, so a position within one consists of
+where to start, which transaction it is, and how far its changes have been delivered.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ MAX_LSN: Final = (1 << 64) - 1
 class Position:
     """All transactions that ended before `committed` are delivered.
 
-    Of the one whose commit stands at `transaction`, so are changes before `change`. While a
-    snapshot is on, tables up to `table` are. `epoch` is that of the task which took the snapshot.
+    Of the transaction whose commit is at `transaction`, changes before `change` are delivered too.
+    During a snapshot, tables up to `table` are. `epoch` is that of the task that took the snapshot.
     """
 
     committed: int
@@ -37,7 +37,7 @@ class Position:
 
     @classmethod
     def of(cls, offset: Mapping[str, Any] | None) -> "Position | None":
-        """Read a stored offset; ConfigError where it is none of ours."""
+        """Parse a stored offset. Raises ConfigError if it has another form."""
         if offset is None:
             return None
         numbers = {}
@@ -48,7 +48,7 @@ class Position:
                 raise ConfigError(f"{name} is {value!r}: give a whole number of 64 bits")
             numbers[name] = value
         if numbers[COMMITTED] is None:
-            raise ConfigError(f"the offset has no {COMMITTED}: give where the log is read on")
+            raise ConfigError(f"the offset has no {COMMITTED}: give the LSN at which to continue")
         table = offset.get(TABLE)
         if table is not None and not isinstance(table, str):
             raise ConfigError(f"{TABLE} is {table!r}: give the name of a table, as public.orders")
@@ -75,11 +75,11 @@ class Position:
 
 
 def text_of(lsn: int) -> str:
-    """Return a place as PostgreSQL writes it: 16/B374D848."""
+    """Format an LSN as PostgreSQL does: 16/B374D848."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 
 def parse(text: str) -> int:
-    """Return the place that PostgreSQL has written."""
+    """Parse an LSN."""
     high, _, low = text.partition("/")
     return (int(high, 16) << 32) | int(low, 16)

@@ -1,6 +1,6 @@
-"""Keys of Debezium that this capture does not serve: with the reason, or at one value only.
+"""Debezium's keys that this capture refuses, with the reason, or accepts at one value only.
 
-A key that was ignored would have values told that somebody wanted masked, or rows read twice.
+If such a key were ignored, values meant to be masked would appear, or rows would be read twice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,46 +9,46 @@ from typing import Final
 from connectors.sdk.configs import Importance, Key, Kind
 from connectors.sdk.fixed_keys import fixed_key
 
-_SIGNALS: Final = "there are no signals: a snapshot is taken again where offsets are deleted"
+_SIGNALS: Final = "signals are not supported: delete the offsets to take a snapshot again"
 _CERTIFICATES: Final = (
-    "a config names no file of a worker: database.sslmode=verify-full asks the system's authorities"
+    "a config may not name files of a worker: database.sslmode=verify-full uses the system's CAs"
 )
-_CLASSES: Final = "no class is loaded because a config names it"
-_MASKED: Final = "use the transform MaskField, or take the column out with column.exclude.list"
-_TYPES: Final = "types of columns are not told as parameters"
-_LINEAGE: Final = "lineage is not told"
+_CLASSES: Final = "a config cannot load classes by name"
+_MASKED: Final = "use the transform MaskField, or exclude the column with column.exclude.list"
+_TYPES: Final = "schemas do not include column types as parameters"
+_LINEAGE: Final = "lineage events are not supported"
 
 EXACT: Final[Mapping[str, str]] = {
     "column.propagate.source.type": _TYPES,
     "datatype.propagate.source.type": _TYPES,
     "converters": _CLASSES,
     "post.processors": _CLASSES,
-    "database.initial.statements": "sessions are set up so that values are read right",
+    "database.initial.statements": "the connector sets up its sessions itself",
     "database.sslcert": _CERTIFICATES,
     "database.sslkey": _CERTIFICATES,
     "database.sslpassword": _CERTIFICATES,
     "database.sslrootcert": _CERTIFICATES,
     "database.sslfactory": _CLASSES,
-    "message.prefix.include.list": "messages of pg_logical_emit_message are not told",
-    "message.prefix.exclude.list": "messages of pg_logical_emit_message are not told",
+    "message.prefix.include.list": "messages of pg_logical_emit_message are not captured",
+    "message.prefix.exclude.list": "messages of pg_logical_emit_message are not captured",
     "notification.enabled.channels": "use the log of the task",
     "notification.sink.topic.name": "use the log of the task",
-    "replica.identity.autoset.values": "tables are not changed: use ALTER TABLE … REPLICA IDENTITY",
+    "replica.identity.autoset.values": "tables are not altered: use ALTER TABLE … REPLICA IDENTITY",
     "signal.data.collection": _SIGNALS,
-    "snapshot.select.statement.overrides": "all rows of a table are read: use table.include.list",
+    "snapshot.select.statement.overrides": "a snapshot reads all rows: use table.include.list",
     "snapshot.mode.custom.name": _CLASSES,
     "snapshot.locking.mode.custom.name": _CLASSES,
     "snapshot.query.mode.custom.name": _CLASSES,
 }
 BEGINNINGS: Final[Mapping[str, str]] = {
     "column.mask.": _MASKED,
-    "column.truncate.": "use a transform, or take the column out with column.exclude.list",
+    "column.truncate.": "use a transform, or exclude the column with column.exclude.list",
     "snapshot.select.statement.overrides.": EXACT["snapshot.select.statement.overrides"],
     "snapshot.mode.configuration.based.": "name another snapshot.mode",
     "openlineage.integration.": _LINEAGE,
     "signal.kafka.": _SIGNALS,
 }
-# Key, type, the values it may have (the first is its default), why there are no others.
+# Key, type, allowed values (the first is the default), why no others.
 FIXED: Final[tuple[tuple[str, Kind, tuple[object, ...], str], ...]] = (
     ("plugin.name", Kind.STRING, ("pgoutput",), "it comes with every PostgreSQL"),
     ("snapshot.max.threads", Kind.INT, (1,), "one transaction reads the rows"),
@@ -57,29 +57,29 @@ FIXED: Final[tuple[tuple[str, Kind, tuple[object, ...], str], ...]] = (
         "snapshot.isolation.mode",
         Kind.STRING,
         ("repeatable_read", "serializable"),
-        "rows are read as of one moment",
+        "the snapshot needs one consistent view",
     ),
-    ("snapshot.query.mode", Kind.STRING, ("select_all",), "all columns are read"),
+    ("snapshot.query.mode", Kind.STRING, ("select_all",), "a snapshot reads all columns"),
     ("snapshot.delay.ms", Kind.LONG, (0,), "start the connector later"),
-    ("streaming.delay.ms", Kind.LONG, (0,), "changes are read at once"),
+    ("streaming.delay.ms", Kind.LONG, (0,), "streaming begins at once"),
     (
         "snapshot.tables.order.by.row.count",
         Kind.STRING,
         ("disabled",),
-        "tables are read by their names",
+        "tables are read in the order of their names",
     ),
     (
         "schema.refresh.mode",
         Kind.STRING,
         ("columns_diff", "columns_diff_exclude_unchanged_toast"),
-        "schemas are always those of the log",
+        "schemas always follow the log",
     ),
-    ("provide.transaction.metadata", Kind.BOOLEAN, (False,), "transactions are not told"),
+    ("provide.transaction.metadata", Kind.BOOLEAN, (False,), "transactions are not reported"),
     (
         "event.processing.failure.handling.mode",
         Kind.STRING,
         ("fail",),
-        "a change that is passed over is lost",
+        "a skipped change is lost",
     ),
     ("flush.lsn.source", Kind.BOOLEAN, (True,), "a slot that is never freed fills the disk"),
     ("lsn.flush.mode", Kind.STRING, ("connector",), "a slot that is never freed fills the disk"),
@@ -89,11 +89,11 @@ FIXED: Final[tuple[tuple[str, Kind, tuple[object, ...], str], ...]] = (
         (False,),
         "a task does not learn that its connector is gone: drop the slot in the database",
     ),
-    ("extended.headers.enabled", Kind.BOOLEAN, (True,), "such headers are not told"),
-    ("slot.failover", Kind.BOOLEAN, (False,), "make the slot yourself, and name it in slot.name"),
-    ("slot.stream.params", Kind.STRING, (None,), "pgoutput has none that matter here"),
+    ("extended.headers.enabled", Kind.BOOLEAN, (True,), "such headers are not written"),
+    ("slot.failover", Kind.BOOLEAN, (False,), "create the slot yourself, and name it in slot.name"),
+    ("slot.stream.params", Kind.STRING, (None,), "no parameter of pgoutput applies here"),
     ("database.tcpKeepAlive", Kind.BOOLEAN, (True,), "a dead server must be noticed"),
-    ("include.schema.comments", Kind.BOOLEAN, (False,), "comments are not told"),
+    ("include.schema.comments", Kind.BOOLEAN, (False,), "schemas do not include comments"),
     ("table.ignore.builtin", Kind.BOOLEAN, (True,), "catalogs are not in the log"),
     ("signal.enabled.channels", Kind.LIST, (("source",), ["source"]), _SIGNALS),
     (
@@ -111,7 +111,7 @@ FIXED: Final[tuple[tuple[str, Kind, tuple[object, ...], str], ...]] = (
     ("guardrail.collections.max", Kind.INT, (0,), "use table.include.list"),
     ("openlineage.integration.enabled", Kind.BOOLEAN, (False,), _LINEAGE),
 )
-# Keys that change nothing that anybody sees, so any value will do: queues and figures of a JVM.
+# Keys without a visible effect, accepted with any value: queues and metrics of a JVM.
 WITHOUT_EFFECT: Final[tuple[tuple[str, Kind, object], ...]] = (
     ("max.queue.size", Kind.INT, 8192),
     ("max.queue.size.in.bytes", Kind.LONG, 0),
@@ -134,7 +134,7 @@ WITHOUT_EFFECT: Final[tuple[tuple[str, Kind, object], ...]] = (
 
 
 class Refused(Mapping[str, str]):
-    """Reasons by key, where a key may stand for all that begin like it."""
+    """Reasons by key; a key may be a prefix."""
 
     def __getitem__(self, name: str) -> str:
         if name in EXACT:
@@ -156,7 +156,7 @@ REFUSED: Final = Refused()
 
 
 def keys() -> tuple[Key, ...]:
-    """Return the keys that a published config may carry, and that change nothing here."""
+    """Return keys of published configs that have no effect here."""
     return (
         *(
             fixed_key(name, kind, allowed[0], why, also=allowed[1:])
@@ -168,7 +168,7 @@ def keys() -> tuple[Key, ...]:
                 kind=kind,
                 default=default,
                 importance=Importance.LOW,
-                doc="Taken, and without effect here.",
+                doc="Accepted, without effect.",
                 group="Compatibility",
                 visible=lambda _values: False,
             )

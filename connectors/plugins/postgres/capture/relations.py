@@ -1,6 +1,6 @@
-"""What the log of PostgreSQL tells about: types, columns, tables, rows, and the place of a change.
+"""Values from PostgreSQL's log: types, columns, tables, rows, and the origin of a change.
 
-Pure: no connection is known here. A row is one cell a column, in the order of the columns.
+Pure: this module knows no connection. A row has one cell per column, in column order.
 """
 
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-# Objects of users have numbers from here on; what lies below comes with the server.
+# OIDs of user objects begin here; lower ones belong to the server.
 FIRST_OWN_OID: Final = 16384
-# What a connection must set, so that cells have the form that is read here.
+# Settings that every connection needs, so that cells have the form parsed here.
 SESSION: Final = (
     *("-c DateStyle=ISO", "-c IntervalStyle=postgres", "-c TimeZone=UTC"),
     *("-c bytea_output=hex", "-c extra_float_digits=1", "-c lc_monetary=C"),
@@ -18,7 +18,7 @@ SESSION: Final = (
 
 
 class Unchanged(Enum):
-    """Stands for a large value that an update left alone, and which the log does not repeat."""
+    """A large value that an update left unchanged, and that the log does not repeat."""
 
     UNCHANGED = "unchanged"
 
@@ -31,7 +31,7 @@ Row: TypeAlias = Sequence[Cell]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataType:
-    """A type of columns, by the name that `pg_type` has."""
+    """A column type, with its name in `pg_type`."""
 
     oid: int
     name: str
@@ -52,7 +52,7 @@ class Column:
     modifier: int = -1
     is_optional: bool = True
     is_key: bool = False
-    # The expression of its default, as `pg_get_expr` writes it.
+    # The default expression, as `pg_get_expr` writes it.
     default: str | None = None
 
 
@@ -61,12 +61,12 @@ class Table:
     schema: str
     name: str
     columns: tuple[Column, ...]
-    # The names of the columns of the key, in its own order; empty for that of the columns.
+    # The key columns in the order of the key; empty for column order.
     key: tuple[str, ...] = ()
 
 
 class Operation(Enum):
-    """What became of a row; the value of a member is Debezium's letter."""
+    """The operation on a row; member values are Debezium's letters."""
 
     READ = "r"
     CREATE = "c"
@@ -76,7 +76,7 @@ class Operation(Enum):
 
 
 class Snapshot(Enum):
-    """Which row of a snapshot it is; the value of a member is Debezium's word."""
+    """The place of a row in a snapshot; member values are Debezium's words."""
 
     FIRST = "first"
     FIRST_OF_TABLE = "first_in_data_collection"
@@ -87,15 +87,15 @@ class Snapshot(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInfo:
-    """Where a change was read: its place in the log, and its transaction."""
+    """The origin of a change: its LSN and its transaction."""
 
     # When the transaction was committed, or the row was read, in microseconds since 1970.
     ts_us: int
     lsn: int
     transaction: int | None
-    # The end of the last commit before this transaction; None where there was none.
+    # The end of the last commit before this transaction; None if there was none.
     last_commit_lsn: int | None = None
-    # None for what the log tells.
+    # None for changes from the log.
     snapshot: Snapshot | None = None
     origin: str | None = None
     origin_lsn: int | None = None

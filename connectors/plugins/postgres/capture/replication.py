@@ -1,7 +1,7 @@
-"""A connection in replication mode, of which a slice asks for what is there.
+"""A connection in replication mode, polled by slices.
 
-The client library has no calls for copying both ways but those of
-its lowest layer, which are used here and nowhere else.
+The client library supports COPY in both directions only in its lowest layer, which only this
+module uses.
 """
 
 import select
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSlot:
-    """A slot that was just made: everything behind `lsn` is in the log, all before in `snapshot`.
+    """A new slot: the log has everything after `lsn`, and `snapshot` everything before.
 
     The snapshot lives until the connection is used again.
     """
@@ -33,7 +33,7 @@ class NewSlot:
 
 
 class Replication:
-    """One connection: it makes a slot, or streams from one."""
+    """One connection: it creates a slot, or streams from one."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self._connection = connection
@@ -45,11 +45,11 @@ class Replication:
         self._connection.close()
 
     def begin_slot(self, name: str) -> None:
-        """Ask for a slot, which takes until all transactions of now have ended."""
+        """Request a slot, which waits until all current transactions have ended."""
         self._send(f"CREATE_REPLICATION_SLOT {_quoted(name)} LOGICAL pgoutput EXPORT_SNAPSHOT")
 
     def new_slot(self) -> NewSlot | None:
-        """Return the slot that was asked for; None where it is not there yet."""
+        """Return the requested slot; None if it is not created yet."""
         result = self._answer()
         if result is None:
             return None
@@ -58,7 +58,7 @@ class Replication:
         return NewSlot(lsn=parse(told[1]), snapshot=told[2])
 
     def begin_stream(self, slot: str, *, lsn: int, publications: Sequence[str]) -> None:
-        """Ask for all transactions that end behind a place."""
+        """Request all transactions that end after an LSN."""
         names = ",".join(map(_quoted, publications)).replace("'", "''")
         self._send(
             f"START_REPLICATION SLOT {_quoted(slot)} LOGICAL {text_of(lsn)}"
@@ -66,13 +66,13 @@ class Replication:
         )
 
     def has_begun(self) -> bool:
-        """Return whether the stream is there."""
+        """Return whether the stream has begun."""
         if not self.is_streaming and self._answer() is not None:
             self.is_streaming = True
         return self.is_streaming
 
     def take(self) -> Payload | Keepalive | None:
-        """Return the next frame; None where nothing has come."""
+        """Return the next frame; None if none has arrived."""
         assert self.is_streaming, "a stream is begun before it is read"
         size, data = self._wire.get_copy_data(1)
         if size == 0:
@@ -85,18 +85,18 @@ class Replication:
         return None
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something has come; False where nothing has."""
+        """Wait for data; return whether any arrived."""
         readable, _, _ = select.select([self._wire.socket], [], [], seconds)
         return bool(readable)
 
     def confirm(self, lsn: int) -> None:
-        """Tell the server that all before a place is kept elsewhere, so that it may forget it."""
+        """Confirm everything up to an LSN, so that the server may free it."""
         assert self.is_streaming, "a stream is begun before it is confirmed"
         self._wire.put_copy_data(pgoutput.status(lsn, now_us=time.time_ns() // 1000))
         self._wire.flush()
 
     def _send(self, statement: str) -> None:
-        assert not self._is_asked, "one question at a time"
+        assert not self._is_asked, "one request at a time"
         self._wire.send_query(statement.encode())
         self._wire.flush()
         self._is_asked = True
@@ -105,7 +105,7 @@ class Replication:
         from psycopg import pq  # noqa: PLC0415 - only tasks need it
 
         if not self._is_asked:
-            raise ConnectorError("the stream of changes has not been asked for")
+            raise ConnectorError("the stream of changes was not requested")
         self._wire.flush()
         self._wire.consume_input()
         if self._wire.is_busy():
@@ -124,7 +124,7 @@ class Replication:
             pass
 
     def _fail(self) -> None:
-        """Raise what the server has ended the stream with."""
+        """Raise the error with which the server ended the stream."""
         self._raise(self._wire.get_result())
 
     def _raise(self, result: "PGresult | None") -> None:

@@ -1,6 +1,6 @@
 """One capture on open connections: first the rows, then the changes; it lives between slices.
 
-Whatever fails ends it, and the next one begins where offsets were stored.
+Any failure ends it, and the next one begins at the stored offsets.
 """
 
 import time
@@ -27,17 +27,17 @@ from connectors.sdk.records import Place, Record, SourceRecord
 if TYPE_CHECKING:
     import psycopg
 
-# One call of `poll` returns within about a second, and holds so much of the log.
+# Limits of one call of `poll`: about a second, and this much of the log.
 POLL_S: Final = 0.5
 POLL_BYTES: Final = 8 * 1024 * 1024
-# A server that sends on does so within this.
+# A server with more to send sends it within this time.
 GATHER_S: Final = 0.01
-# The clock is looked at after so many messages.
+# Check the clock after this many messages.
 CLOCK_MESSAGES: Final = 64
 
 
 class Session:
-    """What is kept of a capture between slices."""
+    """A capture that is kept between slices."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Session:
         self._epoch = context.epoch
         try:
             self._begin(context)
-        except BaseException:  # whatever it was, nobody else closes what was opened
+        except BaseException:  # nothing else closes the connections
             self.close()
             raise
 
@@ -76,7 +76,7 @@ class Session:
                 connection.close()
 
     def poll(self) -> list[SourceRecord]:
-        """Return what is there, in the order in which it is to be written."""
+        """Return the available records, in the order in which to write them."""
         if self._failure is not None:
             raise self._failure
         if self._snapshot is None and self._position is None and not self._take_slot():
@@ -88,7 +88,7 @@ class Session:
         return self._read_changes()
 
     def reached(self) -> Position | None:
-        """Return a position to store that no record stands for, where it is time for one."""
+        """Return a position without a record to store, if one is due."""
         self._told = None
         if self._changes is not None:
             position, is_between = self._changes.position, self._changes.is_between
@@ -105,7 +105,7 @@ class Session:
         return self._told
 
     def stored(self, records: Sequence[SourceRecord]) -> None:
-        """Learn what is stored, and tell the server what it need not keep any more."""
+        """Note the stored position, and confirm it to the server."""
         self._stored_at, self._is_asked = self._clock(), False
         if self._told is not None:
             self._stored = self._told
@@ -134,10 +134,10 @@ class Session:
             self._go_on(position, exported=None)
 
     def _prepare(self, context: SourceContext, slot: slots.Slot | None) -> None:
-        """Make the publication, and ask for a slot where there is none."""
+        """Create the publication, and request a slot if there is none."""
         settings, tables = self._settings, self._catalog.tables()
         if slot is not None and slot.is_active:
-            text = f"the slot {settings.slot} is read by somebody else"
+            text = f"another client reads the slot {settings.slot}"
             if context.retries >= settings.slot_retries:
                 raise ConnectorError(f"{text}: give each connector its own slot.name")
             raise RetriableError(text, wait_s=settings.slot_delay_s)
@@ -154,14 +154,14 @@ class Session:
             self._replication.begin_slot(settings.slot)
 
     def _take_slot(self) -> bool:
-        """Go on with the slot that was asked for; False where it is not there yet."""
-        assert self._replication is not None, "a slot was asked for"
+        """Continue with the requested slot; return False while it is not created."""
+        assert self._replication is not None, "a slot was requested"
         made = self._replication.new_slot()
         if made is None:
             return False
         position = Position(committed=made.lsn, is_snapshot=self._start.has_rows, epoch=self._epoch)
         self._go_on(position, exported=made.snapshot)
-        # What it has exported is in use by now.
+        # Its exported snapshot is in use by now.
         self._replication.close()
         self._replication = None
         return True
@@ -227,7 +227,7 @@ class Session:
         while len(records) < self._settings.batch and size < POLL_BYTES:
             frame = replication.take()
             if frame is None:
-                # Each batch is a round to the cluster, so one that grows is waited for.
+                # Each batch is a round trip to the cluster, so wait while one still grows.
                 if records and self._clock() < until and replication.wait(GATHER_S):
                     continue
                 break
@@ -235,7 +235,7 @@ class Session:
             if isinstance(frame, Keepalive):
                 changes.passed(frame.wal_end)
                 if frame.wants_reply:
-                    # A server that is told to stop waits until all that it has sent is confirmed.
+                    # A server that shuts down waits until everything it has sent is confirmed.
                     self._is_asked = True
                     self._confirm()
                 continue
@@ -244,7 +244,7 @@ class Session:
             except (DataError, BadMessage) as error:
                 if not records:
                     raise
-                # What came before it is told first.
+                # First deliver the records before it.
                 self._failure = error
                 break
             size += len(frame.body)
@@ -253,13 +253,13 @@ class Session:
         return records + self._beat(changes)
 
     def _beat(self, changes: Changes) -> list[SourceRecord]:
-        """Return a heartbeat where one is due."""
+        """Return a heartbeat if one is due."""
         settings = self._settings
         if not settings.heartbeat_s or self._clock() - self._beat_at < settings.heartbeat_s:
             return []
         self._beat_at = self._clock()
         if settings.heartbeat_query:
-            # Of whoever wrote the config, and with the rights of its role.
+            # The author of the config wrote this statement; it runs as the config's role.
             self._side.execute(settings.heartbeat_query.encode())
         now_ms = self._clock_ns() // 1_000_000
         made: Record = heartbeat(settings.heartbeat_topic, settings.events.prefix, now_ms=now_ms)

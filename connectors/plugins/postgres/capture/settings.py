@@ -1,4 +1,4 @@
-"""What a capture is told: Debezium's keys with its defaults, and the same as one value."""
+"""Settings of a capture: Debezium's keys with its defaults, and their parsed value."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ from connectors.sdk.checks import in_range, non_empty, one_of
 from connectors.sdk.configs import REQUIRED, Importance, Key, Kind, Secret, Value
 from connectors.sdk.connector import Parsed
 
-# What events say that they were made by: the version whose form they have.
+# The connector version in events: the Debezium version whose form they have.
 VERSION: Final = "3.6.3.Final"
 HOST: Final = "database.hostname"
 PORT: Final = "database.port"
@@ -51,7 +51,7 @@ MAX_STATEMENT_MS: Final = 30_000
 
 
 class SnapshotMode(Enum):
-    """When the rows that are there already are read: Debezium's words."""
+    """When to read the existing rows: Debezium's words."""
 
     INITIAL = "initial"
     INITIAL_ONLY = "initial_only"
@@ -126,7 +126,7 @@ class CaptureSettings:
 
 
 def filters_of(parsed: Parsed) -> Filters:
-    """Return what the lists let through; ConfigError where an expression is none."""
+    """Parse the lists. Raises ConfigError for an invalid expression."""
     schemas, tables, columns = (
         Choice(include=filters.any_of(parsed[include]), exclude=filters.any_of(parsed[exclude]))
         for include, exclude in (SCHEMAS, TABLES, COLUMNS)
@@ -142,12 +142,12 @@ def filters_of(parsed: Parsed) -> Filters:
 
 
 def problems(parsed: Parsed) -> list[Value]:
-    """Return what is wrong with keys beside each other."""
+    """Return errors of keys that conflict."""
     return [
         Value(
             name=exclude,
             value=parsed[exclude],
-            errors=(f"{include} is given as well: name what is captured, or what is not",),
+            errors=(f"{include} is given as well: give only one of the two",),
         )
         for include, exclude in (SCHEMAS, TABLES, COLUMNS)
         if parsed.get(include) and parsed.get(exclude)
@@ -155,7 +155,7 @@ def problems(parsed: Parsed) -> list[Value]:
 
 
 def keys() -> tuple[Key, ...]:
-    """Return the keys that are served; others take one value, or are refused by their names."""
+    """Return the supported keys; others accept one value, or are refused by name."""
     return (*_where_keys(), *_what_keys(), *_how_keys(), *_pace_keys())
 
 
@@ -178,7 +178,7 @@ def _check_slot(value: Any) -> str | None:
     text = value or ""
     is_name = text.isascii() and text == text.lower() and text.replace("_", "").isalnum()
     fits = is_name and len(text) <= 63
-    return None if fits else "A slot has at most 63 small letters, digits and underscores"
+    return None if fits else "A slot name has at most 63 lower-case letters, digits and underscores"
 
 
 def _check_name(value: Any) -> str | None:
@@ -226,7 +226,7 @@ def _where_keys() -> tuple[Key, ...]:
             SSL_MODE,
             Kind.STRING,
             "prefer",
-            "Whether the connection is encrypted, and the server's certificate checked, against "
+            "Whether to encrypt the connection, and to check the server's certificate, against "
             "the system's authorities.",
             WHERE,
             check=one_of(*SSL_MODES),
@@ -256,15 +256,15 @@ def _what_keys() -> tuple[Key, ...]:
         _list(TABLES[1], "Expressions for tables that are not captured."),
         _list(SCHEMAS[0], "Expressions for names of schemas.", importance=Importance.HIGH),
         _list(SCHEMAS[1], "Expressions for schemas that are not captured."),
-        _list(COLUMNS[0], "Expressions for columns, as public\\.orders\\.id, that are told."),
-        _list(COLUMNS[1], "Expressions for columns that are not told."),
+        _list(COLUMNS[0], "Expressions for columns to capture, as public\\.orders\\.id."),
+        _list(COLUMNS[1], "Expressions for columns that are not captured."),
         _key(
             MESSAGE_KEYS,
             Kind.STRING,
             None,
-            "Columns that are keys of records in place of the primary key, as "
+            "Key columns of records instead of the primary key, as "
             "public\\.orders:customer,day;public\\.events:id. The replica identity of such a table "
-            "has them, or deletes have no key.",
+            "must include them, or deletes have no key.",
             WHAT,
             check=filters.wrong_with_keys,
         ),
@@ -272,8 +272,8 @@ def _what_keys() -> tuple[Key, ...]:
             SLOT,
             Kind.STRING,
             "debezium",
-            "The replication slot, which is made where it is not there. It keeps the log until the "
-            "changes are in the cluster: drop it when the connector is gone.",
+            "The replication slot; created if it does not exist. It keeps the log until the "
+            "changes are in the cluster: drop it after you delete the connector.",
             WHAT,
             check=_check_slot,
         ),
@@ -289,8 +289,8 @@ def _what_keys() -> tuple[Key, ...]:
             AUTOCREATE,
             Kind.STRING,
             Autocreate.ALL_TABLES.value,
-            "What is done where there is no publication: all_tables makes one for all, which only "
-            "superusers may; filtered one for the captured tables; no_tables an empty one; "
+            "What to do without a publication: all_tables creates one for all tables, as only "
+            "superusers may; filtered, one for the captured tables; no_tables, an empty one; "
             "disabled nothing.",
             WHAT,
             check=one_of(*modes),
@@ -300,7 +300,7 @@ def _what_keys() -> tuple[Key, ...]:
             BY_ROOT,
             Kind.BOOLEAN,
             False,
-            "Whether rows of partitions are told as rows of the table that they are parts of.",
+            "Whether rows of partitions are captured as rows of the partitioned table.",
             WHAT,
             importance=Importance.LOW,
         ),
@@ -314,9 +314,9 @@ def _how_keys() -> tuple[Key, ...]:
             SNAPSHOT_MODE,
             Kind.STRING,
             SnapshotMode.INITIAL.value,
-            "When the rows that are there already are read: initial before the first change, "
-            "initial_only and then nothing more, no_data never, when_needed also where the log "
-            "is gone, always whenever the task has moved.",
+            "When to read the existing rows: initial, before the first change; "
+            "initial_only, and then nothing more; no_data, never; when_needed, also if the log "
+            "is lost; always, whenever the task has moved.",
             HOW,
             importance=Importance.HIGH,
             check=one_of(*modes),
@@ -326,8 +326,7 @@ def _how_keys() -> tuple[Key, ...]:
             SNAPSHOT_TABLES,
             Kind.LIST,
             (),
-            "Expressions for those of the tables whose rows are read at first; all where none is "
-            "given.",
+            "Expressions for the tables whose existing rows are read; all if none is given.",
             HOW,
             check=filters.wrong_with,
         ),
@@ -335,7 +334,7 @@ def _how_keys() -> tuple[Key, ...]:
             SNAPSHOT_ROWS,
             Kind.INT,
             2048,
-            "The most rows that are read at a time.",
+            "The most rows to read at a time.",
             HOW,
             importance=Importance.LOW,
             check=in_range(1, 20_000),
@@ -344,7 +343,7 @@ def _how_keys() -> tuple[Key, ...]:
             HEARTBEAT,
             Kind.INT,
             0,
-            "How often a record is written to the heartbeat topic, in milliseconds; 0 for never. "
+            "How often to write a record to the heartbeat topic, in milliseconds; 0 for never. "
             "The log of idle tables is freed without it, too.",
             HOW,
             check=in_range(0),
@@ -353,7 +352,7 @@ def _how_keys() -> tuple[Key, ...]:
             HEARTBEAT_QUERY,
             Kind.STRING,
             None,
-            "A statement that is executed with each heartbeat.",
+            "A statement to execute with each heartbeat.",
             HOW,
             importance=Importance.LOW,
         ),
@@ -361,7 +360,7 @@ def _how_keys() -> tuple[Key, ...]:
             HEARTBEAT_PREFIX,
             Kind.STRING,
             "__debezium-heartbeat",
-            "What the name of the heartbeat topic begins with, before a dot and the prefix.",
+            "The beginning of the heartbeat topic's name, before a dot and the prefix.",
             HOW,
             importance=Importance.LOW,
             check=event_keys.check_prefix,
@@ -385,7 +384,7 @@ def _pace_keys() -> tuple[Key, ...]:
             BATCH,
             Kind.INT,
             2048,
-            "About how many records are read at a time.",
+            "About how many records to read at a time.",
             HOW,
             importance=low,
             check=in_range(1, 20_000),
@@ -394,8 +393,8 @@ def _pace_keys() -> tuple[Key, ...]:
             STATUS_INTERVAL,
             Kind.INT,
             10_000,
-            "How often the server is told, in milliseconds, what it need not keep of a log in "
-            "which nothing is captured.",
+            "How often to confirm a position to the server while nothing is captured, in "
+            "milliseconds, so that it can free its log.",
             HOW,
             importance=low,
             check=in_range(100, 30_000),
@@ -404,7 +403,7 @@ def _pace_keys() -> tuple[Key, ...]:
             SLOT_RETRIES,
             Kind.INT,
             6,
-            "How often a slot that somebody else reads is asked for again, before the task fails.",
+            "How often to retry a slot that another client reads, before the task fails.",
             HOW,
             importance=low,
             check=in_range(0),
@@ -413,7 +412,7 @@ def _pace_keys() -> tuple[Key, ...]:
             SLOT_DELAY,
             Kind.LONG,
             10_000,
-            "How long to wait before that, in milliseconds.",
+            "How long to wait before each such retry, in milliseconds.",
             HOW,
             importance=low,
             check=in_range(0, 600_000),

@@ -1,6 +1,6 @@
-"""The publication and the slot of a capture: what there is, and what is made.
+"""Finds or creates the publication and the slot of a capture.
 
-A publication is made before its slot, since the log before it cannot be decoded by it.
+A publication is created before its slot, since it cannot decode the log before it.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ DROP: Final = """
 
 
 class Autocreate(Enum):
-    """What is done where there is no publication: Debezium's words."""
+    """What to do without a publication: Debezium's words."""
 
     ALL_TABLES = "all_tables"
     FILTERED = "filtered"
@@ -44,20 +44,20 @@ class Autocreate(Enum):
 class Slot:
     is_active: bool
     confirmed: int
-    # Up to where the server has written its log; None where it follows another one.
+    # The end of the server's log; None on a standby.
     written: int | None
-    # Whether the server has thrown away what the slot needs.
+    # Whether the server has removed WAL that the slot needs.
     is_lost: bool
 
 
 def slot_of(connection: "psycopg.Connection[Any]", name: str) -> Slot | None:
-    """Return a slot of this database; ConnectorError where it is another's."""
+    """Return a slot of this database. Raises ConnectorError if it belongs to another one."""
     row = connection.execute(SLOT, (name,)).fetchone()
     if row is None:
         return None
     plugin, is_here, is_active, confirmed, wal_status, written = row
     if plugin != PLUGIN or not is_here:
-        what = f"is one of {plugin}" if plugin != PLUGIN else "belongs to another database"
+        what = f"uses the plugin {plugin}" if plugin != PLUGIN else "belongs to another database"
         raise ConnectorError(f"the slot {name} {what}: name another one in slot.name")
     is_lost = wal_status == "lost"
     return Slot(
@@ -69,7 +69,7 @@ def slot_of(connection: "psycopg.Connection[Any]", name: str) -> Slot | None:
 
 
 def drop_slot(connection: "psycopg.Connection[Any]", name: str) -> None:
-    """Remove a slot that nobody reads; nothing where there is none."""
+    """Drop a slot without a reader, if it exists."""
     connection.execute(DROP, (name,))
 
 
@@ -81,7 +81,7 @@ def prepare_publication(
     *,
     by_root: bool,
 ) -> list[str]:
-    """Make a publication, or have it name the tables it must; return what was done, as words."""
+    """Create a publication, or set its tables; return what was done, as sentences."""
     found = connection.execute(PUBLICATION, (name,)).fetchone()
     if found is None:
         return [_make(connection, name, mode, tables, by_root=by_root)]
@@ -91,7 +91,7 @@ def prepare_publication(
     if published == {(table.schema, table.name) for table in tables} or not tables:
         return []
     _execute(connection, "ALTER PUBLICATION {} SET TABLE {}", name, tables)
-    return [f"publication {name} now names {len(tables)} tables"]
+    return [f"set {len(tables)} tables in publication {name}"]
 
 
 def require_publication(connection: "psycopg.Connection[Any]", name: str) -> None:
@@ -105,7 +105,7 @@ def require_publication(connection: "psycopg.Connection[Any]", name: str) -> Non
 def unpublished(
     connection: "psycopg.Connection[Any]", name: str, tables: Sequence[TableName]
 ) -> list[TableName]:
-    """Return those tables whose changes a publication does not tell."""
+    """Return the tables that a publication does not contain."""
     published = {tuple(row) for row in connection.execute(PUBLISHED, (name,)).fetchall()}
     return [table for table in tables if (table.schema, table.name) not in published]
 
@@ -123,17 +123,18 @@ def _make(
         require_publication(connection, name)
     if mode is Autocreate.ALL_TABLES:
         _execute(connection, "CREATE PUBLICATION {} FOR ALL TABLES" + root, name, ())
-        return f"publication {name} was made for all tables"
+        return f"created publication {name} for all tables"
     if mode is Autocreate.NO_TABLES:
         _execute(connection, "CREATE PUBLICATION {}" + root, name, ())
-        return f"publication {name} was made without tables: add those whose changes are wanted"
+        return f"created publication {name} without tables: add the tables to capture"
     if not tables:
         raise ConnectorError(
-            "no table fits table.include.list and its like, so there is nothing to publish"
-            " (publication.autocreate.mode=filtered): create the tables first, or mend the lists"
+            "no table matches table.include.list and the other lists, so there is nothing to"
+            " publish (publication.autocreate.mode=filtered): create the tables first, or correct"
+            " the lists"
         )
     _execute(connection, "CREATE PUBLICATION {} FOR TABLE {}" + root, name, tables)
-    return f"publication {name} was made for {len(tables)} tables"
+    return f"created publication {name} for {len(tables)} tables"
 
 
 def _execute(

@@ -1,9 +1,9 @@
-"""Reads all rows of the captured tables, some at a time, in one transaction that stays open.
+"""Reads all rows of the captured tables, in batches, in one transaction that stays open.
 
-The first one sees exactly what the slot has not in its log. Where a worker ends meanwhile, the
-tables that are not done are read again by a transaction of their own: the slot has kept all changes
-since it was made, those of deleted rows too, so that whoever applies rows and then changes ends
-with what the tables hold.
+The first snapshot sees exactly the state before the slot's log. If the worker ends meanwhile, a new
+transaction reads the unfinished tables again. The slot has kept all changes since its creation,
+deletes included, so a consumer that applies the rows and then the changes ends with the state of
+the tables.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     import psycopg
 
 CURSOR: Final = "samsa_snapshot"
-# Nobody knows how large the rows of a table are before some were read.
+# The first fetch of a table is small, since the size of its rows is unknown.
 FIRST_ROWS: Final = 100
-# What is read at a time where rows are large, in bytes of their texts.
+# Limit of one fetch of large rows, in bytes of text.
 FETCH_BYTES: Final = 8 * 1024 * 1024
-# A cluster that takes no records holds the transaction open; for longer than this it is given up.
+# While the cluster accepts no records the transaction stays open, but no longer than this.
 IDLE_MS: Final = 600_000
 
 
 class SnapshotReader:
-    """One snapshot, from its first table that is not done."""
+    """One snapshot, from its first unfinished table."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class SnapshotReader:
         fetch_rows: int,
         clock_ns: Callable[[], int],
     ) -> None:
-        assert position.is_snapshot, "what is stored says that the snapshot is not done"
+        assert position.is_snapshot, "the stored position is within a snapshot"
         self._connection = connection
         self._catalog = catalog
         self._events = events
@@ -57,28 +57,28 @@ class SnapshotReader:
         self._rows = min(FIRST_ROWS, fetch_rows)
         self._captured: Captured | None = None
         self._transaction: int | None = None
-        # A row waits until it is known whether it is the last one, of its table or of all.
+        # A row is held until it is known whether it is the last of its table or of the snapshot.
         self._waiting: _Waiting | None = None
         self._is_first_table = position.table is None
         self._number = 0
         self.is_done = False
 
     def begin(self, exported: str | None) -> None:
-        """Begin the transaction: on what a slot has exported, or on what there is now."""
+        """Begin the transaction: on a slot's exported snapshot, or on the current state."""
         execute = self._connection.execute
         execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if exported is not None:
-            # The name comes from the server, and is written as it writes names.
+            # The server returned this name.
             quoted = exported.replace("'", "''")
             execute(f"SET TRANSACTION SNAPSHOT '{quoted}'")
-        # Rows that a policy hides would be missing for ever: better to fail.
+        # Fail instead of leaving out rows that a policy hides.
         execute("SET LOCAL row_security = off")
         execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}")
         row = execute("SELECT txid_snapshot_xmax(txid_current_snapshot())").fetchone()
         self._transaction = row[0] if row else None
 
     def take(self) -> list[SourceRecord]:
-        """Return the next rows as records; none where a table is empty, or all is done."""
+        """Return the next rows as records; none if a table is empty, or the snapshot is done."""
         if self._captured is None and not self._open_next():
             return self._end()
         captured = self._captured
@@ -100,7 +100,7 @@ class SnapshotReader:
         return made
 
     def close(self) -> None:
-        """End the connection, which nothing else uses."""
+        """Close the connection, which nothing else uses."""
         self._connection.close()
 
     def _open_next(self) -> bool:
@@ -111,18 +111,18 @@ class SnapshotReader:
             return False
         table = self._tables[0]
         self._captured, names = self._catalog.of_table(table)
-        # A table without columns has rows all the same.
+        # A table without columns can have rows.
         statement = sql.SQL("DECLARE {} NO SCROLL CURSOR FOR SELECT {} FROM {} {}").format(
             sql.Identifier(CURSOR),
             sql.SQL(", ").join(map(sql.Identifier, names)),
-            # What inherits from a table is captured by itself.
+            # Child tables are captured on their own.
             sql.SQL("" if table.is_partitioned else "ONLY"),
             sql.Identifier(table.schema, table.name),
         )
         try:
             self._connection.execute(statement)
         except psycopg.errors.UndefinedTable as error:
-            # Dropped since the tables were listed, which the next attempt does anew.
+            # Dropped since the tables were listed; the next attempt lists them again.
             raise RetriableError(f"{table} was dropped before its rows were read") from error
         self._rows, self._number = min(FIRST_ROWS, self._fetch_rows), 0
         return True
@@ -151,7 +151,7 @@ class SnapshotReader:
         self._is_first_table = False
 
     def _end(self) -> list[SourceRecord]:
-        """Return the last row, whose offset says that the snapshot is done."""
+        """Return the last row, whose offset marks the snapshot as done."""
         if self.is_done:
             return []
         self._connection.execute("COMMIT")
@@ -164,7 +164,7 @@ class SnapshotReader:
         return self._records(waiting, Snapshot.LAST, done)
 
     def _released(self, *, is_same_table: bool) -> list[SourceRecord]:
-        """Return the row that waits, now that another one follows it."""
+        """Return the held row, now that another one follows it."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return []
@@ -177,7 +177,7 @@ class SnapshotReader:
         return self._records(waiting, marker, done)
 
     def _records(self, waiting: "_Waiting", marker: Snapshot, done: Position) -> list[SourceRecord]:
-        """Return a row as records; behind the last one, so much is done."""
+        """Return a row as records, with the position after them."""
         now_ns = self._clock_ns()
         source = SourceInfo(
             ts_us=now_ns // 1000, lsn=done.committed, transaction=self._transaction, snapshot=marker
@@ -195,7 +195,7 @@ class SnapshotReader:
 
 
 def left_of(tables: Sequence[TableName], done: str | None) -> list[TableName]:
-    """Return the tables behind the one that is done; all where that is not there any more."""
+    """Return the tables after the finished one; all of them if that was dropped."""
     names = [str(table) for table in tables]
     return list(tables[names.index(done) + 1 :]) if done in names else list(tables)
 

@@ -40,14 +40,14 @@ SPARSE: Final = Schema(
         ),
     ),
 )
-# What the schema has room for.
+# The limit of the schema.
 MOST_DIMENSIONS: Final = 2**15 - 1
 # Well-known binary: little endian, the type of a point, two doubles.
 WKB_POINT: Final = struct.Struct("<BIdd")
-# PostGIS's own form of it marks a type that a number of a reference system follows.
+# PostGIS's EWKB flag: an SRID follows the type.
 HAS_SRID: Final = 0x20000000
 HEADERS: Final = {0: struct.Struct(">II"), 1: struct.Struct("<II")}
-# A collection of no shapes.
+# An empty collection of shapes.
 EMPTY_WKB: Final = bytes.fromhex("010700000000000000")
 
 
@@ -88,10 +88,10 @@ def _shape(word: str) -> Callable[[int, EventSettings], Kind]:
 
 
 def _srid(octets: bytes) -> int | None:
-    """Return the number of the reference system, where a shape tells one."""
+    """Return the SRID of a shape, if it has one."""
     header = HEADERS.get(octets[0]) if octets else None
     if header is None or len(octets) <= header.size:
-        raise ValueError("no shape in well-known binary")
+        raise ValueError("not a shape in well-known binary")
     kind, srid = header.unpack_from(octets, 1)
     return int(srid) if kind & HAS_SRID else None
 
@@ -114,7 +114,7 @@ def _vector(word: str, type_: Type) -> Callable[[int, EventSettings], Kind]:
 
 def _numbers(text: str) -> list[float]:
     if text[:1] != "[" or text[-1:] != "]":
-        raise ValueError("no vector: it has no brackets")
+        raise ValueError("not a vector: it has no brackets")
     return [float(one) for one in text[1:-1].split(",")] if len(text) > 2 else []
 
 
@@ -141,7 +141,7 @@ def _sparse(text: str) -> Struct:
         raise ValueError("no sparse vector")
     if int(dimensions) > MOST_DIMENSIONS:
         raise ValueError(
-            f"a sparse vector of {dimensions} dimensions, and the schema has room for "
+            f"a sparse vector of {dimensions} dimensions, and the schema allows "
             f"{MOST_DIMENSIONS}: leave the column out"
         )
     pairs = (one.split(":") for one in told[1:-1].split(",") if one)
@@ -149,7 +149,7 @@ def _sparse(text: str) -> Struct:
     return Struct(SPARSE, {"dimensions": int(dimensions), "vector": vector})
 
 
-# Of extensions, by the names of their types.
+# Kinds of extension types, by type name.
 MAKERS: Final[Mapping[str, Callable[[int, EventSettings], Kind]]] = {
     "geometry": _shape("Geometry"),
     "geography": _shape("Geography"),

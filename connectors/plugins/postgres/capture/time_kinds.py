@@ -13,18 +13,17 @@ from connectors.sdk import schemas
 from connectors.sdk.schemas import Type
 
 PACKAGE: Final = "io.debezium.time."
-# Digits behind the second that a column has whose type names none, and up to which milliseconds
-# hold them.
+# Fraction digits of a column without a declared precision, and the most that milliseconds hold.
 DIGITS: Final = 6
 MILLISECONDS: Final = 3
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# A month where an interval becomes a number: a twelfth of a year of 365¼ days.
+# A month in numeric intervals: a twelfth of a year of 365¼ days.
 MONTH: Final = 2_629_800 * moments.SECOND
 LEAST, MOST = -(2**63), 2**63 - 1
 ADVICE: Final = "; use another time.precision.mode, or leave the column out"
-BEYOND_PYTHON: Final = "it lies outside of the years 1 to 9999" + ADVICE
+BEYOND_PYTHON: Final = "it is outside of the years 1 to 9999" + ADVICE
 
-# What is made of a count of microseconds, by the name of its schema.
+# Conversions from a count of microseconds, by schema name.
 _Unit = tuple[Type, str, Callable[[int], Any]]
 
 
@@ -42,7 +41,7 @@ def _nanoseconds(micros: int) -> int:
     nanos = micros * 1000
     if not LEAST <= nanos <= MOST:
         raise ValueError(
-            "it lies outside of the years 1678 to 2261, which nanoseconds count" + ADVICE
+            "it is outside of the years 1678 to 2261, the range of nanoseconds" + ADVICE
         )
     return nanos
 
@@ -56,7 +55,7 @@ def _datetime(micros: int) -> datetime:
 
 def _time(micros: int) -> time:
     if micros >= moments.DAY:
-        raise ValueError("24:00 has no place in a time of Kafka Connect" + ADVICE)
+        raise ValueError("a time of Kafka Connect cannot hold 24:00" + ADVICE)
     return (EPOCH + timedelta(microseconds=micros // 1000 * 1000)).time()
 
 
@@ -70,7 +69,7 @@ def _iso_time(micros: int) -> str:
 
 MICRO_TIMESTAMP: Final = (Type.INT64, f"{PACKAGE}MicroTimestamp", _same)
 MICRO_TIME: Final = (Type.INT64, f"{PACKAGE}MicroTime", _same)
-# Modes that count in one unit, whatever the digits of a column.
+# Modes that count in one unit, whatever the precision of a column.
 TIMESTAMP_UNITS: Final[dict[Times, _Unit]] = {
     Times.CONNECT: (Type.INT64, schemas.TIMESTAMP, _datetime),
     Times.ISOSTRING: (Type.STRING, f"{PACKAGE}IsoTimestamp", _iso_timestamp),
@@ -171,7 +170,7 @@ def _micros_of_interval(text: str) -> int:
 
 
 def _iso_interval(text: str) -> str:
-    """Write all units, zeros too; each has the sign that it has in PostgreSQL."""
+    """Format all units, zeros too, each with its sign from PostgreSQL."""
     told = interval(text)
     is_negative = told.microseconds < 0
     seconds, micros = divmod(abs(told.microseconds), moments.SECOND)

@@ -108,7 +108,7 @@ def test_a_topic_that_was_made_anew_stops_the_task_however_long_it_is(files: Pat
     context.topic_ids = {"orders": "two"}
 
     task = started(context)
-    with pytest.raises(ConnectorError, match=r"orders was deleted and made anew.*\.lines\.offsets"):
+    with pytest.raises(ConnectorError, match=r"orders was deleted and recreated.*\.lines\.offsets"):
         task.open([ORDERS])
     task.stop()
     (files / "out" / ".lines.offsets").unlink()

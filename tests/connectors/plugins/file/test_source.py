@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there_is_told_of_once(files: Path) -> None:
     append(files / "log", "one\n")
 
     assert read(context) == ["one"]
-    assert context.lines == [f"there is no file {files}/log: it is read once it is there"]
+    assert context.lines == [f"file {files}/log does not exist: the task reads it once it exists"]
 
 
 def test_a_resume_from_any_line_gives_the_rest(files: Path) -> None:

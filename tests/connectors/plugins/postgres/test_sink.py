@@ -257,7 +257,7 @@ def test_records_of_a_topic_that_was_made_anew_are_not_taken_for_the_former_ones
     task = started(context, parsed)
     task.open([ORDERS])
 
-    with pytest.raises(ConnectorError, match=r"partition 0 goes on at offset 0.*delete the row"):
+    with pytest.raises(ConnectorError, match=r"partition 0 continues at offset 0.*delete the row"):
         task.put([person(0, "new")])
     database.execute("DELETE FROM samsa_connect_offsets")
     run_sink(PostgresSink(), parsed, context, [[person(0, "new")]])
@@ -274,7 +274,7 @@ def test_a_topic_that_was_made_anew_and_has_grown_past_the_offset_stops_the_task
     same = started(context, parsed).open([ORDERS])
     context.topic_ids = {"orders": "two"}
 
-    with pytest.raises(ConnectorError, match=r"orders was deleted and made anew.*delete the rows"):
+    with pytest.raises(ConnectorError, match=r"orders was deleted and recreated.*delete the rows"):
         started(context, parsed).open([ORDERS])
     kept = rows(database, "SELECT next_offset, topic_id FROM samsa_connect_offsets")
     database.execute("DELETE FROM samsa_connect_offsets")
@@ -485,7 +485,7 @@ def test_the_table_of_offsets_of_another_sink_is_not_written_to(
     theirs = keys(database, offsets_table="mine", table_name_format="samsa_connect_offsets")
     other = MemorySinkContext(connector="b")
 
-    with pytest.raises(ConnectorError, match="has the columns of a table of offsets"):
+    with pytest.raises(ConnectorError, match="has the columns of a table of sink offsets"):
         run_sink(PostgresSink(), theirs, other, [[person(2, "b")]])
     other.close()
 

@@ -178,7 +178,7 @@ def test_a_table_that_changes_is_told_with_its_new_columns() -> None:
         ([at(1, frames.commit(1, 2))], "ends no transaction"),
         (
             [at(110, frames.begin(150)), at(110, frames.insert(7, "1"))],
-            "relation 7, which was not described",
+            "relation 7 without a relation message",
         ),
         (
             [at(110, frames.begin(150)), *DESCRIBED, at(110, frames.insert(A, "1"))],

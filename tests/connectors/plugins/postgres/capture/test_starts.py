@@ -53,14 +53,14 @@ def test_a_snapshot_whose_slot_is_gone_begins_anew_and_says_so() -> None:
     begun = start("initial", HALF)
 
     assert (begun.position, begun.has_rows, begun.makes_slot) == (None, True, True)
-    assert "not told" in begun.words
+    assert "not reported" in begun.words
 
 
 def test_a_snapshot_whose_slot_is_another_one_begins_anew_too() -> None:
     begun = start("initial", Position(committed=30, is_snapshot=True, table="public.a"), AT_40)
 
     assert begun.position == Position(committed=40, is_snapshot=True)
-    assert "not told" in begun.words
+    assert "not reported" in begun.words
 
 
 def test_an_unfinished_snapshot_that_is_not_wanted_any_more_is_left() -> None:
@@ -70,10 +70,10 @@ def test_an_unfinished_snapshot_that_is_not_wanted_any_more_is_left() -> None:
 @pytest.mark.parametrize(
     ("stored", "slot", "words"),
     [
-        (STREAMING, None, "the slot s is gone"),
-        (STREAMING, LOST, "thrown away"),
+        (STREAMING, None, "the slot s does not exist"),
+        (STREAMING, LOST, "removed WAL"),
         (STREAMING, YOUNG, "up to 0/32, and ends at 0/2D, so it is another server's"),
-        (Position(committed=30), AT_40, "from 0/28 on, and it was read up to 0/1E"),
+        (Position(committed=30), AT_40, "from 0/28, and this connector has read up to 0/1E"),
     ],
 )
 def test_lost_changes_fail_unless_rows_may_be_read_again(
