@@ -35,7 +35,7 @@ EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicReader:
-    """A group that reads topics: what of them it has committed, and how many members it has."""
+    """A group that reads topics: its committed offsets and the number of its members."""
 
     committed: Mapping[TopicPartition, int]
     members: int
@@ -103,7 +103,7 @@ class ClusterWire:
         return _Inlet(HandAssigned(made, group, reset=reset))
 
     def read(self, topic: str, spans: Sequence[Span]) -> Generator[list[Record]]:
-        """Yield the records of spans, and empty lists while none come; ends with the spans."""
+        """Yield the records of spans, and empty lists while none arrive; ends with the spans."""
         if spans:
             with Reader(self._connection, topic, spans) as reader:
                 yield from reader.batches()
@@ -113,7 +113,7 @@ class ClusterWire:
         return {_partition(place): offset for place, offset in found.items()}
 
     def readers(self, topics: Sequence[str]) -> Mapping[str, TopicReader]:
-        """Return the groups that have offsets of topics, or members who read them."""
+        """Return the groups with offsets of these topics, or with members that read them."""
         names = [summary.name for summary in self._groups.summaries()]
         offsets, found = self._groups.offsets(names), {}
         for name, group in self._groups.find(names).items():

@@ -30,7 +30,7 @@ def letter(
     secrets: Iterable[str],
 ) -> NewRecord:
     """Return the record for the dead letters; what was a header stays one."""
-    # Ours count in a retry topic only: elsewhere anybody may have written them.
+    # Samsa's headers are trusted in a retry topic only: in other topics anyone may write them.
     headers = without(raw.headers)
     retried = None
     if raw.topic == retry_topic.name_for(connector):
@@ -49,7 +49,7 @@ def letter(
 def context(
     raw: Record, failed: StepFailed, *, connector: str, task: int, secrets: tuple[str, ...]
 ) -> dict[str, str]:
-    """Return what the headers say; of a record that was sent again, where it was read this time."""
+    """Parse the headers; for a record sent again, the place is that of the latest read."""
     cause = failed.cause
     # Before they are cut, since a part of a secret would stay.
     said = masked(words(cause), secrets)

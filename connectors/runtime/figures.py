@@ -17,20 +17,20 @@ DEAD: Final = "dead_letters"
 RETRIED: Final = "retries"
 COMMITTED: Final = "commits"
 NAMES: Final = (READ, WRITTEN, FILTERED, SKIPPED, FAILED, DEAD, RETRIED, COMMITTED)
-# Rates of the time since the task last told them, per second.
+# Rates per second since the task last reported.
 RATES: Final = {READ: "read_per_s", WRITTEN: "written_per_s"}
-# A slice that was shorter says nothing about a rate, and the end of one that has told its rate
-# before says less than that, where it is shorter than this.
+# The shortest time for a rate; the last report of a slice keeps its former rate if the time since
+# the report before is shorter.
 MIN_SECONDS: Final = 0.1
 MIN_REST_SECONDS: Final = 1.0
 
 
 class Figures:
-    """The counts of one slice, and its topics; another thread may read them meanwhile."""
+    """The counts of one slice, and its topics; another thread may read them."""
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(NAMES, 0)
-        # No set: one that grows cannot be copied by another thread.
+        # Not a set: another thread cannot copy one that grows.
         self._topics: dict[str, None] = {}
 
     def add(self, name: str, count: int = 1) -> None:
@@ -47,7 +47,7 @@ class Figures:
 
 
 class Account:
-    """The figures of a task while it runs: those from before its slice, and the slice's on top."""
+    """The figures of a running task: those before its slice plus those of the slice."""
 
     def __init__(self, before: Mapping[str, Any], began_s: float) -> None:
         self._before = before
@@ -57,7 +57,7 @@ class Account:
         self._shortest_s = MIN_SECONDS
 
     def after(self, counts: Mapping[str, int], now_s: float) -> dict[str, Any]:
-        """Return the figures with what the slice has counted until now."""
+        """Return the figures, the slice's counts so far included."""
         seconds = now_s - self._told_at_s
         if seconds >= self._shortest_s:
             for name, rate in RATES.items():

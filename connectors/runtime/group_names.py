@@ -1,4 +1,4 @@
-"""What the consumer group of a connector is called. Pure."""
+"""The consumer group name of a connector. Pure."""
 
 from typing import Final
 
@@ -6,5 +6,5 @@ PREFIX: Final = "connect-"
 
 
 def group_of(connector: str) -> str:
-    """Return the group that says how far a connector has read its topics."""
+    """Return the group that holds a connector's offsets."""
     return f"{PREFIX}{connector}"

@@ -1,22 +1,22 @@
-"""How many bytes the tasks of one process hold in memory between their slices, all together.
+"""The memory budget that the tasks of one process share between their slices.
 
-Each could hold what one task may, and the process would end at its limit: whatever all of them
-held would be read again, and held again. So they share a budget. Tasks run one after the other, so
-who holds most cannot be told at once: it is asked when it runs next, and until then whoever runs
-lets go where all of it is used up. Pure; of one thread.
+With a limit per task only, all tasks together could exceed the limit of the process: it would end,
+and the tasks would read and hold the same data again. Tasks run one at a time, so the task that
+holds most is asked to release memory at its next slice; if the budget is used up before, the
+running task releases instead. Pure; for one thread.
 """
 
 from typing import Final
 
-# Beyond this the one that holds most is asked to let go.
+# Above this the task that holds most is asked to release memory.
 ENOUGH_BYTES: Final = 256 * 1024 * 1024
-# Beyond this whoever runs is asked. A child may have 768 MiB; its libraries take some 150, and a
-# file that is written out takes its size some times over.
+# Above this the running task is asked. A child may use 768 MiB; its libraries take some 150, and
+# to write a file takes several times its size.
 MOST_BYTES: Final = 384 * 1024 * 1024
 
 
 class Budget:
-    """Of one process."""
+    """The budget of one process."""
 
     def __init__(self, *, enough: int = ENOUGH_BYTES, most: int = MOST_BYTES) -> None:
         assert enough <= most
@@ -38,7 +38,7 @@ class Budget:
 
 
 class Holder:
-    """What one task holds. `is_asked`: it is to let go as soon as it runs."""
+    """What one task holds. `is_asked`: it must release memory as soon as it runs."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -46,7 +46,7 @@ class Holder:
         self.is_asked = False
 
     def hold(self, size: int) -> int:
-        """Count what the task, which runs now, holds; return how much of it is to be let go."""
+        """Note how much the running task holds; return how many bytes it must release."""
         budget = self._budget
         budget.count(self, max(0, size))
         too_much = budget.total - budget.enough
@@ -54,7 +54,7 @@ class Holder:
             self.is_asked = False
             return 0
         largest = budget.largest()
-        assert largest is not None, "somebody holds it"
+        assert largest is not None, "a task holds the bytes"
         if self.is_asked or largest is self or budget.total > budget.most:
             self.is_asked = False
             return min(self.size, too_much)
@@ -62,6 +62,6 @@ class Holder:
         return 0
 
     def let_go(self) -> None:
-        """Count that nothing is held any more."""
+        """Note that the task holds nothing."""
         self._budget.count(self, 0)
         self.is_asked = False

@@ -1,6 +1,6 @@
-"""One slice of a job: its engine reads and writes, and here is only the time, the lease, the group.
+"""One slice of a job: its engine reads and writes; this module handles time, lease and group.
 
-What a job has made durable is its own to know, by its checkpoint; the group is told for others.
+The job's own checkpoint holds its progress; the group's offsets are for lag monitoring.
 """
 
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ from connectors.sdk.records import RawRecord, TopicPartition
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Record
 
-# A job that found nothing looks again after this, unless others wait for its worker.
+# An idle job polls again after this, unless other tasks wait for its worker.
 LOOK_S: Final = 1.0
-NOT_TOLD: Final = "how far it has read could not be told to its group, whose lag is too high: {}"
+NOT_TOLD: Final = "the offsets could not be committed to the group, so its lag is too high: {}"
 
 
 def run(spec: TaskSpec, ports: Ports) -> SliceEnd:
-    """Run a slice; it raises nothing that a job, its engine or the cluster does wrong."""
+    """Run a slice; errors of the job, its engine or the cluster do not escape."""
     turn = Turn(spec, ports)
     max_delay_s = 0.0
     try:
         max_delay_s = errors_of(spec.config).max_delay_s
         is_idle = _work(turn)
-    # A task is foreign code: whatever it raises ends the slice and nothing else.
+    # A task is foreign code: any exception ends its slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
     return turn.end(is_idle=is_idle)
@@ -54,7 +54,7 @@ def _work(turn: Turn) -> bool:
                 turn.ports.clock.wait(LOOK_S)
             is_idle = not task.run()
     except BaseException:
-        # The first error is the one to tell.
+        # Report the first error.
         with suppress(Exception):
             task.stop()
         raise
@@ -140,7 +140,7 @@ class JobTaskContext(TaskContext):
                 self._inlet = self._ports.wire.inlet(self.group, {})
             self._inlet.commit(offsets)
         except KafkaFailure as failure:
-            # What was done stays done: the next commit tells it.
+            # The work is durable: the next commit reports it.
             said = masked(words(failure), self._spec.secrets)
             self._ports.log.write(Level.WARN, NOT_TOLD.format(said))
             return False

@@ -1,8 +1,9 @@
-"""What a sink has left out behind the last record that its target knows, kept for other workers.
+"""Notes on records that a sink skipped after the last one its target knows, for other workers.
 
-Pure. A target that keeps its own offsets knows nothing of records that became dead letters. The
-process of a task remembers them; without these notes another one, or one with a changed config,
-would read them once more: buried twice, or written beside the letters that are sent again.
+Pure. A target that keeps its own offsets does not know of records that became dead letters. The
+process of a task remembers them. Without these notes, another process, or one with a changed
+config, would read them again: they would become dead letters twice, or be written twice if the
+letters are sent again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,29 +12,29 @@ from typing import Any, Final, TypeAlias
 from connectors.runtime.ports import Offsets
 from connectors.sdk.records import Place, TopicPartition
 
-# Partition → behind the last record that the target knows, and behind what was left out after it.
+# Partition → the offset after the last record that the target knows, and after the skipped ones.
 LeftOut: TypeAlias = Mapping[TopicPartition, tuple[int, int]]
 
-# A note that holds for no offset.
+# A note that matches no offset.
 VOID: Final[Mapping[str, Any]] = {"given": -1, "next": -1}
 
 
 class LeftOutNotes:
-    """Of one slice. `topic_ids` are those of the topics as they are now."""
+    """The notes of one slice. `topic_ids` are the current ones."""
 
     def __init__(self, offsets: Offsets, topic_ids: Mapping[str, str], *, is_kept: bool) -> None:
         self._offsets = offsets
         self._topic_ids = topic_ids
-        # Whether the target keeps offsets; where it does not, those of the group say it all.
+        # Whether the target keeps offsets; if not, the group's offsets suffice.
         self._is_kept = is_kept
         self._stored: dict[TopicPartition, tuple[int, int]] = {}
 
     def read(
         self, places: Iterable[TopicPartition], given: Mapping[TopicPartition, int]
     ) -> LeftOut:
-        """Return the notes that hold where the target stands as they say; void the others.
+        """Return the notes that match the target's offsets; void the others.
 
-        A target that was set back, and comes by the same offset again, has left nothing out there.
+        If a target is set back and passes the same offset again, it has skipped nothing there.
         """
         void = []
         for place in places if self._is_kept else ():
@@ -50,7 +51,7 @@ class LeftOutNotes:
         return dict(self._stored)
 
     def write(self, left_out: LeftOut) -> None:
-        """Note what dead letters were made of, behind what the target knows."""
+        """Note the records that became dead letters after the target's offset."""
         new = {place: pair for place, pair in left_out.items() if self._stored.get(place) != pair}
         if not new or not self._is_kept:
             return

@@ -1,7 +1,7 @@
-"""Dead letters as they are read: whose each is, why it is there, and what is sent in its place.
+"""Parses dead letters: the connector of each, its cause, and the record to send again.
 
-Pure. `dead_letters` writes what is read here; letters of Kafka Connect's own workers have the same
-headers. Anybody who may write to the topic may have made them up, so nothing is taken for granted.
+Pure. `dead_letters` writes them; letters of Kafka Connect's own workers have the same headers. Any
+client with write access to the topic may have forged them, so nothing is trusted.
 """
 
 from collections.abc import Mapping
@@ -16,29 +16,29 @@ from connectors.runtime.sink_places import has_topic
 from connectors.runtime.task_settings import Reading
 from gateway.kafka.values import Header, NewRecord, Record, Span
 
-# Of a header that is a name; the message and the stack are cut by whoever shows them.
+# The longest header that is a name; callers cut the message and the stack trace.
 MAX_NAME_CHARS: Final = 500
 
 
 class Destination(Enum):
-    RETRY = "retry"  # the connector's retry topic, which it alone reads
-    ORIGIN = "origin"  # where each record stood first, for all who read there
+    RETRY = "retry"  # the connector's retry topic, which only it reads
+    ORIGIN = "origin"  # the topic each record was first read from, for all its readers
 
 
 class Unsent(Enum):
-    """Why a chosen letter is left where it is."""
+    """Why a chosen letter is not sent."""
 
-    OTHER = "it is a letter of another connector"
-    UNNAMED = "it does not say whose it is: errors.deadletterqueue.context.headers.enable was off"
-    NO_ORIGIN = "it does not say which topic it was read from"
-    UNREAD = "the name of one of its headers is no UTF-8, so it would arrive without them"
-    NOT_READ = "the connector does not read the topic that it was read from"
-    GONE = "the partition that it was read from is not there any more"
+    OTHER = "it belongs to another connector"
+    UNNAMED = "it names no connector: errors.deadletterqueue.context.headers.enable was off"
+    NO_ORIGIN = "it does not name the topic it was read from"
+    UNREAD = "a header name is not UTF-8, so its headers would be lost"
+    NOT_READ = "the connector does not read the topic it was read from"
+    GONE = "the partition it was read from does not exist any more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What Connect's headers say. An empty text, or None, stands for one that is missing."""
+    """Connect's headers; an empty text or None if one is missing."""
 
     topic: str = ""
     partition: int | None = None
@@ -54,11 +54,11 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """One record of a topic of dead letters."""
+    """One record of a dead letter topic."""
 
     record: Record
     cause: Cause
-    # Where it stood first, where it has been sent again before.
+    # Its first place, if it has been sent again before.
     retried: Origin | None = None
 
     @property
@@ -67,7 +67,7 @@ class Letter:
 
     @property
     def origin(self) -> Origin | None:
-        """Where its record stood first; None where it does not say."""
+        """The first place of its record; None if unknown."""
         if self.retried is not None:
             return self.retried
         if not self.cause.topic:
@@ -78,7 +78,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which letters: those of some spans, or the picked ones of them, of a class and a stage."""
+    """A selection of letters: by spans, picked offsets, exception class and stage."""
 
     spans: tuple[Span, ...] = ()
     picked: frozenset[tuple[int, int]] = frozenset()
@@ -95,18 +95,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addressee:
-    """Whose letters are sent again, and what of them it takes."""
+    """The connector whose letters are sent again, and which of them it accepts."""
 
     connector: str
-    # None: which topics it reads is known to its tasks only, who look themselves.
+    # None: only its tasks know the topics that it reads, and check themselves.
     reading: Reading | None
-    # Letters that do not say whose they are are its own: nobody else has the topic.
+    # Letters that name no connector belong to it: no other connector uses the topic.
     has_unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """What is sent in the place of a letter, and where to."""
+    """The record to send for a letter, and its destination."""
 
     topic: str
     record: NewRecord
@@ -136,7 +136,7 @@ def letter_of(record: Record) -> Letter:
         message=text("exception.message"),
         stack=text("exception.stacktrace"),
     )
-    # Ours count where the connector that is named read its own retry topic, and nowhere else.
+    # Samsa's headers are trusted only if the named connector read its own retry topic.
     is_retried = not cause.topic or cause.topic == retry_topic.name_for(cause.connector)
     retried = retry_topic.origin_in(record.headers) if is_retried else None
     return Letter(record=record, cause=cause, retried=retried)
@@ -150,23 +150,23 @@ def again(
     run: str,
     partitions: Mapping[str, int],
 ) -> Again | Unsent:
-    """Return what is sent in the place of a letter, or why nothing is.
+    """Return the record to send for a letter, or why it is not sent.
 
-    `partitions` are those of all topics that there are.
+    `partitions` are those of all existing topics.
     """
     if letter.record.has_unread_headers:
         return Unsent.UNREAD
     if letter.cause.connector != to.connector and (letter.cause.connector or not to.has_unnamed):
         return Unsent.OTHER if letter.cause.connector else Unsent.UNNAMED
     origin = letter.origin or _only_topic(to)
-    # One that names a retry topic has lost the headers that say where its record stood first.
+    # If it names a retry topic, it has lost the headers with its first place.
     if origin is None or retry_topic.is_retry_topic(origin.topic):
         return Unsent.NO_ORIGIN
     if to.reading is not None and not has_topic(to.reading, origin.topic):
         return Unsent.NOT_READ
     if destination is Destination.RETRY:
         return _to_retry_topic(letter, to, origin, run)
-    # A partition that is not told is chosen by the key.
+    # Without a partition, the key decides.
     if origin.topic not in partitions or (origin.partition or 0) >= partitions[origin.topic]:
         return Unsent.GONE
     record = _record(letter, partition=origin.partition)
@@ -201,12 +201,12 @@ def _record(letter: Letter, *ours: Header, partition: int | None = None) -> NewR
 
 
 def _only_topic(to: Addressee) -> Origin | None:
-    """Return the topic of a connector that reads just one, by its name."""
+    """Return the topic of a connector that reads exactly one, by name."""
     if to.reading is None or to.reading.pattern or len(to.reading.topics) != 1:
         return None
     return Origin(topic=to.reading.topics[0], attempt=0)
 
 
 def _is_class(name: str, wanted: str) -> bool:
-    """Tell whether a class is the wanted one, by its whole name or by the last part of it."""
+    """Return whether a class has the wanted name, in full or by its last part."""
     return wanted in {name, name.rpartition(".")[2]}

@@ -1,7 +1,7 @@
-"""Takes secrets out of what is shown, as they were written and as others write them.
+"""Masks secrets in displayed text, in their original and in encoded forms.
 
-A server may repeat a password percent-encoded, in base64 or within JSON; whoever reads a trace
-decodes that in a moment. Pure.
+A server may echo a password percent-encoded, in base64 or within JSON, which a reader of the trace
+could decode. Pure.
 """
 
 import base64
@@ -13,22 +13,22 @@ from urllib.parse import quote, quote_plus
 
 from connectors.sdk.configs import MASK
 
-# Shorter secrets are words that stand in every trace; a mask would only tell where.
+# Shorter secrets occur in every trace by chance; a mask would only reveal where.
 MIN_SECRET_CHARS: Final = 3
-# Each secret is looked for in some thirty forms, and a trace is cut to 16,000 characters later on:
-# of a text that is longer than this nobody sees the end.
+# The search covers some thirty forms of each secret, and a trace is cut to 16,000 characters later:
+# the rest of a longer text is never shown.
 MAX_TEXT_CHARS: Final = 262_144
-# Of a longer secret (a chain of certificates) forms are made of its beginning, and of its lines.
+# Only the beginning and the lines of a longer secret (a certificate chain) are encoded.
 MAX_ENCODED_CHARS: Final = 16_384
-# Lines of a secret that are masked each by itself: those of a key, and no words.
+# Lines of a secret at least this long are masked individually: lines of a key, not words.
 MIN_LINE_CHARS: Final = 16
 MAX_LINES: Final = 500
-# A piece of base64 that stands for fewer characters of a secret is a word that many texts have.
+# A piece of base64 for fewer characters of a secret occurs in many texts by chance.
 MIN_PIECE_CHARS: Final = 6
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with a mask in the place of each secret; a long text is cut."""
+    """Return a text with each secret masked; a long text is cut."""
     forms = _forms(secrets)
     if not forms:
         return text
@@ -36,17 +36,17 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     text = text[:MAX_TEXT_CHARS]
     for form in forms:
         text = text.replace(form, MASK)
-    # What was cut may have cut a secret, of which a part would stay.
+    # The cut may have left a part of a secret at the end.
     return text[: max(0, len(text) - len(forms[0]))] if is_cut else text
 
 
 def holds(text: str, secrets: Iterable[str]) -> bool:
-    """Tell whether a text has a secret in it, in any form."""
+    """Return whether a text contains a secret, in any form."""
     return any(form in text for form in _forms(secrets))
 
 
 def _forms(secrets: Iterable[str]) -> list[str]:
-    """Return all that is to be masked, the longest first: one secret may be a part of another."""
+    """Return all forms to mask, longest first: one secret may be part of another."""
     found = {
         form
         for secret in secrets
@@ -61,7 +61,7 @@ def _written(secret: str) -> Iterator[str]:
     yield secret
     yield from _lines(secret)
     begin = secret[:MAX_ENCODED_CHARS]
-    # As it stands in the repr of a text, in JSON, in HTML.
+    # As a Python repr, in JSON and in HTML.
     yield repr(begin)[1:-1]
     yield json.dumps(begin)[1:-1]
     yield json.dumps(begin).replace("/", "\\/")[1:-1]
@@ -70,7 +70,7 @@ def _written(secret: str) -> Iterator[str]:
     try:
         data = begin.encode()
     except UnicodeEncodeError:
-        # Half a character, which no other form has.
+        # A lone surrogate, which other encodings cannot represent.
         return
     for encoded in (quote(begin), quote(begin, safe=""), quote_plus(begin)):
         yield encoded
@@ -88,20 +88,20 @@ def _lines(secret: str) -> Iterator[str]:
 
 
 def _with_small_escapes(encoded: str) -> str:
-    """Return a percent-encoded text with its hexadecimal digits in lower case."""
+    """Return a percent-encoded text with lower-case hexadecimal digits."""
     parts = encoded.split("%")
     return "%".join([parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])])
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """Yield what of a secret's base64 does not depend on what stands around it.
+    """Yield the parts of a secret's base64 that do not depend on the surrounding text.
 
     Three bytes become four characters, so a secret within a longer text (`user:password`) begins
-    at one of three places of such a group.
+    at one of three positions in such a group.
     """
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + data).decode()
-        # The first characters hold bits of what is before, and the last ones of what is behind.
+        # The first characters hold bits of the text before, and the last ones of the text after.
         skipped = (0, 2, 3)[before]
         kept = 4 * (before + len(data)) // 3
         for form in (whole[skipped:kept], whole[skipped:].rstrip("=") if before == 0 else ""):

@@ -20,18 +20,17 @@ LOST: Final = timedelta(seconds=5)
 BLUR: Final = timedelta(seconds=2)
 # Asking a connector for its tasks may take its check of the other side, and a running slice first.
 PREPARED_WITHIN: Final = timedelta(seconds=20)
-# A worker that is at it is known to be; what hangs there is ended with its process after a minute,
-# and the next process has begun by then.
+# A running preparation is visible in its row; one that hangs is killed with its process after a
+# minute, and the next process has started by then.
 PREPARED_ONCE_BEGUN: Final = timedelta(seconds=90)
-# A task that nobody runs is called so when it is later than two turns: this at least, and the turn
-# of its pool for each task of its worker.
+# A task counts as not running if it is late by two turns: at least this, and its pool's turn for
+# each task of its worker.
 LATE: Final = timedelta(seconds=20)
 # A process that one task ended so often in a row, without anything made durable, is not given it
 # again.
 MAX_CRASHES: Final = 5
-# What had to be ended with its process has held its worker for a minute: it waits so long, and of
-# all that is suspected of the same, a worker tries one in this time. So a worker loses a sixth of
-# its time at most.
+# A task that was killed with its process has blocked its worker for a minute. It waits this long,
+# and a worker tries one suspect in this time, so it loses at most a sixth of its time.
 AFTER_HANG: Final = timedelta(minutes=5)
 # A worker that is fuller than another by so many tasks gives one away.
 UNEVEN: Final = 2
@@ -41,14 +40,14 @@ POISON: Final = (
     " restart the task when the cause is gone"
 )
 HANGING: Final = (
-    "The task did not come back {count} times in a row, and its worker's process was ended each"
-    " time: look whether what it talks to answers, and for limits of time in its config; restart"
-    " the task when the cause is gone"
+    "The task hung {count} times in a row, and its worker's process was killed each time: check"
+    " that the external system answers, and set timeouts in the config; restart the task when the"
+    " cause is fixed"
 )
 POISON_OF_PREPARATION: Final = (
-    "The process of its worker ended {count} times in a row while the connector was asked for its"
-    " tasks: look for a crash in a client library, or lack of memory, in the worker's log; restart"
-    " the connector when the cause is gone"
+    "The worker's process ended {count} times in a row while the connector created its task"
+    " configs: look for a crash in a client library, or lack of memory, in the worker's log;"
+    " restart the connector when the cause is fixed"
 )
 
 STARTED: Final = "STARTED"
@@ -94,7 +93,7 @@ class ConnectorRow:
     tasks: tuple[TaskRow, ...] = ()
 
     def is_suspect(self, task: TaskRow) -> bool:
-        """Tell whether a task has hung, or may as well as another one of the same connector."""
+        """Return whether a task has hung, or is suspect since another of its connector has."""
         if task.hung_at is not None:
             return True
         has_hung = any(other.hung_at is not None for other in self.tasks)
@@ -174,9 +173,9 @@ def plan(
     *,
     pools: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> list[Action]:
-    """Return what is to be done now; nothing where all is as it should be.
+    """Return the actions to take now.
 
-    `workers` are those of the plain pool, `pools` has those of others.
+    `workers` are those of the plain pool, `pools` has those of the other pools.
     """
     floors = {
         pool: _Floor(
@@ -199,7 +198,7 @@ def plan(
 
 
 class _Floor:
-    """The workers of a pool: what each has, and whether its messages arrive."""
+    """The workers of a pool: their tasks, and whether their messages arrive."""
 
     def __init__(
         self,
@@ -223,7 +222,7 @@ class _Floor:
             _raise(self._active, task.worker, task.slice_ended_at)
             if task.is_leased(now):
                 self._at_work.add(task.worker)
-        # Which suspects each has, queued or at work, and when one last hung there.
+        # The suspects of each worker, queued or running, and when one last hung there.
         self._trials: dict[str, set[int]] = defaultdict(set)
         self._hung: dict[str, datetime] = {}
         for connector in connectors:
@@ -271,7 +270,7 @@ class _Floor:
         return least
 
     def try_out(self, task: TaskRow, worker: str) -> bool:
-        """Tell whether a worker may try a suspect now, and count it where it may."""
+        """Return whether a worker may try a suspect now, and count it if so."""
         hung = self._hung.get(worker)
         if self._trials[worker] - {task.id} or (hung and self._now - hung < AFTER_HANG):
             return False
@@ -366,7 +365,7 @@ def _of_task(
 
 
 def _is_waiting(task: TaskRow, floor: _Floor, now: datetime) -> bool:
-    """Tell whether a task that is to run does not: nobody takes it, or it waits as a suspect."""
+    """Return whether a task that should run does not: no worker takes it, or it is a suspect."""
     is_held_back = task.hung_at is not None and task.queued_at is None
     return is_held_back or _is_late(task, floor, now)
 

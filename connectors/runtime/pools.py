@@ -1,7 +1,7 @@
-"""Pools of workers: which there are, and what time a slice has in each.
+"""Pools of workers, and the time limits of a slice in each.
 
-Pure. Every worker of the plain pool runs whatever has no pool of its own, and asks all connectors
-for their tasks, which needs nothing of what a pool offers.
+Pure. Workers of the plain pool run all connectors without a pool of their own, and create the task
+configs of all connectors, which needs nothing that a pool provides.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ SPARK: Final = "spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    # A slice that has not come back by then hangs, and its process is ended.
+    # A slice that runs longer hangs, and its process is killed.
     hard_limit_s: int
-    # What a task waits for another one of its worker at most, as a rule.
+    # How long a task usually waits for another one of its worker at most.
     turn: timedelta
 
 
 POOLS: Final[Mapping[str, Pool]] = MappingProxyType(
     {
-        # A slice ends within 30 s, and where others wait within one second.
+        # A slice ends within 30 s, and within one second if others wait.
         PLAIN: Pool(hard_limit_s=60, turn=timedelta(seconds=2)),
-        # One batch of Spark takes its time, and so does the first session of a process; it is not
-        # cut in the middle, since the next slice would begin the same batch again.
+        # A Spark batch, and the first session of a process, take long. A batch is not interrupted,
+        # since the next slice would begin the same batch again.
         SPARK: Pool(hard_limit_s=900, turn=timedelta(seconds=60)),
     }
 )
 
 
 def pool_of(name: str) -> Pool:
-    """Return a pool; the plain one's times for one that this release does not know."""
+    """Return a pool; an unknown one gets the limits of the plain pool."""
     return POOLS.get(name, POOLS[PLAIN])

@@ -151,7 +151,7 @@ class Wire(Protocol):
     """The cluster."""
 
     def bootstrap(self) -> str:
-        """Return where its brokers are, for clients that are not ours."""
+        """Return the bootstrap servers, for foreign clients."""
         ...
 
     def topics(self) -> Mapping[str, int]:
@@ -159,7 +159,7 @@ class Wire(Protocol):
         ...
 
     def topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of those topics that exist; a topic that is made again has another one."""
+        """Return the ids of those topics that exist; a recreated topic has a new id."""
         ...
 
     def create(self, topic: NewTopic) -> bool:
@@ -179,9 +179,9 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """All that a slice may ask. `kept` is the plugin's between slices, `memory` is ours.
+    """Everything a slice may use. `kept` holds the plugin's objects between slices, `memory` ours.
 
-    Whoever made `figures` may look at them while the slice runs.
+    The creator of `figures` may read them while the slice runs.
     """
 
     lease: Lease
@@ -192,5 +192,5 @@ class Ports:
     figures: Figures = field(default_factory=Figures)
     kept: MutableMapping[str, Any] = field(default_factory=dict)
     memory: MutableMapping[str, Any] = field(default_factory=dict)
-    # What the task holds of the memory that all tasks of its process share.
+    # The task's part of the memory budget of its process.
     held: Holder = field(default_factory=lambda: Holder(Budget()))

@@ -1,8 +1,8 @@
-"""One slice of a run that sends dead letters again: chosen ones, in their order, batch by batch.
+"""One slice of a run that sends dead letters again: the chosen ones, in order, batch by batch.
 
-Pure but for Kafka. A batch is sent, acknowledged, and then noted in the ledger with where the retry
-topic ended. A run that is taken up after its worker died reads that topic from there, and leaves
-out what it finds. Elsewhere nothing tells what has arrived: such a run stops, and says so.
+Pure but for Kafka. A batch is sent, acknowledged, and then noted in the ledger with the end of the
+retry topic. If the worker dies, the next one reads that topic from the noted end, and skips the
+letters that it finds. At an origin nothing shows what has arrived: such a run stops, and says so.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -27,27 +27,27 @@ from connectors.sdk.records import TopicPartition
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.values import Delivered, NewRecord, Record, Span
 
-# Records, and bytes of them, that are sent before they are noted. To an origin a batch may come
+# Records and bytes of a batch, after which the ledger is written. At an origin a batch may arrive
 # twice, so it is small there.
 BATCH_RECORDS: Final[Mapping[Destination, int]] = {Destination.RETRY: 500, Destination.ORIGIN: 50}
 BATCH_BYTES: Final = 8 * 1024 * 1024
-# After this a slice ends: one that hangs longer than the lease lasts would be taken for gone.
+# Time limit of a slice: if it lasted longer than its lease, the run would go to another worker.
 SLICE_S: Final = 5.0
 MOVED: Final = (
-    "topic {topic} was deleted and made again since the run was planned, so its offsets mean other"
-    " records: plan a new run"
+    "topic {topic} was deleted and recreated since the run was planned, so its offsets belong to"
+    " other records: plan a new run"
 )
 DOUBT: Final = (
-    "its worker ended, or the cluster did not answer, while up to {count} letters were on their way"
-    " to where they stood first, and nothing tells which of them have arrived: look there, then"
-    " resume the run, which sends these again, or plan a new one; it stands at {place}"
+    "the worker ended, or the cluster did not answer, while up to {count} letters were in flight to"
+    " their origin, and Samsa cannot find out which have arrived: check the topic, then resume the"
+    " run, which sends these again, or plan a new one; the run is at {place}"
     " (partition/offset)"
 )
 REFUSED: Final = (
-    "the letter at partition {partition}, offset {offset} is not taken: {words}. Mend that and"
-    " resume the run, or plan a new one that leaves this letter out"
+    "the letter at partition {partition}, offset {offset} was refused: {words}. Fix that and"
+    " resume the run, or plan a new one without this letter"
 )
-# What would be said of the same record again.
+# Errors that the same record would cause again.
 FINAL: Final = frozenset(
     {
         *("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP"),
@@ -58,33 +58,33 @@ FINAL: Final = frozenset(
 
 class Ending(Enum):
     MORE = "there is more to send"
-    DONE = "all that was chosen was looked at"
-    FAILED = "it cannot go on"
+    DONE = "every chosen letter was processed"
+    FAILED = "it cannot continue"
     LATER = "the cluster did not answer"
     LOST = "another worker has the run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run as a slice finds it. `positions` are where it goes on, by partition."""
+    """A run at the start of a slice. `positions` are the next offsets, by partition."""
 
     id: str
     dead_topic: str
-    # Ids of the topics that it was planned on: the dead letters', and the retry topic's.
+    # Topic ids at the time of the plan: of the dead letter topic and of the retry topic.
     topic_ids: Mapping[str, str]
     destination: Destination
     choice: Choice
     to: Addressee
     positions: Mapping[int, int] = field(default_factory=dict)
-    # Where the retry topic ended when the run last noted what it had sent.
+    # The end of the retry topic when the ledger was last written.
     mark: Mapping[int, int] = field(default_factory=dict)
-    # Letters were on their way to their origin, and nothing says whether they have arrived.
+    # Letters were in flight to their origin, and may have arrived.
     is_in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a batch has changed: where to go on, and counts that are added to those before."""
+    """The result of a batch: the next offsets, and counts to add."""
 
     positions: Mapping[int, int]
     mark: Mapping[int, int]
@@ -101,36 +101,36 @@ class RunEnd:
 
 
 class Ledger(Protocol):
-    """The row of the run, behind the fence of its epoch; LeaseLost where another worker has it."""
+    """The row of the run, fenced by its epoch. Raises LeaseLost if another worker has it."""
 
     def renew(self) -> Verdict: ...
 
     def begin(self) -> None:
-        """Note that letters are on their way to their origin."""
+        """Note that letters are in flight to their origin."""
         ...
 
     def store(self, step: Step) -> None: ...
 
 
 class Wire(ports.Wire, Protocol):
-    """The cluster, of which a run reads spans too."""
+    """The cluster, with reads of spans."""
 
     def read(self, topic: str, spans: Sequence[Span]) -> Generator[list[Record]]:
-        """Yield the records of spans, and empty lists while none come; ends with the spans."""
+        """Yield the records of spans, and empty lists while none arrive; ends with the spans."""
         ...
 
 
 class _Refused(Exception):
-    """A broker will not have a letter, now or later."""
+    """A broker refuses a letter for good."""
 
 
 class _Batch:
-    """Letters that were looked at and are noted together."""
+    """Letters whose result goes to the ledger together."""
 
     def __init__(self, positions: Mapping[int, int]) -> None:
         self.positions = dict(positions)
         self.sending: list[tuple[tuple[int, int], Again]] = []
-        # Letters that were sent before, and not noted.
+        # Letters that were sent before, but not noted.
         self.found = 0
         self.unsent: dict[Unsent, int] = {}
         self.looked = 0
@@ -154,7 +154,7 @@ class Redrive:
         self._sent_before: frozenset[tuple[int, int]] = frozenset()
 
     def slice(self) -> RunEnd:
-        """Send what there is time for; the ledger has what was done."""
+        """Send letters until the time is up; the ledger has the result."""
         try:
             return self._moved() or self._in_doubt() or self._send_all()
         except LeaseLost:
@@ -196,17 +196,17 @@ class Redrive:
                 is_over = self._clock.monotonic() - began >= SLICE_S
                 if is_over or verdict is not Verdict.KEEP:
                     return RunEnd(ending=Ending.MORE)
-        # Behind the last record of a span may be offsets that hold none.
+        # A span may end with offsets without a record.
         self._batch.positions = {span.partition: span.end or 0 for span in self._run.choice.spans}
         self._settle()
         return RunEnd(ending=Ending.DONE)
 
     def _found_sent(self) -> Iterator[tuple[int, int]]:
-        """Yield letters that this run has sent, and had no time to note."""
+        """Yield letters that this run has sent, but not noted."""
         if self._run.destination is not Destination.RETRY:
             return
         topic = retry_topic.name_for(self._run.to.connector)
-        # Partitions that were added since are read from their beginning.
+        # New partitions are read from their beginning.
         added = dict.fromkeys(range(self._wire.topics().get(topic, 0)), 0)
         spans = self._within(topic, {**added, **self._mark}, {})
         with closing(self._wire.read(topic, spans)) as batches:
@@ -226,7 +226,7 @@ class Redrive:
     def _within(
         self, topic: str, starts: Mapping[int, int], ends: Mapping[int, int | None]
     ) -> list[Span]:
-        """Return what of spans a topic still holds: letters may be deleted by age meanwhile."""
+        """Return the part of spans that the topic still holds: retention may delete letters."""
         bounds = self._wire.bounds([TopicPartition(topic=topic, partition=one) for one in starts])
         if len(bounds) < len(starts):
             raise failure("LEADER_NOT_AVAILABLE", f"topic {topic}")
@@ -259,7 +259,7 @@ class Redrive:
         return len(self._batch.sending) >= most or self._batch.bytes >= BATCH_BYTES
 
     def _settle(self) -> None:
-        """Send a batch, and note it once all of it is acknowledged."""
+        """Send a batch, and note it after all of it is acknowledged."""
         batch = self._batch
         if batch.sending:
             if self._run.destination is Destination.ORIGIN:

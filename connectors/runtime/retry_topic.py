@@ -1,7 +1,7 @@
-"""The retry topic of a sink: dead letters that are sent again, and what their headers say.
+"""The retry topic of a sink: dead letters that are sent again, and their headers.
 
-Pure. A retry topic holds records as they were, in key, value, headers and time; headers of ours say
-where each stood first. Only the connector that it is named after reads it, beside its own topics.
+Pure. A retry topic holds records unchanged, in key, value, headers and time; Samsa's headers name
+the first place of each. Only its connector reads it, in addition to its own topics.
 """
 
 import hashlib
@@ -14,32 +14,32 @@ from connectors.sdk.errors import DataError
 from connectors.sdk.records import RecordPlace
 from gateway.kafka.values import Header, Record
 
-# Before the names of our headers; whoever reads such a record gets it without them.
+# The prefix of Samsa's headers, which the sink removes.
 PREFIX: Final = "__samsa.retry."
 TOPIC: Final = f"{PREFIX}topic"
 PARTITION: Final = f"{PREFIX}partition"
 OFFSET: Final = f"{PREFIX}offset"
 ATTEMPT: Final = f"{PREFIX}attempt"
-# Which run has sent it, in place of which letter: a run that is taken up finds what it has sent.
+# The run that sent the record, and its letter: a resumed run finds what it has sent.
 RUN: Final = f"{PREFIX}run"
 LETTER: Final = f"{PREFIX}letter"
-# As a topic's name begins and ends. A dot in the middle would make it collide with the topic of a
-# connector with an underscore there.
+# Prefix and suffix of the topic name. A dot in the connector's name would make it collide with the
+# topic of a connector with an underscore there.
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _HEAD: Final = "connect-"
 _TAIL: Final = ".retry"
 _ANY: Final = re.compile(r"connect-[a-zA-Z0-9_-]+\.retry(-[0-9a-f]{16})?")
 MAX_TOPIC_CHARS: Final = 249
 DIGEST_CHARS: Final = 16
-# A number in a header is an offset at most.
+# The largest number in a header is an offset.
 MAX_DIGITS: Final = 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a record stood before it was sent again, and how often it has been.
+    """The first place of a record, and how often it has been sent again.
 
-    Partition and offset are None where the dead letter did not say them.
+    Partition and offset are None if the dead letter did not name them.
     """
 
     topic: str
@@ -55,7 +55,7 @@ class Origin:
 
 
 def name_for(connector: str) -> str:
-    """Return the name of a connector's retry topic; no two connectors have the same one."""
+    """Return the name of a connector's retry topic, which is unique."""
     plain = f"{_HEAD}{connector}{_TAIL}"
     if _PLAIN.fullmatch(connector) and len(plain) <= MAX_TOPIC_CHARS:
         return plain
@@ -66,7 +66,7 @@ def name_for(connector: str) -> str:
 
 
 def is_retry_topic(name: str) -> bool:
-    """Tell whether a topic is, by its name, the retry topic of some connector."""
+    """Return whether a topic name is that of a retry topic."""
     return _ANY.fullmatch(name) is not None
 
 
@@ -81,19 +81,19 @@ def headers_of(origin: Origin) -> tuple[Header, ...]:
 
 
 def origin_of(record: Record) -> Origin:
-    """Return where a record of a retry topic comes from; DataError for one that does not say it."""
+    """Return the first place of a record in a retry topic. Raises DataError without one."""
     found = origin_in(record.headers)
     if found is None:
         raise DataError(
-            f"a record of a retry topic says in its header {TOPIC} where it comes from, and this"
-            " one does not: send dead letters again by the console or ./samsa connectors, and write"
+            f"a record of a retry topic names its first topic in the header {TOPIC}, and this one"
+            " does not: send dead letters again by the console or ./samsa connectors, and write"
             " nothing else there"
         )
     return found
 
 
 def origin_in(headers: Iterable[Header]) -> Origin | None:
-    """Return what headers say; None where they name no topic."""
+    """Parse the headers; None if they name no topic."""
     told = {name: value for name, value in headers if name.startswith(PREFIX)}
     topic = (told.get(TOPIC) or b"").decode("utf-8", "replace")
     if not topic:
@@ -111,7 +111,7 @@ def sending_headers(*, run: str, partition: int, offset: int) -> tuple[Header, .
 
 
 def sent_in(headers: Iterable[Header], *, run: str) -> tuple[int, int] | None:
-    """Return partition and offset of the letter that a run has sent; None of another run."""
+    """Return partition and offset of the letter of a record; None if another run sent it."""
     told = {name: value or b"" for name, value in headers if name in {RUN, LETTER}}
     if told.get(RUN) != run.encode():
         return None
@@ -121,12 +121,12 @@ def sent_in(headers: Iterable[Header], *, run: str) -> tuple[int, int] | None:
 
 
 def without(headers: Iterable[Header]) -> tuple[Header, ...]:
-    """Return the headers that the record had by itself."""
+    """Return the record's own headers."""
     return tuple(header for header in headers if not header[0].startswith(PREFIX))
 
 
 def number(value: bytes | None) -> int | None:
-    """Return the number that a header holds; None for none, or for one that no offset is."""
+    """Parse the number in a header; None if it is missing or too large."""
     if value is None or not value.isdigit() or len(value) > MAX_DIGITS:
         return None
     return int(value)

@@ -1,6 +1,6 @@
-"""What the process of a task of a sink remembers between slices, and of which topics that is.
+"""What the process of a sink task remembers between slices, with the ids of its topics.
 
-Pure. Offsets are those of a topic, and a topic that is made again under its name has others.
+Pure. Offsets belong to one topic id; a recreated topic has other offsets.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from connectors.sdk.records import TopicPartition
 
-# By partition: the offset up to which it was flushed and committed, and how far records were left
-# out behind the last one that the task was given.
+# By partition: the offset up to which it was flushed and committed, and the offset after the
+# records skipped behind the last one that the task received.
 FLUSHED: Final = "flushed"
 LEFT_OUT: Final = "left out"
 IDS: Final = "topic ids"
@@ -18,7 +18,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 def forget_former_topics(memory: MutableMapping[str, Any], ids: Mapping[str, str]) -> Offsets:
-    """Forget partitions of topics that have another id by now; return where they were flushed."""
+    """Forget partitions of recreated topics; return their flushed offsets."""
     known: Mapping[str, str] = memory.get(IDS, {})
     former = {name for name, one in ids.items() if known.get(name, one) != one}
     memory[IDS] = {**known, **ids}

@@ -24,15 +24,15 @@ PATTERN_BYTES: Final = 1_000_000
 
 
 def wanted(reading: Reading, topics: Mapping[str, int]) -> list[TopicPartition]:
-    """Return all partitions of a connector's topics, in their order, but for its retry topic.
+    """Return all partitions of a connector's topics, in order, except its retry topic.
 
-    ConfigError where it names a retry topic, of whatever connector: their records are not such as
-    its own topics hold. A pattern matches none of them.
+    Raises ConfigError if the config names any connector's retry topic, whose records have another
+    form. A pattern never matches one.
     """
     for name in reading.topics:
         if retry_topic.is_retry_topic(name):
             raise ConfigError(
-                f"{name} is named as the retry topic of a connector, which alone reads it: take it"
+                f"{name} has the name of a retry topic, which only its connector reads: take it"
                 " out of topics"
             )
     names = [name for name in reading.topics if name in topics]
@@ -47,13 +47,13 @@ def wanted(reading: Reading, topics: Mapping[str, int]) -> list[TopicPartition]:
 
 
 def of_retries(connector: str, topics: Mapping[str, int]) -> list[TopicPartition]:
-    """Return the partitions of a connector's retry topic; none while nothing was sent again."""
+    """Return the partitions of a connector's retry topic; none before the first redrive."""
     name = retry_topic.name_for(connector)
     return [TopicPartition(topic=name, partition=number) for number in range(topics.get(name, 0))]
 
 
 def has_topic(reading: Reading, topic: str) -> bool:
-    """Tell whether a topic is one of those that a connector reads, be it there or not."""
+    """Return whether a connector reads a topic, whether or not it exists."""
     if reading.pattern:
         is_matched = compiled(reading.pattern).fullmatch(topic)
         return _may_match(topic) and _LEGAL.fullmatch(topic) is not None and bool(is_matched)
@@ -61,12 +61,12 @@ def has_topic(reading: Reading, topic: str) -> bool:
 
 
 def origin_within(reading: Reading, record: Record) -> retry_topic.Origin:
-    """Return where a record of the retry topic stood first; DataError unless that is read here."""
+    """Return the first place of a record. Raises DataError unless the connector reads it."""
     origin = retry_topic.origin_of(record)
     if not has_topic(reading, origin.topic):
         raise DataError(
-            f"it was sent again from topic {origin.topic[: retry_topic.MAX_TOPIC_CHARS]}, which the"
-            " connector does not read: have it read that topic, or leave the record"
+            f"it was first read from topic {origin.topic[: retry_topic.MAX_TOPIC_CHARS]}, which the"
+            " connector does not read: add that topic to the config, or leave the record"
         )
     return origin
 

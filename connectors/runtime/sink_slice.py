@@ -42,11 +42,11 @@ MAX_UNFLUSHED: Final = 10_000
 LOOK_S: Final = 0.5
 # And where others wait; long enough for a first answer of a broker.
 HASTY_LOOK_S: Final = 0.1
-# Longer waits for the other side are left to the next slice.
+# Longer waits for the target are left to the next slice.
 MAX_WAIT_S: Final = 5.0
 MADE_ANEW: Final = (
-    "{topic} was deleted and made anew since the last slice: partition {partition} begins where a"
-    " new topic does"
+    "topic {topic} was deleted and recreated since the last slice: partition {partition} begins"
+    " like that of a new topic"
 )
 
 Pair = tuple[Record, SinkRecord]
@@ -63,7 +63,7 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
         topics = ports.wire.topics()
         places = share(wanted(reading, topics), number=spec.number, count=spec.count)
         if spec.number == 0:
-            # All of them to one task, so that the first of them moves no other partition.
+            # One task reads all of them, so that its creation moves no other partition.
             places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
@@ -81,15 +81,15 @@ def _require_no_circle(spec: TaskSpec) -> None:
     dead_letters = errors_of(spec.config).dead_letters
     if is_retry_topic(dead_letters):
         raise ConfigError(
-            f"dead letters go to {dead_letters}, which is named as the retry topic of a connector"
-            " and would be read again at once: name another topic"
+            f"dead letters go to {dead_letters}, which has the name of a retry topic, so a"
+            " connector would read them again at once: name another topic"
         )
 
 
 def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
-    """Tell, where others wait, whether opening the task would be in vain.
+    """Return whether the task has nothing to do, so that a slice for waiting tasks can skip it.
 
-    It is not where the task is to let go of what it holds.
+    A task that must release memory has something to do.
     """
     if turn.verdict() is not Verdict.YIELD or turn.ports.held.is_asked:
         return False
@@ -100,8 +100,8 @@ def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
     if not all(place in flushed for place in places):
         return False
     ends = turn.ports.wire.bounds(places)
-    # An end before the offset is that of a topic that was made anew: it is to be read before it
-    # has grown past the offset, which then would skip what lies before.
+    # An end before the offset means a recreated topic: read it before it grows past the offset,
+    # which would skip the records before.
     return all(place in ends and ends[place][1] == flushed[place] for place in places)
 
 
@@ -131,13 +131,13 @@ class _SinkSlice:
         # Offsets up to which records were put or left out, and up to which they are committed.
         self._next: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
-        # Of which a record has come in this slice, and none since the task has sought.
+        # Partitions with a record in this slice since the task's last seek.
         self._seen: set[TopicPartition] = set()
-        # Where the task stands: behind the last record that it was given, and which partitions
-        # neither it nor the target knows anything of yet.
+        # The task's position: the offset after the last record it received, and the partitions of
+        # which neither it nor the target has an offset yet.
         self._given: dict[TopicPartition, int] = {}
         self._untouched: set[TopicPartition] = set()
-        # The last record of each that has failed and was left out.
+        # The last skipped record of each partition.
         self._failed: dict[TopicPartition, int] = {}
         self._unflushed = 0
         self._flushed_at = ports.clock.monotonic()
@@ -176,7 +176,7 @@ class _SinkSlice:
             )
         is_latest = self._reading.reset == "latest"
         fresh = {
-            # What was sent again waits there from the beginning.
+            # Records sent again wait there from the beginning.
             place: found[1 if is_latest and place.topic != self._retry_topic else 0]
             for place, found in self._ports.wire.bounds(new).items()
         }
@@ -199,9 +199,9 @@ class _SinkSlice:
         inlet.begin(self._next)
 
     def _by_group(self, group: str) -> Mapping[TopicPartition, int]:
-        """Return the group's offsets, but for one that our last slice committed too late.
+        """Return the group's offsets, except one that the last slice committed too late.
 
-        The cluster deletes offsets with their topic; a commit may come just behind that.
+        The cluster deletes offsets with their topic; a commit may arrive just after.
         """
         found = self._ports.wire.committed(group)
         late = [place for place, offset in self._former.items() if found.get(place) == offset]
@@ -242,7 +242,7 @@ class _SinkSlice:
         return min(longest, self._turn.left_s())
 
     def _until_rewind(self, found: list[Record]) -> list[Record]:
-        """Return the records before the first one that stands where one has come from already."""
+        """Return the records before the first one whose offset was already delivered."""
         ends = {place: self._next[place] for place in self._seen}
         for index, raw in enumerate(found):
             place = TopicPartition(topic=raw.topic, partition=raw.partition)
@@ -252,13 +252,13 @@ class _SinkSlice:
         return found
 
     def _leave_former_topic(self, first: Record) -> NoReturn:
-        """End the slice: its offsets are not those of the topic that is there now."""
+        """End the slice: its offsets belong to a deleted topic."""
         self._tolerance.settle()
         self._task.flush()
-        # Nothing is committed: the group would begin behind what the topic holds.
+        # Do not commit: the group would skip records of the new topic.
         raise RetriableError(
-            f"{first.topic}, partition {first.partition} goes on at offset {first.offset}: it was"
-            " made anew, or has lost records"
+            f"{first.topic}, partition {first.partition} continues at offset {first.offset}: it was"
+            " recreated, or has lost records"
         )
 
     # --- records -------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ class _SinkSlice:
         return raw, record
 
     def _origin(self, raw: Record) -> Origin | None:
-        """Return where a record of the retry topic stood first; StepFailed where that is unfit."""
+        """Return the first place of a record of the retry topic. Raises StepFailed if invalid."""
         if raw.topic != self._retry_topic:
             return None
         try:
@@ -371,8 +371,8 @@ class _SinkSlice:
             for place, given in self._given.items()
             if given < self._next[place]
         }
-        # What transforms leave out is left out again at no cost, and where the target knows nothing
-        # yet, the group's offsets say it all.
+        # Records that transforms drop can be dropped again at no cost; and while the target knows
+        # no offset, the group's offsets suffice.
         self._notes.write(
             {
                 place: (given, end)

@@ -62,7 +62,7 @@ class Steps:
     chain: Chain
 
     def incoming(self, read: Record, *, origin: Origin | None = None) -> SinkRecord | None:
-        """Return what a sink gets of a record; StepFailed. `origin` is that of one sent again."""
+        """Convert a record for a sink. Raises StepFailed. `origin` is set if it was sent again."""
         raw = read
         if origin is not None:
             raw = replace(read, topic=origin.topic, headers=without(read.headers))

@@ -47,7 +47,7 @@ class InvalidValue(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneOf:
-    """The check of a text that is one of some words, which a form offers to choose from."""
+    """Checks that a text is one of some words, which forms offer as choices."""
 
     words: tuple[str, ...]
     sentence: str

@@ -53,18 +53,18 @@ Check: TypeAlias = Callable[[Any], str | None]
 Recommend: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
 # Returns whether a key matters, given all others.
 Visible: TypeAlias = Callable[[Mapping[str, Any]], bool]
-# Where a part of a value begins and ends.
+# Begin and end of a part of a value.
 Span: TypeAlias = tuple[int, int]
-# Returns those parts of a value that are secrets, given the whole config.
+# Returns the secret parts of a value, given the whole config.
 SecretParts: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[Span]]
-# What is shown in the place of a secret.
+# The mask shown instead of a secret.
 MASK: Final = "[hidden]"
 
 
 class Secret:
-    """A parsed PASSWORD: prints as a mask, and is no text, so that nothing writes it unasked.
+    """A parsed PASSWORD: prints as a mask, and is not a str, so that no code writes it by accident.
 
-    JSON, pickle, joins and concatenations fail on it; who needs the text says `reveal`.
+    JSON, pickle, joins and concatenations fail on it; call `reveal` to get the text.
     """
 
     __slots__ = ("_text",)
@@ -90,7 +90,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        # In the time that equal ones take.
+        # In constant time.
         return hmac.compare_digest(self._text.encode(), other._text.encode())
 
     def __hash__(self) -> int:
@@ -103,7 +103,7 @@ class Secret:
         return self
 
     def __reduce_ex__(self, _protocol: object) -> str:
-        raise TypeError("a secret is not pickled: hand on what needs it, or call reveal()")
+        raise TypeError("a secret cannot be pickled: pass on what needs it, or call reveal()")
 
     def reveal(self) -> str:
         return self._text
@@ -126,7 +126,7 @@ class Key:
     recommend: Recommend | None = None
     visible: Visible | None = None
     is_internal: bool = False
-    # What of a value that is no PASSWORD nobody else may see; URLs are looked at without it.
+    # The secret parts of a value that is not a PASSWORD; URLs are searched without it.
     secret_parts: SecretParts | None = None
 
     @property

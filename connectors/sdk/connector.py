@@ -36,7 +36,7 @@ class Connector(ABC):
     # Keys that its Java originals document and it does not serve, each with the reason: a config
     # that has one is refused by its name.
     refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    # The workers that run its tasks: those of all connectors, or a pool of their own.
+    # The pool of workers that runs its tasks.
     pool: ClassVar[str] = ""
 
     @classmethod
@@ -45,9 +45,9 @@ class Connector(ABC):
         """Return the keys of its own; the framework adds those that every connector has."""
 
     def validate(self, parsed: Parsed) -> Sequence[Value]:
-        """Return what is wrong beyond single keys; may look at the other side, within 5 s.
+        """Return errors beyond single keys; may connect to the external system, within 5 s.
 
-        A sink finds its `topics` there too, where they are named.
+        A sink gets its `topics` too, if the config names them.
         """
         del parsed
         return ()
@@ -91,10 +91,10 @@ class Context(Protocol):
         """Return whether the slice is over, so that a long call returns what it has."""
 
     def hold(self, size: int) -> int:
-        """Tell how many bytes the task holds in `kept`; return how many it is to let go of now.
+        """Report how many bytes the task holds in `kept`; return how many to release now.
 
-        All tasks of a process share its memory. Asked for again and again: in `put`, and in `flush`
-        so that a task without new records lets go as well.
+        All tasks of a process share its memory. Call it in each `put`, and in each `flush`, so that
+        a task without new records releases memory as well.
         """
 
     def log(self, text: str) -> None:
@@ -111,10 +111,9 @@ class SinkContext(Context, Protocol):
         """Have the next batch of a partition begin at an offset."""
 
     def topic_id(self, topic: str) -> str:
-        """Return the id that a topic had as the slice began; empty where that is not known.
+        """Return the id of a topic when the slice began; empty if unknown.
 
-        A topic that was deleted and made again under its name has another one, and offsets that the
-        other side keeps are none of its own.
+        A recreated topic has a new id, and offsets kept in the target do not belong to it.
         """
 
 
@@ -129,17 +128,17 @@ class SourceTask(ABC):
         """Return what comes next: at most some thousands of records, within about a second."""
 
     def reached(self) -> tuple[Place, Place] | None:
-        """Return a place in the source and an offset there that no record stands for.
+        """Return a source partition and an offset there without a record.
 
-        Asked once all that was polled is in the cluster, so that a source that passes over much of
-        what it reads gets on. None where there is nothing to store.
+        Called after everything polled is in the cluster, so that a source that skips much of its
+        input still makes progress. None if there is nothing to store.
         """
         return None
 
     def commit(self, records: Sequence[SourceRecord]) -> None:
-        """Learn that these are in the cluster, and their offsets stored.
+        """Called after these are in the cluster and their offsets stored.
 
-        So is what `reached` returned last; where that is all, there are no records.
+        The last result of `reached` is stored too; if there is only that, there are no records.
         """
 
     def stop(self) -> None:
@@ -195,65 +194,65 @@ class SinkConnector(Connector):
 
 
 class JobContext(Context, Protocol):
-    """What a job is offered: it reads topics by an engine of its own, and not record by record."""
+    """The context of a job, which reads topics by its own engine, not record by record."""
 
     @property
     def bootstrap(self) -> str:
-        """Return where the brokers are, for the engine's own clients."""
+        """Return the bootstrap servers, for the engine's own clients."""
 
     @property
     def group(self) -> str:
-        """Return the group that tells everybody how far the job has read."""
+        """Return the group that publishes the job's offsets."""
 
     @property
     def begins_at_end(self) -> bool:
-        """Return whether a partition that was never read is read from its end on."""
+        """Return whether the job reads new partitions from their end."""
 
     def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return first offset and end of each partition that is to be read, as they are now."""
+        """Return the current first offset and end of each partition to read."""
 
     def committed(self) -> Mapping[TopicPartition, int]:
-        """Return the offsets of the group, which somebody may have altered."""
+        """Return the offsets of the group, which a user may have altered."""
 
     def require_lease(self) -> None:
-        """Raise where the task has another owner, so that nothing may be made durable any more."""
+        """Raise if the task has another owner, and so must not make anything durable."""
 
     def refuse(self, record: RawRecord, error: DataError) -> None:
-        """Leave a record out: it goes to the dead letters, or ends the task, as configured."""
+        """Reject a record: it goes to the dead letters or fails the task, as configured."""
 
     def count(self, *, read: int = 0, written: int = 0, skipped: int = 0, dead: int = 0) -> None:
-        """Count records, as pages show them."""
+        """Add to the counts that pages show."""
 
     def settle(self) -> None:
-        """Wait until all records that were refused are in the topic of dead letters."""
+        """Wait until all rejected records are in the dead letter topic."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
-        """Tell the group how far the job has read, after that was made durable.
+        """Commit the job's offsets to its group, after they are durable.
 
-        For whoever watches its lag: the job begins where its own checkpoint says. Return whether
-        the group has it; where it has not, the next commit tells it.
+        Only for lag monitoring: the job begins at its own checkpoint. Return whether the commit
+        succeeded; if not, the next one makes up for it.
         """
 
 
 class JobTask(ABC):
-    """Has an engine elsewhere, such as Spark, read topics and write what comes of them."""
+    """Has another engine, such as Spark, read topics and write the results."""
 
     @abstractmethod
     def start(self, context: JobContext, parsed: Parsed) -> None: ...
 
     @abstractmethod
     def run(self) -> bool:
-        """Do some seconds of work; return whether there was any.
+        """Work for some seconds; return whether there was work.
 
-        It is called again until the slice is over, and returns soon once `should_yield` is true.
+        Called until the slice is over; must return soon once `should_yield` is true.
         """
 
     def stop(self) -> None:
-        """End the slice; what was not made durable is done again."""
+        """End the slice; work that is not durable is repeated."""
 
 
 class JobConnector(Connector):
-    """A connector whose tasks are jobs. It names its topics as a sink does."""
+    """A connector whose tasks are jobs. It names its topics like a sink."""
 
     @abstractmethod
     def task(self) -> JobTask: ...

@@ -38,10 +38,10 @@ MAX_RULES: Final = 1000
 # Public by number, but the clouds' own: the agent of Azure's hosts.
 CLOUD_ADDRESSES: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-# What the library takes for public, and is not: protocol assignments, with metadata of a cloud.
+# Not public, although the library says so: protocol assignments, with a cloud's metadata service.
 NOT_PUBLIC: Final = ipaddress.ip_network("192.0.0.0/24")
-# All of IPv6 that is given out. Beyond lie sites, segments of a route, a network's own translation
-# to IPv4, and several ways to write an address of IPv4.
+# The allocated part of IPv6. The rest has site-local addresses, segment routing, NAT64, and several
+# ways to write an IPv4 address.
 PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
 HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?")
 

@@ -64,7 +64,7 @@ class RecordPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRecord:
-    """A record as it stands in its topic, which nobody has converted."""
+    """An unconverted record of a topic."""
 
     topic: str
     partition: int
@@ -77,11 +77,11 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRecord(Record):
-    """A record that a topic held, with its place there, which no transform changes.
+    """A record with its place in its topic, which no transform changes.
 
-    `origin` is where it was read, and what offsets count. A record that failed once may come again
-    by a retry topic: then `retried` is where it stood first. Whoever names something after a
-    record's place takes `first_place`, which is the same whichever way it came.
+    `origin` is where it was read; offsets count it. If a failed record arrives again by a retry
+    topic, `retried` is its first place. To name something after a record's place, use
+    `first_place`, which is the same both times.
     """
 
     origin_topic: str

@@ -1,7 +1,7 @@
-"""Finds what of a value nobody else may see, where the rest of it is no secret.
+"""Finds the secret parts of a value that is otherwise public.
 
-Passwords within URLs, in any value of any config; and what the keys of a connector say of theirs.
-Pure. A part that is a reference or a placeholder is no secret, and stays.
+These are passwords within URLs, in any value, and the parts that a connector's keys declare. Pure.
+A part that is a reference or a placeholder is not secret, and stays.
 """
 
 import re
@@ -11,24 +11,24 @@ from urllib.parse import unquote_plus
 
 from connectors.sdk.configs import MASK, Span
 
-# What stands before the host: a name and a password, or only one of them.
+# The user info before the host: name and password, or only one of them.
 LOGIN: Final = re.compile(r"(?:\b|:)([A-Za-z][A-Za-z0-9+.-]{0,40})://([^/?#\s@]*(?:@[^/?#\s@]+)*)@")
-# A parameter of a URL; those of JDBC may be parted by semicolons.
+# A parameter of a URL; JDBC URLs may separate them by semicolons.
 PARAMETER: Final = re.compile(r"[?&#]([^=&?#\s]{1,100})=([^&#\s]*)")
 PARAMETER_OF_JDBC: Final = re.compile(r"[?&#;]([^=&?#;\s]{1,100})=([^&#;\s]*)")
-# In names of parameters that carry a password, a token or a signature: within, and as a whole.
+# Names of parameters with a password, a token or a signature: as a part, and as the whole name.
 WORDS: Final = re.compile(
     r"passw|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|credential|signature",
     re.IGNORECASE,
 )
 NAMES: Final = frozenset({"key", "sig", "auth", "pass", "code", "jwt", "sas", "authorization"})
-# Whose user alone may be a token.
+# Schemes in which the user name alone may be a token.
 WEB: Final = frozenset({"http", "https", "ws", "wss"})
 STANDS_FOR: Final = re.compile(r"\$\{[^{}]*\}")
 
 
 def of_urls(text: str) -> Iterator[Span]:
-    """Yield where URLs in a text have passwords and the like."""
+    """Yield the places of passwords and tokens in the URLs of a text."""
     if "://" not in text:
         return
     for login in LOGIN.finditer(text):
@@ -45,7 +45,7 @@ def of_urls(text: str) -> Iterator[Span]:
 
 
 def of_pairs(text: str, separator: str) -> Iterator[Span]:
-    """Yield where the values of a text `name:value` stand, of several with a separator between."""
+    """Yield the places of the values in a list of `name:value`."""
     begin = 0
     for piece in text.split(separator) if separator else [text]:
         name, colon, value = piece.partition(":")
@@ -57,7 +57,7 @@ def of_pairs(text: str, separator: str) -> Iterator[Span]:
 
 
 def shown(text: str, spans: Iterable[Span]) -> str:
-    """Return a text with a mask in the place of each part."""
+    """Return a text with each part masked."""
     pieces, at = [], 0
     for begin, end in _secret(text, spans):
         pieces += [text[at:begin], MASK]
@@ -66,14 +66,14 @@ def shown(text: str, spans: Iterable[Span]) -> str:
 
 
 def secrets(text: str, spans: Iterable[Span]) -> Iterator[str]:
-    """Yield the parts, as they stand and as they are read."""
+    """Yield the parts, raw and decoded."""
     for begin, end in _secret(text, spans):
         yield text[begin:end]
         yield unquote_plus(text[begin:end])
 
 
 def _secret(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield parts that are secrets, in their order; of two that overlap, the first."""
+    """Yield secret parts in order; of two that overlap, only the first."""
     last = 0
     for begin, end in sorted(spans):
         if begin >= last and begin < end and not STANDS_FOR.fullmatch(text, begin, end):

@@ -30,7 +30,7 @@ class MemoryContext:
     kept: dict[str, Any] = field(default_factory=dict)
     should_yield: bool = False
     lines: list[str] = field(default_factory=list)
-    # What the task says it holds, and beyond what it is asked to let go.
+    # What the task reports to hold, and the limit above which it must release.
     held: int = 0
     most_held: int = 1 << 40
 

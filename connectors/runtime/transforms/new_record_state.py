@@ -1,8 +1,7 @@
-"""ExtractNewRecordState: the row behind a change, as Debezium's transform of that name unwraps it.
+"""ExtractNewRecordState: unwraps the row from a change event, like Debezium's transform.
 
-A record whose schema is no envelope passes as it is. What becomes of deletions and of tombstones is
-one decision, `delete.tombstone.handling.mode`; older versions had it in two keys, which are read
-too.
+A record whose schema is not an envelope passes unchanged. `delete.tombstone.handling.mode` sets
+how deletes and tombstones are handled; the two keys of older versions work too.
 """
 
 from collections.abc import Mapping
@@ -23,20 +22,20 @@ from connectors.sdk.schemas import STRING, Field, Schema, Struct, Type
 
 
 class Deletes(Enum):
-    """What becomes of a deletion, and of the tombstone behind it."""
+    """How to handle a delete event and the tombstone after it."""
 
-    DROP = "drop"  # both are left out
-    TOMBSTONE = "tombstone"  # the deletion loses its value; the tombstone is left out
-    REWRITE_WITH_TOMBSTONE = "rewrite-with-tombstone"  # the row before; the tombstone stays
-    REWRITE = "rewrite"  # the row before; the tombstone is left out
-    DELETE_TO_TOMBSTONE = "delete-to-tombstone"  # as TOMBSTONE, and its schema is left out too
+    DROP = "drop"  # both are dropped
+    TOMBSTONE = "tombstone"  # the delete loses its value; the tombstone is dropped
+    REWRITE_WITH_TOMBSTONE = "rewrite-with-tombstone"  # the old row; the tombstone stays
+    REWRITE = "rewrite"  # the old row; the tombstone is dropped
+    DELETE_TO_TOMBSTONE = "delete-to-tombstone"  # as TOMBSTONE, without a schema
 
 
 MODE: Final = "delete.tombstone.handling.mode"
 ROUTE: Final = "route.by.field"
 OLD_TOMBSTONES: Final = "drop.tombstones"
 OLD_DELETES: Final = "delete.handling.mode"
-# What the two keys of older versions mean together: whether tombstones are dropped, and the mode.
+# The two keys of older versions, combined: whether tombstones are dropped, and the mode.
 OLD_MODES: Final[Mapping[tuple[bool, str], Deletes]] = {
     (True, "drop"): Deletes.DROP,
     (True, "rewrite"): Deletes.REWRITE,
@@ -45,17 +44,17 @@ OLD_MODES: Final[Mapping[tuple[bool, str], Deletes]] = {
     (False, "rewrite"): Deletes.REWRITE_WITH_TOMBSTONE,
     (False, "none"): Deletes.TOMBSTONE,
 }
-# Rewritten rows say by a text whether theirs was deleted.
+# In rewritten rows, a text says whether the row was deleted.
 DELETED: Final = "__deleted"
 REWRITES: Final = frozenset((Deletes.REWRITE, Deletes.REWRITE_WITH_TOMBSTONE))
-# Where a field is looked for that is named without a struct; everything else is one of `source`.
+# Structs for fields named without one; any other field is looked up in `source`.
 STRUCTS: Final[Mapping[str, str | None]] = {
     **dict.fromkeys(("id", "data_collection_order", "total_order"), "transaction"),
     **dict.fromkeys(("op", "ts_ms", "ts_us", "ts_ns")),
     "updateDescription": "updateDescription",
 }
 ENVELOPE: Final = ".Envelope"
-# Sets of fields that headers name, each of which has a transform made for it.
+# How many sets of dropped fields to cache a transform for.
 MAX_KEPT: Final = 64
 
 
@@ -92,9 +91,9 @@ KEYS: Final = Definition(
             MODE,
             Kind.STRING,
             Deletes.TOMBSTONE.value,
-            "What becomes of a deletion and the tombstone behind it. drop: both are left out. "
-            "tombstone: the deletion becomes one. rewrite: the row as it was, with __deleted; the "
-            "tombstone is left out. rewrite-with-tombstone: it stays. delete-to-tombstone: as "
+            "How to handle a delete and the tombstone after it. drop: both are dropped. "
+            "tombstone: the delete becomes one. rewrite: the old row, with __deleted; the "
+            "tombstone is dropped. rewrite-with-tombstone: it stays. delete-to-tombstone: as "
             "tombstone, without a schema.",
             title="Handle delete and tombstone records",
             width=Width.MEDIUM,
@@ -109,7 +108,7 @@ KEYS: Final = Definition(
             ROUTE,
             Kind.STRING,
             "",
-            "A field of the row, whose value is the topic.",
+            "A field of the row whose value becomes the topic.",
             title="Route by field name",
             width=Width.LONG,
         ),
@@ -117,7 +116,7 @@ KEYS: Final = Definition(
             "add.fields.prefix",
             Kind.STRING,
             "__",
-            "What names of added fields begin with.",
+            "The prefix of the names of added fields.",
             title="Field prefix to be added to each field.",
             width=Width.SHORT,
         ),
@@ -125,8 +124,8 @@ KEYS: Final = Definition(
             "add.fields",
             Kind.LIST,
             [],
-            "Fields of the event that are added to the row, as op, source.ts_ms or "
-            "transaction.id:tx, which is called tx then.",
+            "Fields of the event to add to the row, as op, source.ts_ms or "
+            "transaction.id:tx, which becomes tx.",
             title="Adds the specified field(s) to the message if they exist.",
             width=Width.LONG,
         ),
@@ -134,7 +133,7 @@ KEYS: Final = Definition(
             "add.headers.prefix",
             Kind.STRING,
             "__",
-            "What names of added headers begin with.",
+            "The prefix of the names of added headers.",
             title="Header prefix to be added to each header.",
             width=Width.SHORT,
         ),
@@ -142,7 +141,7 @@ KEYS: Final = Definition(
             "add.headers",
             Kind.LIST,
             [],
-            "Fields of the event that become headers, named as for add.fields.",
+            "Fields of the event to add as headers, named as in add.fields.",
             title="Adds the specified fields to the header if they exist.",
             width=Width.LONG,
         ),
@@ -150,7 +149,7 @@ KEYS: Final = Definition(
             "drop.fields.header.name",
             Kind.STRING,
             None,
-            "A header that lists fields of the row to leave out.",
+            "A header that lists fields of the row to drop.",
             title="Specifies a header that contains a list of field names to be removed",
             width=Width.SHORT,
         ),
@@ -158,7 +157,7 @@ KEYS: Final = Definition(
             "drop.fields.from.key",
             Kind.BOOLEAN,
             False,
-            "Whether they are left out of the key too.",
+            "Whether to drop them from the key too.",
             title="Specifies whether the fields to be dropped should also be omitted from the key",
             width=Width.SHORT,
         ),
@@ -166,7 +165,7 @@ KEYS: Final = Definition(
             "drop.fields.keep.schema.compatible",
             Kind.BOOLEAN,
             True,
-            "Whether only optional fields are left out.",
+            "Whether to drop optional fields only.",
             title="Specifies if fields are dropped, will the event's schemas be compatible",
             width=Width.SHORT,
         ),
@@ -175,7 +174,7 @@ KEYS: Final = Definition(
             OLD_TOMBSTONES,
             Kind.BOOLEAN,
             None,
-            f"Of older versions: whether tombstones are left out. Use {MODE}.",
+            f"Key of older versions: whether to drop tombstones. Use {MODE}.",
             title="Drop tombstones (older versions)",
             width=Width.SHORT,
         ),
@@ -183,7 +182,7 @@ KEYS: Final = Definition(
             OLD_DELETES,
             Kind.STRING,
             None,
-            f"Of older versions: drop, rewrite or none for deletions. Use {MODE}.",
+            f"Key of older versions: drop, rewrite or none for deletes. Use {MODE}.",
             title="Handle delete records (older versions)",
             width=Width.MEDIUM,
             check=_check_old_deletes,
@@ -194,14 +193,14 @@ KEYS: Final = Definition(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reference:
-    """A field of the event, and the name under which it is added."""
+    """A field of the event, and its name in the result."""
 
     struct: str | None
     field: str
     name: str
 
     def schema(self, envelope: Schema) -> Schema | None:
-        """Return its schema, optional and without a default; None where there is no such field."""
+        """Return its schema, optional and without a default; None if there is no such field."""
         found = self._inner(envelope).field(self.field) or envelope.field(self.field)
         if found is None:
             return None
@@ -225,7 +224,7 @@ class _Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unwrapping:
-    """What a config asks for."""
+    """A parsed config."""
 
     deletes: Deletes
     route: str
@@ -261,14 +260,14 @@ def build(parsed: Mapping[str, Any]) -> Apply:
             return _told_row(wanted, marks["false"], added, told, after)
         if (before := event["before"]) is not None:
             return _told_deletion(wanted, marks["true"], added, told, before)
-        # A truncation, which is no row.
+        # A truncation, which has no row.
         return None
 
     return apply
 
 
 class _Adding:
-    """Adds fields of events of one schema to their rows."""
+    """Adds fields of events to their rows, for one schema."""
 
     def __init__(self, references: tuple[_Reference, ...], envelope: Schema) -> None:
         found = ((one, one.schema(envelope)) for one in references)
@@ -285,7 +284,7 @@ class _Adding:
 
 
 def _told_tombstone(wanted: _Unwrapping, record: Record) -> Record:
-    """Return a tombstone with the one header that it can have: that it is of a deletion."""
+    """Return a tombstone with the only header it can have: that of a delete."""
     headers = [
         Header(name=one.name, value="d", schema=STRING)
         for one in wanted.headers
@@ -328,7 +327,7 @@ def _deletes(parsed: Mapping[str, Any]) -> Deletes:
         return Deletes(parsed[MODE])
     if parsed[MODE] != Deletes.TOMBSTONE.value:
         old = OLD_TOMBSTONES if mode is None else OLD_DELETES
-        raise ConfigError(f"{MODE} and {old} say the same in two ways: leave {old} out")
+        raise ConfigError(f"{MODE} and {old} are alternatives: leave {old} out")
     return OLD_MODES[drops is not False, mode or "drop"]
 
 
@@ -369,22 +368,20 @@ def _routed(wanted: _Unwrapping, record: Record, row: Struct) -> Record:
     if field is None:
         raise unknown(wanted.route)
     if field.schema.type is not Type.STRING:
-        raise DataError(
-            f"Field '{wanted.route}' is not of type STRING, and a topic's name is a text"
-        )
+        raise DataError(f"Field '{wanted.route}' is not of type STRING, as a topic name must be")
     topic = row[wanted.route]
     return replace(record, topic=topic) if topic and topic.strip() else record
 
 
 def _dropped(wanted: _Unwrapping, record: Record) -> Record:
-    """Leave out the fields that a header names."""
+    """Drop the fields that a header names."""
     if not wanted.drop_header:
         return record
     named = next((one for one in record.headers if one.name == wanted.drop_header), None)
     if named is None or named.value is None:
         return record
     if not isinstance(named.value, list):
-        raise DataError(f"header {wanted.drop_header} is no list of fields")
+        raise DataError(f"header {wanted.drop_header} is not a list of fields")
     if wanted.drops_from_key and record.key is not None:
         record = _without(Side.KEY, wanted, record, named.value)
     return _without(Side.VALUE, wanted, record, named.value)
@@ -409,5 +406,5 @@ def _dropping(side: Side, names: tuple[str, ...]) -> Apply:
 
 def _applied(apply: Apply, record: Record) -> Record:
     made = apply(record)
-    assert made is not None, "what changes fields leaves no record out"
+    assert made is not None, "a change of fields drops no record"
     return made

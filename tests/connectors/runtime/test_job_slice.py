@@ -126,7 +126,7 @@ def test_a_group_that_cannot_be_told_fails_no_job(monkeypatch: Any) -> None:
     end = run(job(batch(10)), fakes)
 
     assert end.ending is Ending.IDLE
-    assert lines(fakes)[0].startswith("how far it has read could not be told")
+    assert lines(fakes)[0].startswith("the offsets could not be committed")
 
 
 def lines(fakes: FakePorts) -> Sequence[str]:

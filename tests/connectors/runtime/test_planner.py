@@ -201,7 +201,7 @@ def test_a_task_that_has_to_be_ended_again_and_again_fails_with_what_to_look_for
     [action] = planned(connector(task(crashes=MAX_CRASHES, hung_at=after(-1))), "w1")
 
     assert isinstance(action, Fail)
-    assert "did not come back 5 times" in action.trace
+    assert "hung 5 times" in action.trace
 
 
 def test_a_task_that_hung_is_told_not_to_run_and_waits() -> None:
@@ -252,7 +252,7 @@ def test_a_connector_that_ends_the_processes_that_ask_it_fails() -> None:
     [action] = planned(row, "w1")
 
     assert isinstance(action, FailConnector)
-    assert "ended 5 times in a row while the connector was asked" in action.trace
+    assert "ended 5 times in a row while the connector created" in action.trace
 
 
 def test_a_connector_is_not_asked_while_it_is_asked_or_waits_after_a_crash() -> None:

@@ -156,7 +156,7 @@ def test_a_config_that_names_a_retry_topic_ends_the_task(config: Mapping[str, st
     end = run(list_sink(), fakes, config)
 
     assert end.ending is Ending.FAILED
-    assert "is named as the retry topic of a connector" in end.trace
+    assert "has the name of a retry topic" in end.trace
 
 
 def test_a_record_that_fails_again_keeps_its_origin_and_its_attempts() -> None:
@@ -187,7 +187,7 @@ def test_an_origin_that_somebody_writes_into_another_topic_counts_nowhere() -> N
 @pytest.mark.parametrize(
     ("headers", "words"),
     [
-        ((), "says in its header __samsa.retry.topic"),
+        ((), "names its first topic in the header __samsa.retry.topic"),
         (headers_of(Origin(topic="secrets", partition=0, offset=1)), "from topic secrets, which"),
     ],
 )

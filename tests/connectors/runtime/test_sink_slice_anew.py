@@ -41,7 +41,7 @@ def test_an_offset_that_was_committed_behind_the_deletion_does_not_count() -> No
 
     assert plugin.values == ["old", "old", "a", "b", "c"]
     assert fakes.wire.groups["connect-c"] == {IN: 3}
-    assert any("in was deleted and made anew" in text for _, text in fakes.log.lines)
+    assert any("in was deleted and recreated" in text for _, text in fakes.log.lines)
 
 
 def test_a_topic_that_is_made_anew_while_a_slice_reads_it_ends_the_slice() -> None:
