@@ -1,8 +1,8 @@
-"""Upon whose rights a connector rests: noted with its config, and looked at while it runs.
+"""The authors on whose rights a connector runs: stored with its config, and checked while it runs.
 
-A connector acts with the rights of the home, so what its author may no longer do, it must not go
-on doing in their place. Claims are noted when a config is written, since only then it is known who
-wrote which part; whether they still hold is a lookup that opens no config and loads no plugin.
+A connector acts with the rights of the home, so it must stop when its author loses a right that it
+needs. Claims are stored when a config is written, since only then the author of each part is known.
+To check them needs a lookup only: it opens no config and loads no plugin.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,19 +20,19 @@ from gateway.access.token_selectors import TokenState
 
 USER: Final = "user"
 TOKEN: Final = "token"  # noqa: S105 - a word
-# A token that has reached its end is a key that opens nothing new; what it was used for stays, as
-# long as its owner may do it.
+# An expired token authenticates nothing new; connectors created with it keep running as long as its
+# owner has the rights.
 STANDING: Final = frozenset({TokenState.VALID, TokenState.EXPIRED})
-GONE: Final = {USER: "disabled or gone", TOKEN: "revoked or gone, or its owner is disabled"}
+GONE: Final = {USER: "disabled or deleted", TOKEN: "revoked or deleted, or its owner is disabled"}
 ADVICE: Final = (
-    "give that right back and restart the connector, or have somebody who has it send the config"
-    " again, as it is"
+    "give the right back and restart the connector, or have a user with the right send the config"
+    " again unchanged"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who wrote a config. The number tells them from others that have the name later."""
+    """The author of a config. The number distinguishes later users of the same name."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One right that a config needs, and its author when it was written."""
+    """One right that a config needs, and whose right it was when the config was written."""
 
     author: Author
     operation: Operation
@@ -56,29 +56,29 @@ class Claim:
 
 
 class Known:
-    """Rights of authors, each asked for once. For one look, since rights change."""
+    """A cache of authors' rights, for one check, since rights change."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._rights: dict[Author, Rights | None] = {}
 
     def lost(self, stored: object) -> str:
-        """Return which right of stored claims is gone, with what to do; nothing where all hold."""
+        """Return the lost right of stored claims, with what to do; nothing if all hold."""
         for claim in _read(stored):
             if claim.author not in self._rights:
                 self._rights[claim.author] = _rights_of(claim.author)
             rights = self._rights[claim.author]
             if rights is None:
                 return (
-                    f"The {claim.author}, on whose rights this connector rests, is"
-                    f" {GONE[claim.author.kind]}: have somebody who may {_spoken(claim)} send the"
-                    " config again, as it is"
+                    f"The connector runs with the rights of {claim.author}, which is"
+                    f" {GONE[claim.author.kind]}: have a user who may {_spoken(claim)} send the"
+                    " config again unchanged"
                 )
             names = rights.names(claim.operation, cluster=self._cluster, kind=claim.kind)
             if not topic_rights.covers(names, claim.pattern):
                 return (
-                    f"The {claim.author}, on whose rights this connector rests, may not"
-                    f" {_spoken(claim)} any more: {ADVICE}"
+                    f"The connector runs with the rights of {claim.author}, which may no longer"
+                    f" {_spoken(claim)}: {ADVICE}"
                 )
         return ""
 
@@ -90,10 +90,10 @@ def claims(
     config: Mapping[str, str],
     former: object,
 ) -> list[dict[str, Any]]:
-    """Return what a config rests upon, to be stored: what the caller may, and others before them.
+    """Return the claims to store with a config: the caller's, and those of earlier authors.
 
-    The caller was asked for the rights; `former` are the stored claims of the config before, whose
-    secrets stay those of who put them in.
+    The caller's rights were checked before. `former` are the claims of the stored config; a kept
+    secret keeps its author.
     """
     author = _author_of(caller)
     found = [
@@ -117,7 +117,7 @@ def _author_of(caller: Caller) -> Author:
 
 
 def _rights_of(author: Author) -> Rights | None:
-    """Return what an author may do now; None for one that is gone, or may do nothing at all."""
+    """Return the current rights of an author; None if deleted, disabled or revoked."""
     if author.number is None:
         return None
     if author.kind == USER:
@@ -143,9 +143,9 @@ def _stored(claim: Claim) -> dict[str, Any]:
 
 
 def _read(stored: object) -> Iterator[Claim]:
-    """Yield claims as they are stored; rows of an older release have none.
+    """Parse stored claims; rows of an older release have none.
 
-    Words of a newer one are passed over, as with grants.
+    Words of a newer release are skipped, as in grants.
     """
     rows: Iterable[Any] = stored if isinstance(stored, list) else ()
     for row in rows:

@@ -61,7 +61,7 @@ class Change:
     event: str
     actor: str
     address: str
-    # How the author came: a CallerKind's value, empty where nobody has noted it.
+    # How the author authenticated: a CallerKind's value, empty if not recorded.
     caller: str
     subject: str
     before: Mapping[str, str]

@@ -15,7 +15,7 @@ Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
 NO_TOPICS: Final = "Must configure one of topics or topics.regex"
 # How much of a pattern a message repeats.
 MAX_SHOWN_CHARS: Final = 200
-# What sinks have besides, and jobs have not.
+# Keys of sinks that jobs do not have.
 NOT_OF_JOBS: Final = (keys.TRANSFORMS, keys.PREDICATES, *keys.CONVERTERS)
 
 
@@ -54,15 +54,15 @@ def _pattern(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[
 
 
 def _retry_topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Refuse retry topics, which connectors read by themselves."""
+    """Refuse retry topics, which connectors read automatically."""
     topics = parsed.get(keys.TOPICS)
     for name in topics if isinstance(topics, list) else ():
         if is_retry_topic(name):
             yield (
                 keys.TOPICS,
                 (
-                    f"The topic '{name}' is named as the retry topic of a connector, which alone"
-                    " reads it: take it out of the list"
+                    f"The topic '{name}' has the name of a retry topic, which only its connector"
+                    " reads: take it out of the list"
                 ),
             )
     name = parsed.get(keys.DEAD_LETTERS)
@@ -70,7 +70,7 @@ def _retry_topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iter
         yield (
             keys.DEAD_LETTERS,
             (
-                f"The topic '{name}' is named as the retry topic of a connector, which would read"
+                f"The topic '{name}' has the name of a retry topic, so a connector would read the"
                 " dead letters again at once: name another topic"
             ),
         )
@@ -146,15 +146,15 @@ def _predicates(config: Mapping[str, str], _parsed: Mapping[str, Any]) -> Iterat
 
 
 def _no_steps(config: Mapping[str, str], _parsed: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Refuse what a job would pass over: a mask that is not put on must not look as if it were."""
+    """Refuse keys that a job would ignore, such as a transform that masks fields."""
     for key in NOT_OF_JOBS:
         if config.get(key, "").strip():
             yield (
                 key,
                 (
-                    f"{key} is set, and this connector reads topics by an engine of its own, which"
-                    " knows neither transforms nor converters: leave it out, or have another"
-                    " connector do it first"
+                    f"{key} is set, but this connector reads topics with its own engine, without"
+                    " transforms and converters: leave it out, or have another connector do it"
+                    " first"
                 ),
             )
 

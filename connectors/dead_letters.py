@@ -1,7 +1,7 @@
-"""The read door to dead letters: the newest of a connector's topic, and why each is there.
+"""The read door to dead letters: the newest of a connector's topic, and the cause of each.
 
-Keys and values are records, so whoever looks needs the right to read those of the topic. What is
-shown is bounded: the beginning of each, of as many as one look reads.
+Keys and values are records, so the caller needs the right to read the topic. The result is bounded:
+the beginning of each letter, for as many as one look reads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,12 +28,12 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.values import Record, Span
 
-# Letters of one look, from the end of a topic backwards: few where these fill the table, more where
-# a filter leaves most of them out.
+# Letters of one look, backwards from the end of a topic: few if they fill the table, more if a
+# filter excludes most of them.
 WINDOWS: Final = (100, 400, 1_500)
-# Rows of a table; the next look begins behind the last of them.
+# Rows of a table; the next look continues after the last one.
 MAX_SHOWN: Final = 50
-# A page has to answer within five seconds, brokers or not.
+# A page has to answer within five seconds, even without brokers.
 LOOK_S: Final = 3.0
 MAX_PREVIEW_BYTES: Final = 2_000
 MAX_HEADERS: Final = 50
@@ -41,13 +41,13 @@ CONTEXT: Final = "errors.deadletterqueue.context.headers.enable"
 
 
 class Cluster(redrive.Wire, Protocol):
-    """The cluster, which knows its groups too."""
+    """The cluster, with its groups."""
 
     def readers(self, topics: Sequence[str]) -> Mapping[str, "Reader"]: ...
 
 
 class Reader(Protocol):
-    """A group: what it has committed, and how many members it has."""
+    """A group: its committed offsets and the number of its members."""
 
     @property
     def committed(self) -> Mapping[TopicPartition, int]: ...
@@ -58,7 +58,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A topic of dead letters, and what is known of it from the config."""
+    """A dead letter topic, and what the config says about it."""
 
     topic: str
     to: Addressee
@@ -66,7 +66,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The beginning of a key or a value; `size` is None where it is null."""
+    """The beginning of a key or a value; `size` is None for null."""
 
     text: str
     size: int | None
@@ -78,7 +78,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One letter as it may be shown. Texts have masks in the place of secrets."""
+    """One letter for display, with secrets masked."""
 
     partition: int
     offset: int
@@ -112,14 +112,14 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The newest letters before some offsets, the newest first, and how far the look went."""
+    """The newest letters before some offsets, newest first, and how far the look went."""
 
     topic: str
     is_there: bool = True
     rows: tuple[Shown, ...] = ()
     looked: int = 0
     total: int = 0
-    # Before where older ones are, by partition; empty where the look has reached the beginning.
+    # The offsets before which older letters are; empty if the look has reached the beginning.
     older: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -128,18 +128,18 @@ def cluster_at(connection: Connection) -> Cluster:
 
 
 def place_of(row: models.Connector) -> Place:
-    """Return where the letters of a connector are; Unfit where it has no such place."""
+    """Return the dead letter topic of a connector. Raises Unfit if it has none."""
     config = without_passwords(row.config)
     topic = config.get(keys.DEAD_LETTERS, "").strip()
     if row.kind != "sink" or not topic:
         raise Unfit(
-            f"{row.name} has no topic of dead letters: only sinks do, whose config names one in"
+            f"{row.name} has no dead letter topic: only sinks do, if their config names one in"
             f" {keys.DEAD_LETTERS}"
         )
     if has_reference(topic):
         raise Unfit(
-            f"{row.name} names its topic of dead letters by a reference, which only its tasks"
-            " follow: write the name itself into the config"
+            f"{row.name} names its dead letter topic by a reference, which only its tasks"
+            " resolve: write the name itself into the config"
         )
     return Place(topic=topic, to=_addressee(row, config, topic))
 
@@ -155,7 +155,7 @@ def _addressee(row: models.Connector, config: Mapping[str, str], topic: str) -> 
     try:
         has_context = bool(value(config, CONTEXT))
     except ConfigError:
-        # A reference: letters without a cause may be of a time when it stood for something else.
+        # A reference: letters without a cause may date from when it had another value.
         has_context = True
     return Addressee(
         connector=row.name,
@@ -165,12 +165,12 @@ def _addressee(row: models.Connector, config: Mapping[str, str], topic: str) -> 
 
 
 def _may_be(text: object, topic: str) -> bool:
-    """Tell whether a value of a config may name a topic; a reference may stand for any."""
+    """Return whether a config value may name a topic; a reference may name any."""
     return isinstance(text, str) and (text.strip() == topic or has_reference(text))
 
 
 def require_read(by: By, cluster: str, topic: str) -> None:
-    """Raise Refused unless the caller may read the records of a topic."""
+    """Raise Refused unless the caller may read a topic."""
     decision = by.caller.decide(Operation.READ_PAYLOADS, Kind.TOPIC, cluster, topic)
     if not decision.is_allowed:
         raise Refused(decision.reason)
@@ -186,7 +186,7 @@ def look(
     stage: str = "",
     before: Mapping[int, int] | None = None,
 ) -> Look:
-    """Return letters of a connector's topic, the newest first. NotFound, Unfit, Refused."""
+    """Return letters of a connector, newest first. Raises NotFound, Unfit, Refused."""
     row = selectors.row_of(cluster, name)
     place = place_of(row)
     require_read(by, cluster, place.topic)
@@ -211,14 +211,14 @@ def look(
 
 
 def bounds_of(wire: Cluster, topic: str) -> dict[int, tuple[int, int]]:
-    """Return first offset and end of each partition of a topic; none where it is not there."""
+    """Return first offset and end of each partition; none if the topic does not exist."""
     count = wire.topics().get(topic, 0)
     found = wire.bounds([TopicPartition(topic=topic, partition=one) for one in range(count)])
     return {place.partition: ends for place, ends in found.items()}
 
 
 class _Search:
-    """Letters of a choice, window by window from the end backwards."""
+    """Reads chosen letters window by window, backwards from the end."""
 
     def __init__(
         self, *, wire: Cluster, place: Place, choice: Choice, secrets: tuple[str, ...]
@@ -233,7 +233,7 @@ class _Search:
         self.looked = 0
 
     def run(self, firsts: Mapping[int, int], ends: Mapping[int, int]) -> Mapping[int, int]:
-        """Look until there are enough; return where the look began in each partition."""
+        """Read until there are enough; return the lowest offset read in each partition."""
         begins = dict(ends)
         for size in WINDOWS:
             share = max(1, size // len(firsts))
@@ -242,7 +242,7 @@ class _Search:
                 for number, first in firsts.items()
                 if first < begins[number]
             ]
-            # Of a window that is not whole nobody knows which of its letters are missing.
+            # In an incomplete window it is unknown which letters are missing.
             if not spans or not self._has_read(spans):
                 break
             begins |= {span.partition: span.start for span in spans}
@@ -275,7 +275,7 @@ class _Search:
 def _older(
     found: Sequence[Shown], begins: Mapping[int, int], firsts: Mapping[int, int]
 ) -> dict[int, int]:
-    """Return before where the next look begins: behind what was shown, or what was looked at."""
+    """Return the offsets before which the next look begins: of the last row, or of the look."""
     older = dict(begins)
     for one in found[MAX_SHOWN:]:
         older[one.partition] = max(older[one.partition], one.offset + 1)
@@ -315,10 +315,10 @@ def _preview(content: bytes | None) -> Preview:
 
 
 def _secrets(row: models.Connector) -> tuple[str, ...]:
-    """Return passwords of a config, which an older worker may have written into a letter."""
+    """Return the passwords of a config, which an older worker may have written into letters."""
     try:
         clear = selectors.opened(row).values()
     except CannotOpen as error:
-        # Nothing could be masked.
+        # Secrets could not be masked.
         raise Unfit(str(error)) from None
     return tuple(text.reveal() for text in clear if isinstance(text, Opened) and text.reveal())

@@ -37,7 +37,7 @@ VERBS: Final[Mapping[Operation, str]] = {
 # About what a field of one line shows.
 LONG_CHARS: Final = 90
 ANOTHER: Final = "{}, another one"
-# In the place of what Kafka says of a key without a value, which calls it by its name again.
+# Replaces Kafka's message for a key without a value, which repeats the key.
 NO_VALUE: Final = "It has no default: give a value."
 
 
@@ -54,7 +54,7 @@ class Field:
     value: str
     errors: tuple[str, ...]
     recommended: tuple[str, ...]
-    # All that it takes, where that is a few words.
+    # All allowed values, if they are a few words.
     choices: tuple[str, ...]
     is_high: bool
     is_required: bool
@@ -98,7 +98,7 @@ class Draft:
     warnings: tuple[str, ...]
     leads: tuple[Lead, ...]
     refusal: str  # what is wrong with no single key
-    # Values that are secrets, or have some within, as they may be shown.
+    # Secret and partly secret values, masked.
     hidden: Mapping[str, str] = field(repr=False)
 
     @property
@@ -188,7 +188,7 @@ def masked(config: Mapping[str, str], hidden: Mapping[str, str]) -> dict[str, st
 
 
 def shown_of(text: str) -> str:
-    """Return a value as the pages show it; one that was sealed has masks."""
+    """Return a value for display; a sealed one is masked."""
     return text.shown if isinstance(text, Opened) else text
 
 

@@ -1,7 +1,7 @@
-"""Plugins in the folder `plugins` of a home: which there are, and whether they may be loaded.
+"""Finds plugins in the folder `plugins` of a home, and decides whether they may be loaded.
 
-Their code runs with the rights of the home, so nobody but its owner may be able to put any there.
-Loads nothing: that is `connectors.registry`.
+Their code runs with the rights of the home, so only its owner may be able to write there. Loading
+is the job of `connectors.registry`.
 """
 
 import os
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = "plugins"
-# Folders that can be packages; others are left alone, as `__pycache__` and what editors leave.
+# Names of packages; other folders are skipped, such as `__pycache__` and editors' files.
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
-# A plugin with what it brings along has some hundreds.
+# A plugin with its dependencies has some hundreds of files.
 MAX_FILES: Final = 10_000
 MAX_PLUGINS: Final = 100
 OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -32,7 +32,7 @@ class HomePlugin:
 
 
 def found(home: Path) -> Iterator[HomePlugin]:
-    """Yield the plugins of a home by name; one for the folder itself where that is not trusted."""
+    """Yield the plugins of a home by name; a refusal of the folder itself if it is not trusted."""
     folder = home / FOLDER
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if NAME.fullmatch(entry.name))
@@ -42,7 +42,7 @@ def found(home: Path) -> Iterator[HomePlugin]:
         reason = f"{folder} cannot be read: {error.strerror}"
         yield HomePlugin(origin=FOLDER, package=folder, refusal=reason)
         return
-    # Who may write into the home may put another folder in the place of this one.
+    # A user who may write into the home can replace this folder.
     if names and (reason := _untrusted(home) or _untrusted(folder)):
         yield HomePlugin(origin=FOLDER, package=folder, refusal=reason)
         return
@@ -53,7 +53,7 @@ def found(home: Path) -> Iterator[HomePlugin]:
 
 
 def _refusal(package: Path) -> str:
-    """Return why a plugin is not loaded; nothing where it may be."""
+    """Return why a plugin is not loaded; nothing if it may be."""
     for count, path in enumerate(_all_of(package)):
         if count >= MAX_FILES:
             return f"{package} has more than {MAX_FILES} files: a plugin is one package"
@@ -77,9 +77,9 @@ def _untrusted(path: Path) -> str:
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}"
     if stat.S_ISLNK(found.st_mode):
-        return f"{path} is a link, whose other end somebody may change: copy it"
+        return f"{path} is a symbolic link, whose target others may change: copy the files"
     if found.st_uid not in {os.geteuid(), ROOT}:
         return f"{path} belongs to user {found.st_uid}: give it to user {os.geteuid()} (chown)"
     if found.st_mode & OTHERS_WRITE:
-        return f"{path} may be written by others: run `chmod -R go-w {path}`"
+        return f"other users may write {path}: run `chmod -R go-w {path}`"
     return ""

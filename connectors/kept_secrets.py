@@ -40,7 +40,7 @@ def filled(
 ) -> Filled:
     """Return a config with its masks filled in. `opened` is the stored config in clear.
 
-    `partly_secret` returns the values of a config of which parts are secrets, as they are shown.
+    `partly_secret` returns the partly secret values of a config, masked.
     """
     kept = [
         key
@@ -58,13 +58,13 @@ def filled(
         return Filled(config=config, refused=dict.fromkeys(kept, reason))
     found = {**config, **{key: opened[key] for key in kept}}
     shown = partly_secret(found)
-    # Which parts are secrets may be up to another key, which must not bring them to light.
+    # Another key may define which parts are secret; changing it must not reveal them.
     bared = [
         key for key in kept if config[key].strip() != MASK and shown.get(key) != config[key].strip()
     ]
     if bared:
         reasons = {
-            key: f"another key changes which parts of {key} are secrets: give the parts themselves"
+            key: f"another key changes which parts of {key} are secret: give the parts themselves"
             for key in bared
         }
         return Filled(config=config, refused=reasons)

@@ -50,7 +50,7 @@ class Connector(models.Model):
     plugin = models.CharField(max_length=CLASS_CHARS)
     version = models.CharField(max_length=VERSION_CHARS, db_default="")
     kind = models.CharField(max_length=STATE_CHARS)  # source, sink
-    # The workers that run its tasks: runtime.pools.
+    # The pool of workers that runs its tasks: runtime.pools.
     pool = models.CharField(max_length=STATE_CHARS, default="", db_default="")
     config = models.JSONField()
     target = models.CharField(max_length=STATE_CHARS, choices=Target.choices)
@@ -62,13 +62,13 @@ class Connector(models.Model):
     # Who makes, or has made, its tasks; and since when that has been waited for.
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
     planning_since = models.DateTimeField(null=True)
-    # Since when its code is at it; how many processes have ended meanwhile, in a row; and before
-    # when nobody asks again.
+    # Start of the running preparation; processes that ended during one, in a row; and the time
+    # before which it is not tried again.
     preparing_at = models.DateTimeField(null=True)
     crashes = models.IntegerField(db_default=0)
     due_at = models.DateTimeField(null=True)
     trace = models.TextField(db_default="")
-    # The rights it rests upon, and whose they are: connectors.authors. None of an older release.
+    # The rights it needs, with their authors: connectors.authors. None from an older release.
     claims = models.JSONField(null=True)
     # Topics that it has read or written since they were last reset.
     topics = models.JSONField(default=list)
@@ -110,11 +110,11 @@ class Task(models.Model):
     idle_slices = models.IntegerField(db_default=0)
     # Slices in a row that ended with the process of their worker, and made nothing durable.
     crashes = models.IntegerField(db_default=0)
-    # When it last had to be ended with its process, unless a slice has come to its end since.
+    # When it was last killed with its process, unless a slice has ended normally since.
     hung_at = models.DateTimeField(null=True)
     restarts = models.IntegerField(db_default=0)
     trace = models.TextField(db_default="")
-    # Counts of the task since it was made, and rates of its last seconds: runtime.figures.
+    # Counts since the task was created, and rates of its last seconds: runtime.figures.
     figures = models.JSONField(default=dict)
 
     class Meta:
@@ -162,7 +162,7 @@ class LogLine(models.Model):
 
 
 class RunState(models.TextChoices):
-    """What is true of a run that sends dead letters again."""
+    """The state of a run that sends dead letters again."""
 
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -171,19 +171,19 @@ class RunState(models.TextChoices):
 
 
 class Redrive(models.Model):
-    """One run that sends dead letters of a connector again: what was planned, and how far it is."""
+    """One run that sends dead letters of a connector again: its plan and its progress."""
 
     connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="redrives")
-    # One for each plan that was shown: what is applied twice is done once.
+    # Unique for each plan: starting the same plan twice starts one run.
     plan_id = models.CharField(max_length=DIGEST_CHARS)
     destination = models.CharField(max_length=STATE_CHARS)  # runtime.letters.Destination
     state = models.CharField(
         max_length=STATE_CHARS, choices=RunState.choices, db_default=RunState.RUNNING
     )
     plan = models.JSONField()  # connectors.redrive_plans
-    # Letters that the plan found to be sent.
+    # The number of letters to send, according to the plan.
     chosen = models.BigIntegerField()
-    # Where it goes on by partition, and where the retry topic ended when that was noted.
+    # The next offset by partition, and the end of the retry topic at that time.
     positions = models.JSONField()
     mark = models.JSONField(default=dict)
     is_in_doubt = models.BooleanField(db_default=False)
@@ -197,11 +197,11 @@ class Redrive(models.Model):
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
     epoch = models.BigIntegerField(db_default=0)
     leased_until = models.DateTimeField(null=True)
-    # The ticket of its message, and when that was last sent.
+    # The ticket of its message, and when the message was last sent.
     queued_at = models.DateTimeField(null=True)
     told_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(null=True)
-    # Slices in a row that did not end by themselves, or met a cluster that did not answer.
+    # Consecutive slices that did not end normally, or found that the cluster did not answer.
     failures = models.IntegerField(db_default=0)
     began_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
@@ -245,7 +245,7 @@ class UntoldChange(models.Model):
     event = models.CharField(max_length=EVENT_CHARS)
     actor = models.CharField(max_length=ACTOR_CHARS)
     address = models.CharField(max_length=ADDRESS_CHARS, default="", db_default="")
-    # How they came: gateway.access.callers.CallerKind; empty in rows of an older release.
+    # How they authenticated: gateway.access.callers.CallerKind; empty from an older release.
     caller = models.CharField(max_length=STATE_CHARS, default="", db_default="")
     subject = models.CharField(max_length=NAME_CHARS)
     before = models.JSONField()  # text → text

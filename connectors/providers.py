@@ -57,7 +57,7 @@ def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
     for key, text in config.items():
         clear = revealed(text)
         values = list(_values(key, clear, sources))
-        # Of a value that is shown but for parts of it, `configs` knows these.
+        # `configs` knows the secret parts of a value that is otherwise shown.
         is_whole = isinstance(text, Opened) and text.shown == MASK
         if is_whole:
             hidden.add(clear)

@@ -1,6 +1,6 @@
-"""What a run that sends dead letters again is to do, as it was shown, as rows and seals keep it.
+"""The plan of a run that sends dead letters again, as shown, stored and sealed.
 
-Pure. Spans end where the plan has looked, so what came later is not sent unseen.
+Pure. Spans end at the last planned letter, so later ones are not sent unseen.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gateway.kafka.values import Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherGroup:
-    """A group that reads where letters are sent to, and would see them again."""
+    """A group that reads a destination topic, and so would read the letters again."""
 
     name: str
     lag: int
@@ -23,34 +23,34 @@ class OtherGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedrivePlan:
-    """What is sent from where to where, and what it rests on."""
+    """Which letters to send where, and the facts on which this depends."""
 
     id: str
     cluster: str
     name: str
-    # Of the connector's config.
+    # The generation of the connector's config.
     generation: int
     dead_topic: str
     destination: Destination
     choice: Choice
     to: Addressee
-    # Of the dead letters' topic, and of those that letters are sent to and that are there.
+    # Ids of the dead letter topic, and of the existing destination topics.
     topic_ids: Mapping[str, str]
     chosen: int = 0
     chosen_bytes: int = 0
     looked: int = 0
-    # Letters behind the end of the spans: more than one run takes.
+    # Letters after the end of the spans, beyond the limit of one run.
     left: int = 0
-    # Topic → letters that are sent there.
+    # Topic → number of letters to send there.
     targets: Mapping[str, int] = field(default_factory=dict)
     unsent: Mapping[Unsent, int] = field(default_factory=dict)
     groups: tuple[OtherGroup, ...] = ()
-    # Those that its author may not see.
+    # The number of groups that the author may not see.
     hidden_groups: int = 0
 
     @property
     def makes_topic(self) -> bool:
-        """Tell whether the retry topic is made first."""
+        """Return whether the run creates the retry topic first."""
         is_retry = self.destination is Destination.RETRY
         return is_retry and any(topic not in self.topic_ids for topic in self.targets)
 
@@ -89,7 +89,7 @@ def plain(plan: RedrivePlan) -> dict[str, Any]:
 
 
 def plan_of(told: Mapping[str, Any]) -> RedrivePlan:
-    """Return the plan that `plain` has written."""
+    """Parse the output of `plain`."""
     topics = told["topics"]
     reading = None if topics is None else Reading(topics=tuple(topics), pattern=told["pattern"])
     return RedrivePlan(

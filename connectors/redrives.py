@@ -1,7 +1,7 @@
-"""The door to runs that send dead letters again: plan, start, stop, resume, and how they are.
+"""The door to runs that send dead letters again: plan, start, stop, resume and list.
 
-A plan is made on what there is, is shown, and is started as it was shown, or not at all. What sends
-are workers: here rows are written, and the retry topic is made.
+A plan is computed from the current letters, shown, and started exactly as shown or not at all.
+Workers send the letters; this module writes rows and creates the retry topic.
 """
 
 import json
@@ -34,29 +34,29 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.connection import Deadline
 from gateway.kafka.values import NewTopic, Record, Span
 
-# Of one run: what a plan can look at while somebody waits, and a worker sends within a minute. More
-# is another run, which begins where this one ends.
+# Limits of one run: what a plan reads while the user waits, and a worker sends within a minute.
+# Further letters need another run, which begins where this one ends.
 MAX_LETTERS: Final = 10_000
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_LOOKED: Final = 50_000
 PLAN_S: Final = 3.0
-# Letters that are named one by one.
+# Limit for letters that are named individually.
 MAX_PICKED: Final = 500
-# Runs of a connector that are kept, with what became of them.
+# How many runs of a connector are kept.
 MAX_KEPT: Final = 20
-# As long as somebody may look at a plan before agreeing to it.
+# How long a plan can be started.
 MAX_AGE_S: Final = 3600
 MAX_SEAL_CHARS: Final = 500_000
 _PURPOSE: Final = "samsa.redrive-plan"
 RETRY_CONFIGS: Final = {
-    # Records keep their times, so those of old ones would be deleted before they are read.
+    # Records keep their times, so retention would delete old ones before they are read.
     "retention.ms": "-1",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which letters somebody wants to be sent, and where to. Spans without an end go to the end."""
+    """A request: which letters to send, and where to. Spans without an end go to the end."""
 
     destination: Destination = Destination.RETRY
     spans: tuple[Span, ...] = ()
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """One run as it is."""
+    """The state of one run."""
 
     id: int
     name: str
@@ -100,7 +100,7 @@ class RunInfo:
 
 @dataclass(slots=True, kw_only=True)
 class _Tally:
-    """What a plan has counted so far, and where each partition was looked at last."""
+    """The counts of a plan so far, and the last offset read in each partition."""
 
     ends: dict[int, int]
     looked: int = 0
@@ -116,21 +116,21 @@ class _Tally:
 
 
 def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> RedrivePlan:
-    """Return what would be sent, changing nothing. NotFound, Unfit, Refused."""
+    """Return what would be sent, without changes. Raises NotFound, Unfit, Refused."""
     row = selectors.row_of(cluster, name)
     place = dead_letters.place_of(row)
     dead_letters.require_read(by, cluster, place.topic)
     plugin = registry.find(row.plugin)
     if _is_retry(asked) and plugin is not None and registry.is_job(plugin):
         raise Unfit(
-            f"{name} reads its topics by an engine of its own, and no retry topic: send letters to"
-            " where they stood first"
+            f"{name} reads its topics with its own engine, and so has no retry topic: send letters"
+            " to their origin"
         )
     if len(asked.picked) > MAX_PICKED:
         raise Unfit(f"{len(asked.picked)} letters are named, {MAX_PICKED} fit: name a range")
     bounds = dead_letters.bounds_of(wire, place.topic)
     if not bounds:
-        raise Unfit(f"topic {place.topic} is not there yet: nothing has failed so far")
+        raise Unfit(f"topic {place.topic} does not exist yet: no record has failed so far")
     spans = list(_spans(asked, bounds))
     choice = Choice(
         spans=tuple(spans), picked=asked.picked, exception=asked.exception, stage=asked.stage
@@ -160,12 +160,12 @@ def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> Red
 
 
 def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
-    """Start a run as it was planned. NotFound, Refused, Conflict, Unfit."""
+    """Start a run as planned. Raises NotFound, Refused, Conflict, Unfit."""
     row = selectors.row_of(plan.cluster, plan.name)
     _require(by, plan)
     done = row.redrives.filter(plan_id=plan.id).first()
     if done is not None:
-        # The same plan, applied once more.
+        # The same plan was started before.
         return _info(done, plan.name)
     if not plan.chosen:
         raise Unfit("the plan has no letter that could be sent: choose others")
@@ -177,7 +177,7 @@ def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
         locked = models.Connector.objects.select_for_update().get(pk=row.pk)
         if locked.redrives.filter(state=RunState.RUNNING).exists():
             raise Conflict(
-                f"dead letters of {plan.name} are being sent already: wait for that run, or stop it"
+                f"another run sends dead letters of {plan.name} already: wait for it, or stop it"
             )
         made = models.Redrive.objects.create(
             connector=locked,
@@ -197,7 +197,7 @@ def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
 
 
 def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
-    """Send no more; what is under way arrives."""
+    """Stop a run; the batch in flight still arrives."""
     row = _run_row(cluster, name, number)
     _require(by, plan_of(row.plan), is_sending=False)
     with transaction.atomic(using=CONNECT):
@@ -211,7 +211,7 @@ def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
 
 
 def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
-    """Let a run go on that was stopped or has failed."""
+    """Resume a run that was stopped or has failed."""
     row = _run_row(cluster, name, number)
     _require(by, plan_of(row.plan))
     with transaction.atomic(using=CONNECT):
@@ -221,7 +221,7 @@ def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
             raise Unfit(f"run {number} is done: plan a new one")
         if locked.state != RunState.RUNNING:
             if locked.leased_until is not None and locked.leased_until > database_time.now():
-                # What it has under way would not be found yet, and would be sent twice.
+                # Its batch in flight may not have arrived yet, and would be sent twice.
                 raise Conflict(f"the worker of run {number} is still ending: try again in a second")
             others = models.Redrive.objects.filter(connector=locked.connector_id)
             if others.filter(state=RunState.RUNNING).exists():
@@ -230,7 +230,7 @@ def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
             rows.update(
                 state=RunState.RUNNING,
                 reason="",
-                # Whoever resumes it has been told what may come twice.
+                # The user who resumes it has seen what may arrive twice.
                 is_in_doubt=False,
                 failures=0,
                 due_at=None,
@@ -246,7 +246,7 @@ def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
 
 
 def runs(cluster: str, name: str) -> list[RunInfo]:
-    """Return the runs of a connector, the newest first."""
+    """Return the runs of a connector, newest first."""
     rows = selectors.row_of(cluster, name).redrives.order_by("-pk")[:MAX_KEPT]
     return [_info(row, name) for row in rows]
 
@@ -256,7 +256,7 @@ def run(cluster: str, name: str, number: int) -> RunInfo:
 
 
 def missing_right(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> str:
-    """Return which right is missing for a run; empty where none is."""
+    """Return the missing right for a run; empty if none is missing."""
     wanted = [(Operation.ALTER_CONNECTORS, Kind.CONNECTOR, plan.name)]
     if is_sending:
         wanted.append((Operation.READ_PAYLOADS, Kind.TOPIC, plan.dead_topic))
@@ -271,18 +271,18 @@ def missing_right(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> str:
 
 
 def seal(plan: RedrivePlan, *, holder: str) -> str:
-    """Return a plan as a text that only this holder can start, for an hour."""
+    """Return a plan as a sealed text that only this holder can start, for an hour."""
     return signing.dumps(plain(plan), salt=_salt(holder), compress=True)
 
 
 def open_seal(text: str, *, holder: str) -> RedrivePlan:
-    """Return what was sealed; Unfit where it is too old, of somebody else, or no seal."""
+    """Open a sealed plan. Raises Unfit if it is too old, another holder's, or invalid."""
     try:
         told = signing.loads(text[:MAX_SEAL_CHARS], salt=_salt(holder), max_age=MAX_AGE_S)
     except signing.BadSignature:
         raise Unfit(
-            f"this is no plan that was shown to you within the last {MAX_AGE_S // 60} minutes: plan"
-            " again, then start it"
+            f"this plan was not shown to you within the last {MAX_AGE_S // 60} minutes: plan again,"
+            " then start it"
         ) from None
     return plan_of(told)
 
@@ -292,13 +292,13 @@ def _is_retry(asked: Asked) -> bool:
 
 
 def _spans(asked: Asked, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Span]:
-    """Yield what of each partition is asked for, within what it holds."""
+    """Yield the requested spans, limited to what each partition holds."""
     picked: dict[int, list[int]] = {}
     for partition, offset in asked.picked:
         picked.setdefault(partition, []).append(offset)
     wanted = {span.partition: span for span in asked.spans}
     for partition in {*wanted, *picked} - bounds.keys():
-        raise Unfit(f"the topic of dead letters has no partition {partition} with a leader")
+        raise Unfit(f"the dead letter topic has no partition {partition} with a leader")
     for partition, (first, end) in sorted(bounds.items()):
         if (wanted and partition not in wanted) or (picked and partition not in picked):
             continue
@@ -311,7 +311,7 @@ def _spans(asked: Asked, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Span
 
 
 def _count(place: Place, choice: Choice, destination: Destination, wire: Cluster) -> _Tally:
-    """Look at letters as the run would, until there are as many as a run takes."""
+    """Read letters as the run would, up to the limit of a run."""
     tally = _Tally(ends={span.partition: span.start for span in choice.spans})
     partitions, deadline = wire.topics(), Deadline(PLAN_S)
     with closing(wire.read(place.topic, choice.spans)) as batches:
@@ -349,7 +349,7 @@ def _look(
 
 
 def _with_groups(by: By, plan: RedrivePlan, wire: Cluster) -> RedrivePlan:
-    """Add who else reads where letters are sent to."""
+    """Add the other groups that read the destination topics."""
     found = wire.readers(sorted(plan.targets))
     own = selectors.group_of(plan.name)
     places = sorted({place for reader in found.values() for place in reader.committed})
@@ -375,7 +375,7 @@ def _require(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> None:
 
 
 def _require_unmoved(by: By, row: models.Connector, plan: RedrivePlan, wire: Cluster) -> None:
-    """Raise Conflict where what a plan rests on is no more as it was shown."""
+    """Raise Conflict if the facts behind a plan have changed."""
     if row.generation != plan.generation:
         raise Conflict(f"{plan.name} was changed or restarted since the plan was made: plan again")
     there = wire.topic_ids(sorted({plan.dead_topic, *plan.topic_ids, *plan.targets}))
@@ -383,17 +383,17 @@ def _require_unmoved(by: By, row: models.Connector, plan: RedrivePlan, wire: Clu
         if there.get(topic) != known:
             raise Conflict(f"topic {topic} was deleted since the plan was made: plan again")
     if plan.makes_topic and name_for(plan.name) in there:
-        raise Conflict(f"topic {name_for(plan.name)} was made since the plan: plan again")
+        raise Conflict(f"topic {name_for(plan.name)} was created since the plan: plan again")
     if plan.destination is Destination.ORIGIN:
         now, shown = _with_groups(by, plan, wire), {group.name for group in plan.groups}
         new = [group.name for group in now.groups if group.name not in shown]
         if new or now.hidden_groups > plan.hidden_groups:
             said = f"group {new[0]} reads" if new else "another group that you may not see reads"
-            raise Conflict(f"{said} where letters are sent to, and was not in the plan: plan again")
+            raise Conflict(f"{said} a destination topic, and was not in the plan: plan again")
 
 
 def _with_retry_topic(plan: RedrivePlan, wire: Cluster) -> tuple[RedrivePlan, dict[str, int]]:
-    """Make the retry topic where it is missing; return the plan with its id, and its ends."""
+    """Create the retry topic if missing; return the plan with its id, and its ends."""
     topic = name_for(plan.name)
     if plan.makes_topic:
         wire.create(NewTopic(name=topic, partitions=1, configs=RETRY_CONFIGS))
@@ -414,7 +414,7 @@ def _run_row(cluster: str, name: str, number: int) -> models.Redrive:
 
 
 def _told(row: models.Redrive, plan: RedrivePlan) -> dict[str, str]:
-    """Return what the audit keeps of a run."""
+    """Return the audit entry of a run."""
     spans = (f"{span.partition}: {span.start} to {span.end}" for span in plan.choice.spans)
     others = [group.name for group in plan.groups]
     told = {

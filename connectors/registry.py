@@ -1,4 +1,4 @@
-"""Which connectors there are: built in, entry points of packages, and in a home's `plugins`.
+"""The available connectors: built in, entry points of packages, and in a home's `plugins`.
 
 No name from a config is ever imported: a config's class is looked up among those found here. What
 cannot be imported, or lacks a package, is listed with the reason.
@@ -33,7 +33,7 @@ MAX_PLUGINS: Final = 500
 PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 ENDING: Final = "Connector"
 RUNNABLE: Final = (SourceConnector, SinkConnector, JobConnector)
-# Before the name of a folder of the home; no package is called like that.
+# The prefix of a home folder's name; no package name begins like this.
 HOME_PACKAGE: Final = "samsa_home_plugin_"
 
 
@@ -56,7 +56,7 @@ class Broken:
 class Found:
     by_name: Mapping[str, type[Connector]]  # by name, alias, and the short forms of aliases
     classes: tuple[type[Connector], ...]
-    # Those of others, with where each comes from.
+    # Foreign connectors, with their origins.
     foreign: Mapping[type[Connector], str]
     broken: tuple[Broken, ...]
 
@@ -80,12 +80,12 @@ def find(class_name: str) -> type[Connector] | None:
 
 
 def is_foreign(plugin: type[Connector]) -> bool:
-    """Tell whether a connector is not built in: only workers run its code."""
+    """Return whether a connector is not built in: only workers run its code."""
     return plugin in _found().foreign
 
 
 def origin_of(plugin: type[Connector]) -> str:
-    """Return where a connector comes from; nothing for one that is built in."""
+    """Return the origin of a connector; nothing for a built-in one."""
     return _found().foreign.get(plugin, "")
 
 
@@ -94,7 +94,7 @@ def kind_of(plugin: type[Connector]) -> str:
 
 
 def is_job(plugin: type[Connector]) -> bool:
-    """Tell whether a connector's tasks are jobs: it has the keys of a sink, and no steps."""
+    """Return whether a connector's tasks are jobs: it has the keys of a sink, and no steps."""
     return issubclass(plugin, JobConnector)
 
 
@@ -169,7 +169,7 @@ def _of_folders() -> Iterator[tuple[str, type[Connector] | Broken]]:
         try:
             package = importlib.import_module(f"connectors.plugins.{module.name}")
             listed = tuple(package.CONNECTORS)
-        # One plugin that fails must not hide the others.
+        # A plugin that fails to load must not hide the others.
         except Exception as error:  # noqa: BLE001
             yield origin, _broken(origin, error)
             continue
@@ -182,7 +182,7 @@ def _of_entry_points() -> Iterator[tuple[str, type[Connector] | Broken]]:
         origin = f"{point.dist.name if point.dist else '?'}:{point.name}"
         try:
             loaded = point.load()
-        # As above; and a module may end the program that imports it.
+        # As above; and a module may call sys.exit when it is imported.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             yield origin, _broken(origin, error)
             continue
@@ -204,19 +204,19 @@ def _of_home() -> Iterator[tuple[str, type[Connector] | Broken]]:
 
 
 def _load(package: Path) -> Iterable[object]:
-    """Load a folder as a package by itself; its modules import each other with a leading dot."""
+    """Load a folder as a package; its modules import each other with a leading dot."""
     name = f"{HOME_PACKAGE}{package.name}"
     spec = util.spec_from_file_location(
         name, package / "__init__.py", submodule_search_locations=[str(package)]
     )
-    assert spec is not None, "a file of Python was named"
-    assert spec.loader is not None, "a file has one"
+    assert spec is not None, "the path is a Python file"
+    assert spec.loader is not None, "a file has a loader"
     module = util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
         found: Iterable[object] = module.CONNECTORS
-    # What is raised is told by the caller; half of a package must not stay behind.
+    # The caller reports the exception; remove the half-imported package.
     except BaseException:
         del sys.modules[name]
         raise
@@ -227,12 +227,12 @@ def _checked(origin: str, found: object) -> type[Connector] | Broken:
     is_one = isinstance(found, type) and issubclass(found, RUNNABLE)
     if not is_one or not getattr(found, "name", ""):
         what = getattr(found, "__name__", type(found).__name__)
-        reason = f"{what} is no SourceConnector, SinkConnector or JobConnector with a name"
+        reason = f"{what} is not a SourceConnector, SinkConnector or JobConnector with a name"
         return Broken(origin=origin, reason=reason)
     assert isinstance(found, type), "checked above"
     if found.pool not in POOLS:
         known = ", ".join(repr(pool) for pool in POOLS)
-        return Broken(origin=origin, reason=f"its pool is {found.pool!r}, of {known}")
+        return Broken(origin=origin, reason=f"its pool is {found.pool!r}: use one of {known}")
     try:
         definition = found.definition()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - its pages would fail instead

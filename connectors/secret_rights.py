@@ -1,10 +1,10 @@
-"""Whether the author of a config may use the secrets that it refers to.
+"""Checks whether the author of a config may use the secrets that it refers to.
 
-A worker follows every reference with the rights of the home, so whoever writes configs could have
-any secret sent to a server of their own. Therefore each reference needs a right on its name.
+A worker resolves every reference with the rights of the home, so a user who writes configs could
+have any secret sent to a server of their own. Therefore each reference needs a right on its name.
 
-What somebody with that right has put into a config stays while others change the rest, but for
-keys that could lead the secret elsewhere.
+A reference written by a user with the right stays while users without it change other keys, except
+keys that could send the secret elsewhere.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from connectors.vault import revealed
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 
-# Keys that lead no value anywhere.
+# Keys that cannot send a value elsewhere.
 HARMLESS: Final = frozenset(
     {keys.TASKS_MAX, "errors.retry.timeout", "errors.retry.delay.max.ms", "errors.tolerance"}
 )
@@ -27,9 +27,9 @@ Config = Mapping[str, str]
 
 
 def name_of(reference: Reference) -> str:
-    """Return the name by which a right is given on what a reference stands for.
+    """Return the resource name for the right on a reference.
 
-    A name of a secret holds no colon, so none is also that of a file or a variable.
+    A secret's name has no colon, so it never equals that of a file or a variable.
     """
     if reference.provider == SECRET:
         return reference.key
@@ -38,7 +38,7 @@ def name_of(reference: Reference) -> str:
 
 
 def names_in(config: Config) -> tuple[str, ...]:
-    """Return the names of all that a config refers to."""
+    """Return the resource names of all references in a config."""
     found = (one for text in config.values() for one in references(revealed(text)))
     return tuple(sorted({name_of(reference) for reference in found}))
 
@@ -50,10 +50,10 @@ def refused(
     config: Config,
     stored: Callable[[], Config],
 ) -> dict[str, str]:
-    """Return the keys whose references a caller may not use, with what to do about each.
+    """Return the keys whose references a caller may not use, each with an error.
 
-    `stored` returns in clear what the connector has, nothing for a new one; it is asked for only
-    where a right is missing.
+    `stored` returns the connector's config in clear, empty for a new one; it is called only if a
+    right is missing.
     """
     allowed = caller.rights.names(Operation.USE_SECRETS, cluster=cluster, kind=Kind.SECRET)
     lacking: dict[str, Reference] = {}
@@ -78,11 +78,11 @@ def refused(
 def _leading_elsewhere(
     plugin: type[Connector], key: str, config: Config, former: Config
 ) -> set[str]:
-    """Return changed keys that could lead the value of a key elsewhere."""
+    """Return changed keys that could send the value of a key elsewhere."""
     known = plugin.definition().by_name.get(key)
     if known is not None and known.kind is KeyKind.PASSWORD:
         return leading_elsewhere(config, former)
-    # Any other value may become a part of a record, a file or an address.
+    # Any other value may become part of a record, a file or an address.
     names = {*config, *former} - HARMLESS
     return {name for name in names if config.get(name) != former.get(name)}
 

@@ -32,7 +32,7 @@ MAX_CONNECTORS: Final = 1000
 # Lines of a log that a page shows at once.
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
-# Levels of lines that say why a task does not get on.
+# Log levels of lines that say why a task makes no progress.
 WARNING: Final = (Level.WARN.value, Level.ERROR.value)
 # Workers say that they are there every three seconds; one that starts takes some seconds.
 WORKER_SILENCE: Final = timedelta(seconds=15)
@@ -105,14 +105,14 @@ class Plugin:
     summary: str
     version: str
     is_foreign: bool
-    # Where one of others comes from: a package, or a folder of the home.
+    # The origin of a foreign connector: a package, or a folder of the home.
     origin: str
     missing: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenPlugin:
-    """What is there and cannot be configured, with the reason."""
+    """A plugin that cannot be loaded, with the reason."""
 
     origin: str
     reason: str
@@ -168,7 +168,7 @@ def log_lines(
 
 
 def in_trouble(cluster: str, *, tries: int) -> list[str]:
-    """Return connectors that have failed, or a task of theirs has, or has tried so often."""
+    """Return connectors that have failed, have a failed task, or a task with this many retries."""
     failed = models.State.FAILED
     hurt = Q(state=failed) | Q(tasks__state=failed) | Q(tasks__retries__gte=tries)
     rows = models.Connector.objects.filter(hurt, cluster=cluster).order_by("name")
@@ -176,7 +176,7 @@ def in_trouble(cluster: str, *, tries: int) -> list[str]:
 
 
 def last_warnings(cluster: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the newest line that warns of something, by connector; of some connectors."""
+    """Return the newest warning or error in the logs of some connectors."""
     lines = models.LogLine.objects.filter(connector__cluster=cluster, level__in=WARNING)
     lines = lines.filter(connector__name__in=list(names))
     newest = lines.values("connector").annotate(newest=Max("pk")).values("newest")
@@ -221,7 +221,7 @@ def validate(
     stored_of: str | None = None,
     is_deep: bool = False,
 ) -> Validation:
-    """Return what is right and wrong about a config of a caller, without changing anything.
+    """Validate a caller's config, without changes.
 
     Masks in it stand for what the connector `stored_of` has stored; give none where the caller may
     not change that connector.
@@ -239,7 +239,7 @@ class Judged:
 
     config: Mapping[str, str]
     validation: Validation
-    # Keys that refer to secrets which its author may not use.
+    # Keys that refer to secrets that the author may not use.
     beyond_rights: tuple[str, ...] = ()
 
 
@@ -252,7 +252,7 @@ def judged(
     *,
     is_deep: bool,
 ) -> Judged:
-    """Fill in the masks of a config from a stored one, and look at it for who has written it."""
+    """Fill in the masks of a config from the stored one, and validate it for its author."""
     refused: Mapping[str, str] = {}
     if row is not None and any(MASK in text for text in config.values()):
         known = plugin.definition().by_name
@@ -306,7 +306,7 @@ def row_of(cluster: str, name: str, *, missing: str = "") -> models.Connector:
 
 
 def group_of(name: str) -> str:
-    """Return the group that says how far a sink has read."""
+    """Return the group with a sink's offsets."""
     return group_names.group_of(name)
 
 

@@ -40,7 +40,7 @@ FIRST_STATE: Final = {
 MAX_OFFSETS: Final = 10_000
 # What is told of a password that was changed.
 ANOTHER: Final = "{}, another one"
-# Under what secrets are told that a config begins to use; no key of one has a space.
+# The name under which changes list newly used secrets; config keys have no space.
 SECRETS: Final = "secrets used"
 STOP_FIRST: Final = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
@@ -215,7 +215,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
     _require_stopped(row)
     if row.kind == "sink":
         group = group_of(name)
-        # What was sent again stays done: its records are read again where they stood first.
+        # Keep the offsets of the retry topic: its records are read again from their first topic.
         retries = name_for(name)
         places = sorted(place for place in groups.committed(group) if place.topic != retries)
         if places:
@@ -259,7 +259,7 @@ def seal_anew() -> int:
 
 def _sealed_anew(row: models.Connector, stored: Stored) -> Stored:
     vault, place = selectors.vault(), selectors.place_of(row)
-    # What was sealed is sealed again.
+    # Seal again what was sealed.
     return vault.seal(vault.open(stored, place), (), place)
 
 
@@ -371,7 +371,7 @@ def _other_passwords(stored: Stored, before: Config, after: Config) -> dict[str,
 
 
 def _secrets_named(before: Config, after: Config) -> dict[str, str]:
-    """Return what to tell of secrets that a config begins to refer to."""
+    """Return an entry for the secrets that a config newly refers to."""
     former = secret_rights.names_in(before)
     names = [name for name in secret_rights.names_in(after) if name not in former]
     return {SECRETS: ", ".join(names)} if names else {}

@@ -21,11 +21,11 @@ from gateway.access.operations import OPERATIONS, Kind, Operation
 # Keys of sources that name the topic they write to, and those that name how it begins.
 WHOLE: Final = ("topic", "kafka.topic", "topic.heartbeat.name")
 PREFIXES: Final = ("topic.prefix", "topic.heartbeat.prefix", "heartbeat.topics.prefix")
-# A prefix that counts by its default too, once another key is on: heartbeats have a topic.
+# A prefix whose default counts too, if another key enables heartbeats, which have a topic.
 SWITCHES: Final = {"heartbeat.topics.prefix": "heartbeat.interval.ms"}
-# The key of a job that names the topic it writes to.
+# A job's key for its output topic.
 OUTPUT: Final = "output.topic"
-# A key of transforms that sends a record to a topic named in its own value.
+# A transform key that routes a record to the topic named in its value.
 ROUTE_KEY: Final = "route.by.field"
 # Transforms that send a record to another topic than its source said.
 ROUTES: Final = ("Router", "ExtractTopic")
@@ -105,12 +105,12 @@ def _of_sink(config: Mapping[str, str]) -> Iterator[Need]:
     if dead:
         pattern = ANY if has_reference(dead) else dead
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
-        # It is created where it is missing, which only a worker finds out.
+        # Only a worker finds out whether it exists, or creates it.
         yield Need(operation=Operation.CREATE_TOPICS, pattern=pattern)
 
 
 def _of_output(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
-    """Yield what a job needs that writes to a topic."""
+    """Yield the rights of a job on its output topic."""
     topic = config.get(OUTPUT, "").strip()
     if topic and OUTPUT in plugin.definition().by_name:
         pattern = ANY if has_reference(topic) else topic

@@ -31,10 +31,10 @@ NOTHING_ALLOWED: Final = Allowed()
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 # Of a key that nobody defines, by its name: better masked without need than shown.
 LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
-NOT_STORED: Final = "This is the mask of a value that is stored, and none is: give the value itself"
+NOT_STORED: Final = "This is the mask of a stored value, but none is stored: give the value itself"
 NOT_AS_STORED: Final = (
-    "it has the mask of a part that is stored, and that is so only while all around it stays as it"
-    " was: give the part itself"
+    "it contains the mask of a stored part, which is kept only if the rest of the value is"
+    " unchanged: give the part itself"
 )
 
 
@@ -59,7 +59,7 @@ class Validation:
     # The connector's own keys as its code gets them; those that refer to a secret are not there.
     parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secret_keys: frozenset[str] = frozenset()
-    # Values of which only parts are secrets, as they may be shown.
+    # Partly secret values, masked.
     partly: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -166,7 +166,7 @@ def secret_keys(config: Mapping[str, str], known: Mapping[str, Key]) -> frozense
 
 
 def partly_secret(config: Mapping[str, str], known: Mapping[str, Key]) -> dict[str, str]:
-    """Return values of which only parts are secrets, as they may be shown."""
+    """Return partly secret values, masked."""
     hidden = secret_keys(config, known)
     found = {
         name: shown(revealed(text), _spans(name, config, known))
@@ -177,7 +177,7 @@ def partly_secret(config: Mapping[str, str], known: Mapping[str, Key]) -> dict[s
 
 
 def secrets_within(config: Mapping[str, str], known: Mapping[str, Key]) -> dict[str, list[str]]:
-    """Return by key the parts of values that are secrets."""
+    """Return the secret parts of values, by key."""
     hidden = secret_keys(config, known)
     found = {
         name: list(secrets(revealed(text), _spans(name, config, known)))
@@ -198,7 +198,7 @@ def _spans(name: str, config: Mapping[str, str], known: Mapping[str, Key]) -> It
 def _hide_parts(
     errors: dict[str, list[str]], config: Mapping[str, str], known: Mapping[str, Key]
 ) -> None:
-    """Take secrets within values out of what is said, and refuse masks that stand for nothing."""
+    """Mask secrets within values in messages, and refuse masks without a stored value."""
     found = secrets_within(config, known)
     hidden = {part for parts in found.values() for part in parts} - {MASK}
     for name, said in errors.items():

@@ -32,7 +32,7 @@ NONCE_BYTES: Final = 12  # as the standard has it for GCM
 KEY_ID_CHARS: Final = 8
 # The member that a sealed value has in a stored config, where a clear one is a text.
 SEALED: Final = "sealed"
-# Beside it, how the value is shown, where only parts of it are secrets.
+# Stored with it: the value for display, if only parts are secret.
 SHOWN: Final = "shown"
 Stored = Mapping[str, Any]
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

@@ -1,4 +1,4 @@
-"""What is known of processes that ended: which connector they asked, and which task hung."""
+"""Columns for ended worker processes: the connector they prepared, and the task that hung."""
 
 from typing import ClassVar
 

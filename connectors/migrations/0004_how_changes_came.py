@@ -1,4 +1,4 @@
-"""How the author of a change came: with a token, a password, or a session of the console."""
+"""How the author of a change authenticated: token, password, or console session."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The rights that a connector rests upon, and whose they are; none in rows of an older release."""
+"""The rights that a connector needs, and their authors; none in rows of an older release."""
 
 from typing import ClassVar
 

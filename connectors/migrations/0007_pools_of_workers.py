@@ -1,4 +1,4 @@
-"""Workers that run the tasks of some connectors only, as those of Spark."""
+"""Pools of workers for some connectors only, such as those of Spark."""
 
 from typing import ClassVar
 

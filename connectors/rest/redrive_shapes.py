@@ -1,4 +1,4 @@
-"""Dead letters and runs as JSON, and what calls about them send; ApiError for what does not fit."""
+"""Dead letters and runs as JSON, and the parsers of requests, which raise ApiError."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
@@ -72,7 +72,7 @@ def run(one: RunInfo) -> dict[str, Any]:
 
 
 def filter_of(query: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the class and the stage that are asked for."""
+    """Parse the exception class and the stage."""
     return (
         _word(query.get("exception") or "", "exception"),
         _word(query.get("stage") or "", "stage"),
@@ -80,7 +80,7 @@ def filter_of(query: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def before_of(query: Mapping[str, str]) -> dict[int, int]:
-    """Return before which offsets letters are asked for, by partition."""
+    """Parse the offsets before which letters are requested, by partition."""
     before = {}
     for pair in (query.get("before") or "").split(",")[:MAX_SPANS]:
         if pair:
@@ -90,11 +90,11 @@ def before_of(query: Mapping[str, str]) -> dict[int, int]:
 
 
 def asked_of(given: Mapping[str, Any]) -> Asked:
-    """Return which letters a plan is about."""
+    """Parse the selection of letters for a plan."""
     unknown = sorted(given.keys() - OF_PLAN)
     if unknown:
         known = ", ".join(sorted(OF_PLAN))
-        _refuse(f"the field {unknown[0][:100]!r} is not known: a plan is made of {known}")
+        _refuse(f"the field {unknown[0][:100]!r} is unknown: a plan has the fields {known}")
     word = given.get("destination", Destination.RETRY.value)
     if word not in {one.value for one in Destination}:
         _refuse(f"destination is {word!r:.100}: give retry or origin")
@@ -126,13 +126,13 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
 def seal_of(given: Mapping[str, Any]) -> str:
     sealed = given.get("seal")
     if not isinstance(sealed, str):
-        _refuse('the field "seal" is missing: make a plan first, and send the seal that it has')
+        _refuse('the field "seal" is missing: make a plan first, and send its seal')
     return sealed
 
 
 def require_same(made: RedrivePlan, cluster: str, name: str) -> None:
     if (made.cluster, made.name) != (cluster, name):
-        _refuse(f"the seal is that of a plan for connector {made.name}: send it there")
+        _refuse(f"the seal belongs to a plan for connector {made.name}: send it there")
 
 
 def _letter(one: Shown) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _unsent(counts: Mapping[Unsent, int]) -> list[dict[str, Any]]:
 def _list(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     listed = given.get(name) or []
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        _refuse(f'"{name}" is a list of objects with "partition"')
+        _refuse(f'"{name}" has to be a list of objects with "partition"')
     if len(listed) > MAX_SPANS:
         _refuse(f'"{name}" has {len(listed)} entries, {MAX_SPANS} fit')
     return listed
@@ -184,13 +184,13 @@ def _number(one: Mapping[str, Any], name: str, *, missing: int | None = None) ->
 
 def _digits(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        _refuse(f"{name} is partitions with offsets, as 0:17,1:5; {text[:100]!r} is no number")
+        _refuse(f"{name} is partitions with offsets, as 0:17,1:5; {text[:100]!r} is not a number")
     return int(text)
 
 
 def _word(text: object, name: str) -> str:
     if not isinstance(text, str) or len(text) > MAX_WORD_CHARS:
-        _refuse(f"{name} is a text of at most {MAX_WORD_CHARS} characters")
+        _refuse(f"{name} has to be a text of at most {MAX_WORD_CHARS} characters")
     return text
 
 

@@ -1,6 +1,6 @@
-"""Dead letters over REST, which Kafka Connect has no address for: look, plan, start, stop, resume.
+"""Dead letters over REST, an extension of Kafka Connect's API: list, plan, start, stop, resume.
 
-Below `samsa/`, where no later release of Kafka Connect will have anything.
+Its paths are below `samsa/`, to stay clear of paths in later releases of Kafka Connect.
 """
 
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from connectors.rest.connectors import number_of
 from connectors.rest.views import ConnectView
 from gateway.kafka.connection import Deadline
 
-# What all questions of a call take together.
+# The time limit of a call, for all requests to brokers together.
 ASK_S: Final = 10.0
 
 
 class RedriveView(ConnectView):
-    """Whoever looks needs the right to see the connector; the doors ask for the rest."""
+    """Requires the right to see the connector; the doors check the other rights."""
 
     @contextmanager
     def wire(self) -> Iterator[Cluster]:
-        # Its clients are few, and so are the calls that read letters at the same time.
+        # There are few clients, so few concurrent calls may read letters.
         with self.clients():
             timed = replace(self.worker.connection, until=Deadline(ASK_S))
             yield dead_letters.cluster_at(timed)
@@ -35,7 +35,7 @@ class RedriveView(ConnectView):
 
 class DeadLettersView(RedriveView):
     def get(self, request: Request, name: str) -> Response:
-        """Show the newest letters of a connector, why each is there, and what it holds."""
+        """Return the newest letters of a connector, with cause and content."""
         self.require_view(name)
         query = request.query_params
         exception, stage = shapes.filter_of(query)
@@ -54,7 +54,7 @@ class DeadLettersView(RedriveView):
 
 class PlanView(RedriveView):
     def post(self, _request: Request, name: str) -> Response:
-        """Say what would be sent, and seal it for whoever starts it; changes nothing."""
+        """Return a sealed plan, without changes."""
         self.require_view(name)
         asked = shapes.asked_of(self.sent())
         with self.wire() as wire:
@@ -66,12 +66,12 @@ class PlanView(RedriveView):
 
 class RunsView(RedriveView):
     def get(self, _request: Request, name: str) -> Response:
-        """List the newest runs of a connector."""
+        """Return the newest runs of a connector."""
         self.require_view(name)
         return Response([shapes.run(one) for one in redrives.runs(self.cluster_id, name)])
 
     def post(self, _request: Request, name: str) -> Response:
-        """Start what was planned."""
+        """Start a planned run."""
         self.require_view(name)
         plan = redrives.open_seal(shapes.seal_of(self.sent()), holder=self.caller.key)
         shapes.require_same(plan, self.cluster_id, name)
@@ -89,7 +89,7 @@ class RunView(RedriveView):
 
 class StopRunView(RedriveView):
     def put(self, _request: Request, name: str, run: str) -> Response:
-        """Send no more; what is under way arrives."""
+        """Stop a run; the batch in flight still arrives."""
         self.require_view(name)
         stopped = redrives.stop(self.by, self.cluster_id, name, number_of(run))
         return Response(shapes.run(stopped))
@@ -97,7 +97,7 @@ class StopRunView(RedriveView):
 
 class ResumeRunView(RedriveView):
     def put(self, _request: Request, name: str, run: str) -> Response:
-        """Let a run go on that was stopped or has failed."""
+        """Resume a run that was stopped or has failed."""
         self.require_view(name)
         resumed = redrives.resume(self.by, self.cluster_id, name, number_of(run))
         return Response(shapes.run(resumed), status=202)

@@ -10,7 +10,7 @@ from gateway.rest.views import at
 
 ONE: Final = "connectors/{name}"
 TASK: Final = f"{ONE}/tasks/{{task}}"
-# What Kafka Connect has no address for.
+# Extensions of Kafka Connect's API.
 OURS: Final = f"samsa/{ONE}"
 RUN: Final = f"{OURS}/redrives/{{run}}"
 PLUGIN: Final = "connector-plugins/{plugin}"

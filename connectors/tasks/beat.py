@@ -34,10 +34,11 @@ from connectors.tasks.processes import Process, Watched
 log: Final = logging.getLogger(__name__)
 TICK_S: Final = 1.0
 COMPONENT: Final = "connect-beat"
-# Whoever deletes the last connector may make another one in a moment: processes take seconds.
+# A user who deletes the last connector may soon create another one, and processes take seconds to
+# start.
 CALM_S: Final = 60.0
-# How often connectors are looked at for what changes seldom. For so long one may go on without its
-# author's right: a slice may take longer to end.
+# How often to check facts that seldom change. A connector may run this long without its author's
+# right, plus the time until its slice ends.
 LOOK_S: Final = 15.0
 # A beat that is gone with its host is replaced after this.
 HOLD: Final = timedelta(seconds=6)
@@ -100,7 +101,7 @@ class Planner:
             connections[CONNECT].close()
 
     def close(self) -> None:
-        """Have the home start without this process where there are no connectors by now."""
+        """Have the home start without this process if there are no connectors any more."""
         try:
             for pool in POOLS:
                 wanted.take_back(self._cluster, pool)

@@ -50,7 +50,7 @@ def make(cluster: str, pool: str = PLAIN) -> Celery:
         result_backend=None,
         task_ignore_result=True,
         task_acks_late=False,
-        # What has not come back by then hangs, and its process is ended.
+        # A slice that runs longer hangs, and its process is killed.
         task_time_limit=pool_of(pool).hard_limit_s,
         task_serializer="json",
         accept_content=["json"],

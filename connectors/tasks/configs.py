@@ -58,7 +58,7 @@ def clear(
     place = Place(cluster=cluster, connector=name)
     opened = _vault().open(stored, place)
     resolved = resolve(opened, _sources())
-    # What a connector tells its tasks is used as it is: it was resolved before.
+    # Task configs are used unchanged: their references were resolved before.
     told_sealed = _vault().open(own, place)
     hidden = {revealed(text) for text in told_sealed.values() if isinstance(text, Opened)}
     definition = found.definition()
@@ -70,7 +70,7 @@ def clear(
         parsed = parse_all(definition, config)
     except ConfigError as error:
         _require_fit(definition, config, opened)
-        # A parser repeats the value, which a connector may have made of a secret.
+        # The parser's message repeats the value, which may be derived from a secret.
         raise ConfigError(masked(str(error), secrets)) from None
     # What a connector tells its tasks need not be a key that people may set.
     told = {key: text for key, text in own.items() if key not in definition.by_name}
@@ -80,10 +80,10 @@ def clear(
 def seal(
     told: object, *, plugin: type[Connector], secrets: Iterable[str], cluster: str, name: str
 ) -> Stored:
-    """Return what a connector tells a task as it is stored; ConfigError where it cannot be.
+    """Return a task config for storage. Raises ConfigError if it is invalid.
 
-    Passwords are sealed, and whatever holds one of the connector's own: the code of a plugin may
-    return all that it was given, under keys of its own.
+    Passwords are sealed, and so is any value that contains one of the connector's passwords: a
+    plugin may return them under keys of its own.
     """
     if not isinstance(told, Mapping) or len(told) > MAX_KEYS:
         raise ConfigError(f"{plugin.name} returns no mapping of at most {MAX_KEYS} keys for a task")
@@ -92,13 +92,13 @@ def seal(
     for key, value in told.items():
         text = value.reveal() if isinstance(value, Secret) else value
         if not isinstance(key, str) or not isinstance(text, str):
-            # The value is not shown: nobody knows what it is.
+            # The value is not shown, since it may be secret.
             kind = type(value).__name__
             raise ConfigError(
-                f"{plugin.name} tells a task {str(key)[:100]} as a {kind}, not a text"
+                f"{plugin.name} returns a task's {str(key)[:100]} as a {kind}, not a text"
             )
         if len(text) > MAX_VALUE_CHARS:
-            raise ConfigError(f"{plugin.name} tells a task {key[:100]} with {len(text)} characters")
+            raise ConfigError(f"{plugin.name} returns {key[:100]} with {len(text)} characters")
         config[key] = text
         is_password = key in known and known[key].kind is Kind.PASSWORD
         if text and (isinstance(value, Secret) or is_password or holds(text, secrets)):

@@ -1,7 +1,7 @@
-"""What is noted when the process of a worker has ended: which task, or connector, it was at.
+"""Records which task or connector a worker was running when its process ended.
 
-Whatever ran is suspected, and waits before it is given to a worker again: briefly where the process
-just ended, and long where it had to be ended, since that has cost everybody else a minute.
+It is a suspect, and waits before a worker gets it again: briefly if the process ended on its own,
+and long if it was killed, since the other tasks of the worker then waited for a minute.
 """
 
 from collections.abc import Iterator
@@ -15,21 +15,21 @@ from connectors.runtime.ports import Level
 from connectors.tasks import database_time
 
 AFTER_CRASH: Final = timedelta(seconds=2)
-# Asking for tasks is nobody's stream that stands still, so it may wait longer.
+# A preparation may wait longer, since no running stream depends on it.
 AFTER_CRASH_OF_PREPARATION: Final = timedelta(seconds=10)
-# A slice ends within half of the limit at which Celery ends its process: one that was as old as
-# that, but for what a message takes, has not ended by itself.
+# A slice normally ends within half of the limit at which Celery kills its process: one of nearly
+# that age, less the delay of a message, was killed.
 MESSAGE_S: Final = 5
 HUNG: Final = (
-    "the {what} did not come back within {limit} s, so the process of worker {worker} was ended; it"
-    " is tried again in {wait:.0f} minutes, as others wait for the worker too: look whether what it"
-    " talks to answers"
+    "the {what} did not return within {limit} s, so the process of worker {worker} was killed; it"
+    " is tried again in {wait:.0f} minutes, as other tasks wait for the worker: check whether what"
+    " it talks to answers"
 )
 ENDED: Final = "the process of worker {worker} ended while it ran the {what}, try {count}"
 
 
 def free_all(worker: str) -> int:
-    """Take all that a worker had away from it, and note what it was; return how many."""
+    """Release everything that a worker had, and note what it was running; return how many."""
     now = database_time.now()
     lines = [*_free_tasks(worker, now), *_free_preparations(worker, now)]
     LogLine.objects.bulk_create(lines)
@@ -46,7 +46,7 @@ def _free_tasks(worker: str, now: datetime) -> Iterator[LogLine]:
         row.hung_at = now if has_hung else row.hung_at
         row.save(update_fields=["leased_until", "crashes", "due_at", "hung_at"])
         if has_hung:
-            # Those that have shown nothing yet may hang alike: their messages are void, and the
+            # Its tasks without progress so far may hang alike: void their messages, so that the
             # planner tries them one by one.
             waiting = Task.objects.filter(connector=row.connector_id, slice_ended_at=None)
             waiting.filter(leased_until=None).update(queued_at=None)
@@ -69,7 +69,7 @@ def _free_preparations(worker: str, now: datetime) -> Iterator[LogLine]:
 
 
 def _free_runs(worker: str) -> int:
-    """Let the beat give runs to another worker; each finds out itself what it has sent."""
+    """Let the beat assign runs to another worker; each finds out itself what it has sent."""
     rows = Redrive.objects.filter(worker=worker, leased_until__isnull=False)
     return rows.update(leased_until=None, queued_at=None)
 
@@ -79,7 +79,7 @@ def _has_hung(since: datetime | None, now: datetime, limit_s: int) -> bool:
 
 
 def _said(what: str, worker: str, count: int, limit_s: int | None) -> str:
-    """Return a line of the log; `limit_s` is what it has hung for, None where it has not."""
+    """Return a log line; `limit_s` is how long it hung, None if it did not hang."""
     if limit_s is None:
         return ENDED.format(worker=worker, what=what, count=count)
     wait = AFTER_HANG.total_seconds() / 60

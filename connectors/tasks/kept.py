@@ -65,9 +65,9 @@ class Shelf:
         return kept
 
     def close_of(self, task: int) -> None:
-        """End what a task has kept, after a slice that failed.
+        """Close what a task has kept, after a slice that failed.
 
-        What the runtime remembers are facts of former slices, which stay true.
+        The runtime's own memory holds facts of former slices, which stay true.
         """
         if task in self._tasks:
             self._tasks[task].close()

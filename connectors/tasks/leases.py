@@ -24,8 +24,8 @@ MAX_TOPICS: Final = 1000
 TAKEN_FIELDS: Final = (
     *("epoch", "worker", "state", "leased_until", "served_at", "queued_at", "taken_at"),
 )
-# Two hundred tasks of one worker have their turn within a fraction of it; a task that did nothing
-# for longer was paused, and has a rate of its own time.
+# Two hundred tasks of one worker have their turn within a fraction of this; a task that was idle
+# for longer was paused, so its rate counts its own time only.
 MAX_WAITED_S: Final = 60.0
 RUNNABLE: Final = (State.UNASSIGNED, State.RUNNING, State.RESTARTING)
 
@@ -49,18 +49,18 @@ class Taken:
     own_config: Mapping[str, Any] = field(repr=False)
     retries: int
     idle_slices: int
-    # Whether processes of workers ended while it ran, and nothing was made durable since.
+    # Whether worker processes ended while it ran, and it has made nothing durable since.
     has_crashed: bool
-    # What it has counted in its slices before.
+    # The counts of its former slices.
     figures: Mapping[str, Any]
     has_others: bool
-    # Since its last slice ended: what it counts next came about in that time too.
+    # The time since its last slice ended, to which its next counts belong too.
     waited_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What pages show of a task: figures with those of its slice, and the topics of that."""
+    """What pages show of a task: its figures with those of the slice, and the slice's topics."""
 
     figures: Mapping[str, Any]
     topics: frozenset[str]
@@ -145,7 +145,7 @@ def verdict(taken: Taken) -> Verdict:
 
 
 def renew(taken: Taken, told: Told) -> bool:
-    """Lengthen a lease and tell what the slice has done; False where the task has another owner."""
+    """Renew a lease and store the slice's figures; return False if the task has another owner."""
     with transaction.atomic(using=CONNECT):
         until = database_time.now() + LEASE
         if not _mine(taken).update(leased_until=until, figures=told.figures):
@@ -155,7 +155,7 @@ def renew(taken: Taken, told: Told) -> bool:
 
 
 def forgive(taken: Taken) -> None:
-    """Note that the task has made something durable: it is not what ends its workers."""
+    """Note that the task has made something durable, so it does not crash its workers."""
     _mine(taken).filter(crashes__gt=0).update(crashes=0)
 
 

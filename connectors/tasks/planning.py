@@ -80,12 +80,12 @@ def plan(cluster: str, messages: Messages) -> int:
 
 
 def _vouched(cluster: str, action: Action) -> Action | None:
-    """Return an action, or another in its place: no tasks for what rests upon a lost right."""
+    """Return an action, or a failure instead of tasks if the author has lost a right."""
     if not isinstance(action, planner.Prepare):
         return action
     refusal = vouching.refusal(cluster, action.connector)
     if refusal is None:
-        # Asked again in the next round.
+        # Checked again in the next round.
         return None
     if not refusal:
         return action
@@ -102,7 +102,7 @@ def _apply(action: Action, now: datetime) -> bool:
         case planner.Fail(task=pk, trace=trace):
             return _task(pk, leased_until=None).update(state=State.FAILED, trace=trace) == 1
         case planner.TellTask(task=pk, state=state):
-            # A slice may have failed since the rows were read, and that is not to be forgotten.
+            # Keep the failure of a slice that failed after the rows were read.
             rows = _task(pk, leased_until=None).exclude(state=State.FAILED)
             return rows.update(state=state) == 1
         case planner.Queue(task=pk, worker=worker):
@@ -133,7 +133,7 @@ def _task(pk: int, **wanted: object) -> "QuerySet[Task]":
 
 
 def _remove_tasks(connector: int, now: datetime) -> bool:
-    """Remove the tasks of a stopped connector, and have them made anew once it is resumed."""
+    """Remove the tasks of a stopped connector, which a resume creates again."""
     row = Connector.objects.select_for_update().filter(pk=connector, target=Target.STOPPED).first()
     if row is None or row.tasks.filter(leased_until__gt=now).exists():
         return False
@@ -145,7 +145,7 @@ def _remove_tasks(connector: int, now: datetime) -> bool:
 
 
 def _fail_connector(connector: int, generation: int, trace: str, now: datetime) -> bool:
-    """Let a connector have no tasks in a generation, with the reason; the next one is a new try."""
+    """Fail a connector for one generation, with the reason; the next one is a new attempt."""
     rows = Connector.objects.select_for_update().filter(pk=connector, generation=generation)
     row = rows.filter(planned_generation__lt=generation).first()
     if row is None or row.tasks.filter(leased_until__gt=now).exists():

@@ -31,7 +31,7 @@ def prepare(worker: str, connector: int, generation: int) -> None:
     row = Connector.objects.filter(pk=connector).first()
     if row is None or not _is_wanted(row, worker, generation):
         return
-    # Should its code end this process, it is known whose that was.
+    # If its code ends this process, the row names the connector.
     mine = Connector.objects.filter(pk=connector, worker=worker)
     mine.update(preparing_at=database_time.now())
     try:

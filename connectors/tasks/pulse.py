@@ -1,4 +1,4 @@
-"""Renews the lease of the slice that runs, tells what it does, and knows what it is to do next.
+"""Renews the lease of the running slice, stores its figures, and learns its next orders.
 
 A thread beside the slice, so that a task that waits long for its target keeps its lease; one that
 hangs for ever is ended by its worker's time limit, and renews no more.
@@ -57,20 +57,20 @@ class Pulse:
         return self._verdict
 
     def progress(self) -> None:
-        """Forgive the task its crashes at once: its worker may be killed in the next second."""
+        """Reset the task's crash count at once: its worker may be killed in the next second."""
         if not self._is_suspect:
             return
         try:
             leases.forgive(self._taken)
         except DatabaseError as error:
-            # At the next commit, then, or at the end of the slice.
+            # The next commit, or the end of the slice, tries again.
             connections[CONNECT].close()
             log.warning("task.not_forgiven task=%s reason=%r", self._taken.task, str(error))
         else:
             self._is_suspect = False
 
     def told(self) -> Told:
-        """Return what to tell of the task now."""
+        """Return the report on the task."""
         return Told(
             figures=self._account.after(self._figures.counts(), time.monotonic()),
             topics=self._figures.topics(),
@@ -82,7 +82,7 @@ class Pulse:
                 try:
                     self._look()
                 except DatabaseError as error:
-                    # It may be back before the lease is over; what is broken is opened anew.
+                    # It may be back before the lease is over; a broken connection is reopened.
                     connections[CONNECT].close()
                     log.warning("lease.not_renewed task=%s reason=%r", self._taken.task, str(error))
         finally:

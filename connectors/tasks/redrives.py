@@ -1,7 +1,7 @@
-"""Runs that send dead letters again: queued by the beat, taken by a worker, noted in their rows.
+"""Runs that send dead letters again: the beat queues them, workers run them, rows hold the state.
 
 As with tasks, a message is a hint and the row decides: the epoch rises when the owner changes, and
-whoever has an older one stores nothing.
+an owner with an older epoch cannot store anything.
 """
 
 import logging
@@ -21,27 +21,27 @@ from connectors.runtime.redrive import Ending, Redrive, Run, RunEnd, Step, Wire
 from connectors.tasks import database_time, leases, workers
 
 log: Final = logging.getLogger(__name__)
-# One batch waits for the cluster up to 15 s, and a lease is renewed between two of them.
+# One batch waits for the cluster up to 15 s, and the lease is renewed between batches.
 LEASE: Final = timedelta(seconds=40)
-# A message that nobody took is sent again with its ticket; the first one that comes is taken.
+# A message that no worker took is sent again with the same ticket; the first to arrive counts.
 TOLD_AGAIN: Final = timedelta(seconds=20)
-# A cluster that does not answer is asked again so long; then somebody has to look.
+# How often to retry a cluster that does not answer, before the run fails.
 MAX_FAILURES: Final = 20
 LATER: Final = timedelta(seconds=3)
 AWAY: Final = (
-    "the cluster did not answer {count} times in a row, at last: {reason}. See whether the brokers"
-    " run, then resume the run"
+    "the cluster did not answer {count} times in a row; last error: {reason}. Check that the"
+    " brokers run, then resume the run"
 )
 
 
 class Messages(Protocol):
-    """The queues of workers; a call raises what its transport raises."""
+    """The queues of workers; calls raise the exceptions of the transport."""
 
     def redrive(self, worker: str, run: int, ticket: datetime) -> None: ...
 
 
 class RowLedger:
-    """The row of a run that a worker has taken."""
+    """The row of a run that a worker owns."""
 
     def __init__(self, pk: int, *, worker: str, epoch: int) -> None:
         self._pk = pk
@@ -86,7 +86,7 @@ class RowLedger:
 def run_slice(
     worker: str, pk: int, ticket: datetime, *, wire: Wire, clock: Clock
 ) -> datetime | None:
-    """Run a slice of a run; return the ticket of the next one where it goes on at once."""
+    """Run a slice; return the ticket of the next one if it continues at once."""
     try:
         taken = take(worker, pk, ticket)
         if taken is None:
@@ -95,14 +95,14 @@ def run_slice(
         end = Redrive(run, wire=wire, ledger=ledger, clock=clock).slice()
         return release(ledger, end)
     except DatabaseError as error:
-        # The lease ends by itself, and the beat takes it from there.
+        # The lease expires, and the beat takes over.
         log.warning("redrive.not_run run=%d reason=%r", pk, str(error))
         connections[CONNECT].close()
         return None
 
 
 def take(worker: str, pk: int, ticket: datetime) -> tuple[Run, RowLedger] | None:
-    """Take a run for a worker; None where its row is not as the ticket says."""
+    """Take a run for a worker; None if its row does not match the ticket."""
     with transaction.atomic(using=CONNECT):
         row = Row.objects.select_for_update().filter(pk=pk, state=RunState.RUNNING).first()
         now = database_time.now()
@@ -110,7 +110,7 @@ def take(worker: str, pk: int, ticket: datetime) -> tuple[Run, RowLedger] | None
             return None
         if row.leased_until is not None and row.leased_until > now:
             return None
-        # With each slice: one that lost its lease may still run in the same worker's former child.
+        # Raised in each slice: a slice without a lease may still run in the worker's former child.
         row.epoch += 1
         row.leased_until, row.queued_at = now + LEASE, None
         row.save(update_fields=["epoch", "leased_until", "queued_at"])
@@ -133,7 +133,7 @@ def run_of(row: Row) -> Run:
 
 
 def release(ledger: RowLedger, end: RunEnd) -> datetime | None:
-    """Give a run back with what became of its slice; return the ticket of the next one, if any."""
+    """Release a run with the result of its slice; return the ticket of the next one, if any."""
     with transaction.atomic(using=CONNECT):
         row = ledger.rows().select_for_update().first()
         if row is None:
@@ -165,7 +165,7 @@ def _note_end(row: Row, end: RunEnd, now: datetime) -> None:
 
 
 def plan(cluster: str, messages: Messages) -> int:
-    """Give runs to workers that nobody has; return how many messages were sent."""
+    """Assign runs without an owner to workers; return how many messages were sent."""
     rows = list(Row.objects.filter(connector__cluster=cluster, state=RunState.RUNNING))
     if not rows:
         return 0
@@ -183,7 +183,7 @@ def plan(cluster: str, messages: Messages) -> int:
             count += 1
             try:
                 messages.redrive(worker, row.pk, ticket)
-            # Whatever the transport says: Valkey is away, and it is sent again later.
+            # Any transport error: Valkey is unreachable, and the message is sent again later.
             except Exception as error:  # noqa: BLE001
                 log.warning("redrive.not_sent reason=%r", str(error))
     return count

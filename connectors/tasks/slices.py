@@ -60,8 +60,8 @@ class Runner:
             return None
         end, told = self._run(taken)
         if end.ending in {Ending.FAILED, Ending.RETRY, Ending.LOST, Ending.STOPPED}:
-            # What has failed may be what was kept; and what is stopped holds nothing of the other
-            # side, as a slot that has one reader.
+            # A kept object may have caused the failure; and a stopped task must release external
+            # resources, such as a slot, which has one reader.
             self._shelf.close_of(task)
         try:
             again = leases.release(taken, end, told)
@@ -134,4 +134,4 @@ class Runner:
 def _with_tasks(plugin: type[Connector]) -> Runnable:
     if issubclass(plugin, SourceConnector | SinkConnector | JobConnector):
         return plugin
-    raise ConfigError(f"{plugin.name} is no source, sink or job: it cannot be run")
+    raise ConfigError(f"{plugin.name} is not a source, sink or job: it cannot run")

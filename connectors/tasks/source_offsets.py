@@ -35,8 +35,8 @@ class StoredOffsets:
     def _store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
         taken = self._taken
         with transaction.atomic(using=CONNECT):
-            # Locked, so that nobody takes the task while its last offsets are written; the time is
-            # looked at behind the lock, for which this may have waited.
+            # Locked, so that no worker takes the task while its last offsets are written; the clock
+            # is read after the lock, which may have taken time.
             locked = Task.objects.select_for_update().filter(
                 pk=taken.task, worker=taken.worker, epoch=taken.epoch
             )

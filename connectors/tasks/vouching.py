@@ -1,7 +1,7 @@
-"""Ends connectors whose author has lost a right that they rest upon (`connectors.authors`).
+"""Ends connectors whose author has lost a right that they need (`connectors.authors`).
 
-Looked at every few seconds by the process that plans, for all connectors at once, and for one
-before its tasks are made: no slice asks for it. A database of users that is away ends nobody.
+The planning process checks all connectors every few seconds, and each one before it creates tasks;
+slices do not check. An unreachable database of users ends no connector.
 """
 
 import logging
@@ -17,9 +17,9 @@ log: Final = logging.getLogger(__name__)
 
 
 def end_unvouched(cluster: str) -> int:
-    """Have connectors that rest upon a lost right begin anew, which fails; return how many.
+    """Restart connectors that need a lost right, which then fail; return how many.
 
-    Their slices end as with any change, and the planner asks `refusal` before it makes tasks.
+    Their slices end as with any change, and the planner calls `refusal` before it creates tasks.
     """
     known, ended = Known(cluster), 0
     running = Connector.objects.filter(
@@ -41,7 +41,7 @@ def end_unvouched(cluster: str) -> int:
 
 
 def refusal(cluster: str, connector: int) -> str | None:
-    """Return why a connector may have no tasks, an empty text where it may; None: nobody knows."""
+    """Return why a connector may not have tasks, an empty text if it may, None if unknown."""
     stored = Connector.objects.filter(pk=connector).values_list("claims", flat=True).first()
     try:
         return Known(cluster).lost(stored)

@@ -119,7 +119,7 @@ class Child:
                 preparation.prepare(self._place.name, connector, generation)
 
     def redrive(self, run: int, ticket: datetime) -> None:
-        """Run a slice of a run that sends dead letters again, and queue the next one."""
+        """Run a slice of a redrive, and queue the next one."""
         if self._draining.is_set() or not self._registered.wait(REGISTERED_WITHIN_S):
             return
         with self._working():
@@ -129,7 +129,7 @@ class Child:
             return
         try:
             celery_app.send_redrive(self._app, name, run, again)
-        # Whatever kombu says: the beat notices a message that did not arrive.
+        # Any error of kombu: the beat notices a message that did not arrive.
         except Exception as error:  # noqa: BLE001
             log.warning("redrive.not_queued run=%d reason=%r", run, str(error))
 
@@ -143,7 +143,7 @@ class Child:
             self._at_work.clear()
 
     def _listen(self) -> None:
-        """End a worker that hears nothing, so that it is started anew."""
+        """End a worker that receives no messages, so that the supervisor restarts it."""
         is_deaf = (
             not self._heard.is_set()
             and not self._at_work.is_set()
@@ -163,7 +163,7 @@ class Child:
                 try:
                     self._say()
                 except DatabaseError as error:
-                    # What is broken is opened anew.
+                    # A broken connection is reopened.
                     connections[CONNECT].close()
                     log.warning("worker.not_told reason=%r", str(error))
                 if self._over.wait(workers.SEEN_EVERY_S):

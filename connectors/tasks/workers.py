@@ -77,7 +77,7 @@ def bury_silent(cluster: str) -> None:
 
 
 def by_pool(cluster: str) -> Mapping[str, list[str]]:
-    """Return the names of workers by their pool."""
+    """Return the worker names by pool."""
     found: dict[str, list[str]] = defaultdict(list)
     for pool, name in Worker.objects.filter(cluster=cluster).values_list("pool", "name"):
         found[pool].append(name)

@@ -56,9 +56,9 @@ def test_a_config_rests_upon_the_rights_of_who_wrote_it() -> None:
     assert lost() == ""
     take_all_from("ann")
     assert lost() == (
-        "The user ann, on whose rights this connector rests, may not produce on topic t any more:"
-        " give that right back and restart the connector, or have somebody who has it send the"
-        " config again, as it is"
+        "The connector runs with the rights of user ann, which may no longer produce on topic t:"
+        " give the right back and restart the connector, or have a user with the right send the"
+        " config again unchanged"
     )
 
 
@@ -72,8 +72,8 @@ def test_who_may_not_sign_in_any_more_has_no_rights(what: str) -> None:
     else:
         User.objects.update(is_active=False)
 
-    assert "The user ann, on whose rights this connector rests, is disabled or gone" in lost()
-    assert "have somebody who may produce on topic t send the config again" in lost()
+    assert "rights of user ann, which is disabled or deleted" in lost()
+    assert "have a user who may produce on topic t send the config again" in lost()
 
 
 def test_another_user_of_the_same_name_is_another_author() -> None:
@@ -84,7 +84,7 @@ def test_another_user_of_the_same_name_is_another_author() -> None:
     ann.delete()
     users.user("ann")
 
-    assert "The user ann, on whose rights this connector rests, is disabled or gone" in lost()
+    assert "rights of user ann, which is disabled or deleted" in lost()
 
 
 def test_who_sends_the_config_again_stands_in_for_it() -> None:
@@ -109,7 +109,7 @@ def test_a_secret_stays_that_of_who_put_it_in() -> None:
     assert lost() == ""
 
     take_all_from("ann")
-    assert "The user ann, on whose rights this connector rests, may not use secrets" in lost()
+    assert "rights of user ann, which may no longer use secrets" in lost()
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_a_plan_that_is_applied_twice_is_done_once(wire: FakeWire) -> None:
 def test_one_run_of_a_connector_goes_on_at_a_time(wire: FakeWire) -> None:
     redrives.start(ANN, planned(wire), wire=wire)
 
-    with pytest.raises(Conflict, match="being sent already"):
+    with pytest.raises(Conflict, match="sends dead letters of c already"):
         redrives.start(ANN, planned(wire), wire=wire)
 
 
@@ -234,7 +234,7 @@ def test_to_the_origin_other_groups_are_named_and_a_new_one_refuses_the_plan(
 
     assert [(group.name, group.lag) for group in plan.groups] == [("billing", 1), ("secret", 2)]
     assert ([group.name for group in narrow.groups], narrow.hidden_groups) == (["billing"], 1)
-    with pytest.raises(Conflict, match="group new reads where letters are sent to"):
+    with pytest.raises(Conflict, match="group new reads a destination topic"):
         redrives.start(ANN, plan, wire=wire)
 
 
@@ -336,7 +336,7 @@ def test_a_run_in_doubt_fails_and_goes_on_when_somebody_resumes_it(wire: FakeWir
     queue.work()
 
     assert failed.state == RunState.FAILED
-    assert "which of them have arrived" in failed.reason
+    assert "which have arrived" in failed.reason
     assert row().state == RunState.DONE
 
 
@@ -346,7 +346,7 @@ def test_a_seal_is_its_holders_and_opens_as_it_was(wire: FakeWire) -> None:
 
     assert redrives.open_seal(sealed, holder="ann") == plan
     for text, holder in ((sealed, "bob"), (sealed + "x", "ann"), ("", "ann")):
-        with pytest.raises(Unfit, match="no plan that was shown to you"):
+        with pytest.raises(Unfit, match="plan was not shown to you"):
             redrives.open_seal(text, holder=holder)
 
 

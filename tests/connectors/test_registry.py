@@ -78,9 +78,9 @@ def test_what_cannot_be_read_is_listed_with_its_reason_and_hides_nobody(
 
     assert [(one.origin, one.reason) for one in registry.broken()] == [
         ("?:a", "ImportError: no driver"),
-        ("?:b", "int is no SourceConnector, SinkConnector or JobConnector with a name"),
+        ("?:b", "int is not a SourceConnector, SinkConnector or JobConnector with a name"),
         ("?:c", "there is another samsa.datagen"),
-        ("?:d", "its pool is 'deep', of '', 'spark'"),
+        ("?:d", "its pool is 'deep': use one of '', 'spark'"),
     ]
     assert registry.find("samsa.datagen") is not Impostor
 

@@ -249,7 +249,7 @@ def test_a_stored_password_is_sent_to_no_other_host() -> None:
 
 
 def test_a_mask_without_anything_behind_it_is_refused() -> None:
-    with pytest.raises(Invalid, match="none is: give the value itself"):
+    with pytest.raises(Invalid, match="none is stored: give the value itself"):
         services.create(ANN, C, "a", SOURCE | {"connection.password": "[hidden]"})
 
 

@@ -181,14 +181,14 @@ def test_a_source_is_judged_as_by_kafka_connect(
             {
                 "topics": [
                     (
-                        "The topic 'connect-b.retry' is named as the retry topic of a connector,"
-                        " which alone reads it: take it out of the list"
+                        "The topic 'connect-b.retry' has the name of a retry topic,"
+                        " which only its connector reads: take it out of the list"
                     )
                 ],
                 "errors.deadletterqueue.topic.name": [
                     (
-                        "The topic 'connect-a.retry' is named as the retry topic of a connector,"
-                        " which would read dead letters again at once: name another topic"
+                        "The topic 'connect-a.retry' has the name of a retry topic, so a connector"
+                        " would read the dead letters again at once: name another topic"
                     )
                 ],
             },
@@ -221,7 +221,7 @@ def test_a_sink_is_judged_as_by_kafka_connect(
         ({"tasks.max.enforce": "false"}, None, "raise tasks.max"),
         ({"tasks.max": "1001"}, None, "no more than 1000"),
         ({"offsets.storage.topic": "o"}, None, "leave it out"),
-        ({"connection.password": "[hidden]"}, None, "none is: give the value itself"),
+        ({"connection.password": "[hidden]"}, None, "none is stored: give the value itself"),
         ({"file": "${file:/etc/passwd:root}"}, None, "SAMSA_CONNECT_SECRET_DIRS"),
         ({"file": "${env:HOME}"}, None, "SAMSA_CONNECT_ENV_NAMES"),
         ({"topic.creation.default.partitions": "0"}, None, "between 1 and"),

@@ -109,11 +109,11 @@ def test_a_config_names_the_connector_of_either_company(company: str, connector:
     ("connector", "key", "value", "reason"),
     [
         ("Source", "sql.quote.identifiers", "false", "names are quoted"),
-        ("Source", "table.names.qualify", "false", "tables are named with their schema"),
+        ("Source", "table.names.qualify", "false", "table names include their schema"),
         ("Source", "timestamp.initial.ms", "1", "use timestamp.initial"),
-        ("Source", "incrementing.initial", "1", "a query can leave some out"),
+        ("Source", "incrementing.initial", "1", "use a query to leave some out"),
         ("Sink", "sql.quote.identifiers", "false", "names are quoted"),
-        ("Sink", "table.name.normalize", "true", "tables are named like their topics"),
+        ("Sink", "table.name.normalize", "true", "tables have the names of their topics"),
         ("Sink", "topics.to.tables.mapping", "a:b", "RegexRouter"),
     ],
 )

@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "--pool",
             default=PLAIN,
             choices=list(POOLS),
-            help="run the tasks of these connectors only, as spark; else all that have no pool",
+            help="the pool whose tasks to run, as spark; by default those without a pool",
         )
 
     def handle(self, *_: object, **given: Any) -> None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         if not settings.REDIS_URL:
             raise CommandError("REDIS_URL is not set: name the server that workers get messages by")
         logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
-        # Who started the home as root was told so, and no message here can name code to run.
+        # `up` has warned about root already, and no message here can name code to run.
         warnings.simplefilter("ignore", SecurityWarning)
         # It says of each message that it came.
         logging.getLogger("celery").setLevel(logging.WARNING)

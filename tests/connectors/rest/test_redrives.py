@@ -118,12 +118,12 @@ def test_a_run_is_stopped_and_resumed(connect: Api, connection: Connection, dead
     ("body", "said"),
     [
         ({"destination": "elsewhere"}, "give retry or origin"),
-        ({"bogus": 1}, "a plan is made of"),
-        ({"offsets": 5}, "is a list of objects"),
+        ({"bogus": 1}, "a plan has the fields"),
+        ({"offsets": 5}, "has to be a list of objects"),
         ({"offsets": [{"partition": -1}]}, "give a whole number from 0 on"),
         ({"offsets": [{"partition": 0}, {"partition": 0}]}, "twice"),
         ({"letters": [{"partition": 0, "offset": True}]}, "give a whole number"),
-        ({"stage": 5}, "is a text"),
+        ({"stage": 5}, "has to be a text"),
     ],
 )
 def test_a_plan_that_is_none_is_refused(

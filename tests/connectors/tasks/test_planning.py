@@ -158,7 +158,7 @@ def test_a_plugin_that_tells_its_tasks_no_texts_fails(monkeypatch: pytest.Monkey
     preparation.prepare("w1", row.pk, 1)
 
     row.refresh_from_db()
-    assert "tells a task port as a int, not a text" in row.trace
+    assert "returns a task's port as a int, not a text" in row.trace
 
 
 def test_a_connector_that_does_not_answer_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +337,7 @@ def test_a_task_whose_process_had_to_be_ended_waits_and_lets_others_run() -> Non
     assert (row.crashes, row.hung_at is None, row.leased_until) == (1, False, None)
     assert again(sibling).queued_at is None
     [line] = LogLine.objects.all()
-    assert line.text.startswith("the task did not come back within 60 s, so the process of worker")
+    assert line.text.startswith("the task did not return within 60 s, so the process of worker")
 
 
 def test_a_slice_that_ends_takes_the_suspicion_away() -> None:

@@ -63,7 +63,7 @@ def test_a_running_connector_ends_with_the_reason(ann: User) -> None:
     assert plan() == 0
     row.refresh_from_db()
     assert (row.state, row.tasks.count()) == ("FAILED", 0)
-    assert row.trace.startswith("The user ann, on whose rights this connector rests, is disabled")
+    assert row.trace.startswith("The connector runs with the rights of user ann, which is disabled")
     assert vouching.end_unvouched(CLUSTER) == 0
 
 
