@@ -1,5 +1,5 @@
 """`format("samsa")`: what a driver and its executors run, in pure Python.
 
-All of it travels to machines that have no Samsa: it imports the standard library, pyspark, pyarrow
-with the numpy beneath it, and the packages of codecs where a record asks for one.
+It runs on machines without Samsa: it imports the standard library, pyspark, pyarrow with its numpy,
+and codec packages only if a record needs one.
 """

@@ -1,4 +1,4 @@
-"""How far one micro-batch goes. Pure: offsets in, offsets out."""
+"""Limits one micro-batch. Pure: offsets in, offsets out."""
 
 from collections.abc import Mapping
 from math import ceil, floor
@@ -9,16 +9,16 @@ Offsets = dict[TopicPartition, int]
 
 
 def backlog(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-    """Return how many offsets wait in each partition; one that is new waits from its beginning."""
+    """Return the pending offsets of each partition; a new one is pending from its beginning."""
     return {where: max(0, last - start.get(where, 0)) for where, last in end.items()}
 
 
 def admitted(
     start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int
 ) -> Offsets:
-    """Return ends that lie nearer: each partition gets its share of `most` offsets.
+    """Return lower ends: each partition gets its share of `most` offsets.
 
-    A share below one is one, so that nobody waits for ever behind a partition that is never done.
+    A share is at least one, so that a busy partition never starves the others.
     """
     waiting = backlog(start, end)
     total = sum(waiting.values())
@@ -33,5 +33,5 @@ def admitted(
 
 
 def limited(end: Mapping[TopicPartition, int], target: Mapping[TopicPartition, int]) -> Offsets:
-    """Return ends that pass no target, of the partitions that have one."""
+    """Return ends limited to the targets, for partitions with a target."""
     return {where: min(last, target[where]) for where, last in end.items() if where in target}

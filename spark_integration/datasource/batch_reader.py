@@ -1,4 +1,4 @@
-"""`spark.read.format("samsa")`: ranges that the driver fixes, and tasks that read them."""
+"""`spark.read.format("samsa")`: the driver fixes ranges, and tasks read them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from spark_integration.datasource.options import SourceOptions
 from spark_integration.datasource.wire.cluster import Cluster
 from spark_integration.datasource.wire.settings import Settings
 
-# Of this process: Spark's Python workers run one task after the other, and a connection costs
-# more than reading a small range.
+# Shared by the process: Spark's Python workers run one task at a time, and a connection costs more
+# than reading a small range.
 CLUSTERS: Final[dict[Settings, Cluster]] = {}
-# A task costs some 10 ms whatever it reads; so many cost as little as one micro-batch does.
+# A task costs some 10 ms whatever it reads; this many cost no more than a micro-batch itself.
 MOST_ALONE: Final = 200
 
 
@@ -66,7 +66,7 @@ def tasks(wanted: Sequence[Range], options: SourceOptions) -> list[InputPartitio
 
 
 def read_task(partition: InputPartition, options: SourceOptions) -> Iterator[pyarrow.RecordBatch]:
-    """Yield what a task has to read; nothing, where Spark made one of no partitions at all."""
+    """Yield the ranges of a task; none if Spark made a task without partitions."""
     if not isinstance(partition, SamsaPartition):
         return iter(())
     cluster = CLUSTERS.get(options.settings)

@@ -1,6 +1,6 @@
-"""Record batches of a fetch, as their headers say, and which of them a reader sees.
+"""Splits a fetch into record batches by their headers, and filters those visible to a reader.
 
-Pure. Nothing is unpacked here; whatever is read may be hostile.
+Pure. Nothing is decompressed here; the input may be hostile.
 """
 
 import struct
@@ -15,9 +15,9 @@ from spark_integration.datasource.wire.messages import Aborted
 
 # The fields of `Header`.
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-# What the length does not count.
+# Bytes that the length does not count.
 OVERHEAD: Final = 12
-# What the CRC is of begins here.
+# The CRC covers the bytes from here.
 CHECKED: Final = 21
 MAGIC: Final = 2
 CODEC_BITS: Final = 0x07
@@ -54,7 +54,7 @@ class Batch:
     attributes: int
     producer_id: int
     record_count: int
-    # Packed, where a codec is.
+    # Compressed, if the batch has a codec.
     body: memoryview = field(repr=False)
 
     @property
@@ -75,7 +75,7 @@ class Batch:
 
 
 def batches(data: memoryview, *, has_to_check: bool = True) -> Iterator[Batch]:
-    """Yield the batches that lie whole in what a fetch brought; its end may cut the last one."""
+    """Yield the complete batches of a fetch; the last one may be cut."""
     position = 0
     while len(data) - position >= HEADER.size:
         batch, end = read_batch(data, position, has_to_check=has_to_check)
@@ -86,12 +86,12 @@ def batches(data: memoryview, *, has_to_check: bool = True) -> Iterator[Batch]:
 
 
 def read_batch(data: memoryview, position: int, *, has_to_check: bool) -> tuple[Batch | None, int]:
-    """Read the batch at a position; None where it is cut."""
+    """Read the batch at a position; None if it is cut."""
     head = Header._make(HEADER.unpack_from(data, position))
     end = position + OVERHEAD + head.length
     if head.length < HEADER.size - OVERHEAD:
         raise CorruptBatch(
-            f"the batch at offset {head.base_offset} says that it has {head.length} bytes"
+            f"the batch at offset {head.base_offset} states a length of {head.length} bytes"
         )
     if head.magic != MAGIC:
         raise CorruptBatch(
@@ -100,14 +100,14 @@ def read_batch(data: memoryview, position: int, *, has_to_check: bool) -> tuple[
     if end > len(data):
         return None, end
     if has_to_check and crc32c(data[position + CHECKED : end]) != head.crc:
-        raise CorruptBatch(f"the batch at offset {head.base_offset} does not fit to its CRC")
+        raise CorruptBatch(f"the batch at offset {head.base_offset} does not match its CRC")
     body = data[position + HEADER.size : end]
     is_plain = not head.attributes & CODEC_BITS
     if head.base_offset < 0 or head.last_delta < 0 or head.record_count < 0:
         raise CorruptBatch(
-            f"the batch at offset {head.base_offset} has offsets or a count below zero"
+            f"the batch at offset {head.base_offset} has negative offsets or a negative count"
         )
-    # Compaction leaves fewer records than offsets, and never more.
+    # Compaction leaves fewer records than offsets, never more.
     if head.record_count > head.last_delta + 1 or (
         is_plain and head.record_count * MIN_RECORD > len(body)
     ):
@@ -128,9 +128,9 @@ def read_batch(data: memoryview, position: int, *, has_to_check: bool) -> tuple[
 
 
 class Visible:
-    """Which batches a reader sees: no markers, and with what a broker says is aborted, not that.
+    """Decides which batches a reader sees: no control batches and no aborted transactions.
 
-    For the batches of one fetch, in their order.
+    For the batches of one fetch, in order.
     """
 
     def __init__(self, aborted: Sequence[Aborted]) -> None:
@@ -141,7 +141,7 @@ class Visible:
         while self._coming and self._coming[0].first_offset <= batch.last_offset:
             self._now.add(self._coming.popleft().producer_id)
         if batch.is_control:
-            # Commit or abort, it ends what its producer had open.
+            # Commit or abort, it ends the producer's open transaction.
             self._now.discard(batch.producer_id)
             return False
         return not (batch.is_transactional and batch.producer_id in self._now)

@@ -1,7 +1,7 @@
-"""The codecs of record batches, by what Arrow brings: each under a cap on what it may unpack to.
+"""Decompresses record batches with Arrow's codecs, each with a limit on the output size.
 
-Pure. A body may be a bomb, so output comes in steps and is counted; Snappy says its size in
-advance, which is compared with what its format can reach at most.
+Pure. A body may be a decompression bomb, so output is produced and counted in steps; Snappy states
+its size in advance, which is checked against the most that its format can reach.
 """
 
 import io
@@ -14,14 +14,14 @@ from spark_integration.datasource.errors import CorruptBatch
 
 NONE: Final = 0
 SNAPPY: Final = 2
-# Codec numbers of a batch's attributes that are streams to Arrow.
+# Codec numbers in a batch's attributes that Arrow reads as streams.
 STREAMS: Final = {1: "gzip", 3: "lz4", 4: "zstd"}
 NAMES: Final = {NONE: "none", SNAPPY: "snappy", **STREAMS}
 STEP: Final = 2**20
-# Of one batch. Kafka's own limit is on the packed batch, 1 MB by default; a batch of zeros of that
-# size unpacks to more than this one only with zstd, and then it is an accident or an attack.
+# The limit for one batch. Kafka's own limit is for the compressed batch, 1 MB by default; a batch
+# of zeros of that size exceeds this limit only with zstd, and then it is an accident or an attack.
 MAX_UNPACKED: Final = 2**28
-# Java's container around raw blocks: magic, two versions, then blocks after their length.
+# Java's container for raw blocks: magic, two versions, then blocks with their length in front.
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 XERIAL_HEADER: Final = len(XERIAL_MAGIC) + 8
 INT32: Final = struct.Struct(">i")
@@ -31,18 +31,18 @@ MAX_VARINT_BYTES: Final = 5
 
 
 def decompress(codec: int, data: memoryview, *, max_bytes: int = MAX_UNPACKED) -> memoryview:
-    """Unpack the records of a batch to at most `max_bytes`."""
+    """Decompress the records of a batch to at most `max_bytes`."""
     if codec == NONE:
         return data
     name = NAMES.get(codec)
     if name is None:
-        raise CorruptBatch(f"its codec is {codec}, which is none of 0 to {max(NAMES)}")
+        raise CorruptBatch(f"its codec is {codec}, not one of 0 to {max(NAMES)}")
     try:
         if codec == SNAPPY:
             return memoryview(unpacked_snappy(data, max_bytes))
         return memoryview(unpacked_stream(name, data, max_bytes))
     except (OSError, pyarrow.ArrowException) as error:
-        raise CorruptBatch(f"its {name} data cannot be unpacked: {error}") from error
+        raise CorruptBatch(f"its {name} data cannot be decompressed: {error}") from error
 
 
 def unpacked_stream(name: str, data: memoryview, max_bytes: int) -> bytes:
@@ -60,7 +60,7 @@ def unpacked_snappy(data: memoryview, max_bytes: int) -> bytes:
     output = io.BytesIO()
     position = 0
     while position < len(data):
-        # Streams may be glued together.
+        # Streams may be concatenated.
         if bytes(data[position : position + len(XERIAL_MAGIC)]) == XERIAL_MAGIC:
             position += XERIAL_HEADER
             continue
@@ -81,7 +81,7 @@ def snappy_block(block: memoryview, max_bytes: int) -> bytes:
             break
     require_room(size, max_bytes)
     if size > SNAPPY_MAX_RATIO * len(block):
-        raise CorruptBatch(f"a snappy block of {len(block)} bytes cannot unpack to {size}")
+        raise CorruptBatch(f"a snappy block of {len(block)} bytes cannot decompress to {size}")
     unpacked: bytes = pyarrow.Codec("snappy").decompress(
         pyarrow.py_buffer(block), decompressed_size=size, asbytes=True
     )
@@ -90,4 +90,4 @@ def snappy_block(block: memoryview, max_bytes: int) -> bytes:
 
 def require_room(size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        raise CorruptBatch(f"its records unpack to more than the limit of {max_bytes} bytes")
+        raise CorruptBatch(f"its records decompress to more than the limit of {max_bytes} bytes")

@@ -1,6 +1,6 @@
-"""Decoded records as the rows of Spark's own Kafka source: the schema, and Arrow batches of it.
+"""Converts decoded records to Arrow batches with the schema of Spark's own Kafka source.
 
-Pure. Spark compares types to the letter: times are microseconds in UTC, nothing is a dictionary.
+Pure. Spark compares types exactly: times are microseconds in UTC, and no column is a dictionary.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ import pyarrow
 
 from spark_integration.datasource.decode import HEADERS, Columns
 
-# In ms: the last that 64 bits of microseconds hold.
+# In ms: the last time that 64 bits of microseconds hold.
 LAST_TIME: Final = (2**63 - 1) // 1000
 FIELDS: Final = (
     ("key", "binary", pyarrow.binary()),
@@ -25,13 +25,13 @@ WITH_HEADERS: Final = (*FIELDS, ("headers", "array<struct<key:string,value:binar
 
 
 def spark_schema(*, has_headers: bool) -> str:
-    """Return the schema in Spark's words."""
+    """Return the schema as Spark's DDL string."""
     fields = WITH_HEADERS if has_headers else FIELDS
     return ", ".join(f"{name} {kind}" for name, kind, _ in fields)
 
 
 def is_own_schema(simple_text: str, *, has_headers: bool) -> bool:
-    """Compare what Spark says a schema is with ours."""
+    """Return whether a schema of Spark is that of this source."""
     fields = WITH_HEADERS if has_headers else FIELDS
     return simple_text == f"struct<{','.join(f'{name}:{kind}' for name, kind, _ in fields)}>"
 
@@ -43,7 +43,7 @@ def arrow_schema(*, has_headers: bool) -> pyarrow.Schema:
 
 def arrow_batch(columns: Columns, *, topic: str, partition: int) -> pyarrow.RecordBatch:
     count = len(columns.offsets)
-    # Producers may write any number as a time.
+    # Producers may send any number as a timestamp.
     microseconds = numpy.clip(columns.timestamps, -LAST_TIME, LAST_TIME) * 1000
     arrays = [
         columns.keys,

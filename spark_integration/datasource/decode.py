@@ -1,9 +1,8 @@
-"""Record batches to Arrow columns: the lengths of records in Python, all else in NumPy and Arrow.
+"""Decodes record batches to Arrow columns: record lengths in Python, the rest in NumPy and Arrow.
 
-Pure. Sections of several batches are decoded together, since NumPy is slow on a few records. Where
-a field lies is found for all records at once; Arrow gathers the bytes from one buffer in which
-fields and what is between them take turns. A broker's records are hostile: each place is compared
-with the end of its record.
+Pure. Several batches are decoded together, since NumPy is slow on a few records. The position of a
+field is computed for all records at once; Arrow gathers the bytes from one buffer in which fields
+and gaps alternate. Records may be hostile: each position is checked against the end of its record.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +16,17 @@ from spark_integration.datasource.batches import Batch
 from spark_integration.datasource.codecs import decompress
 from spark_integration.datasource.errors import CorruptBatch
 
-# Of uint8, int64 and bool.
+# Arrays of uint8, int64 and bool.
 Bytes: TypeAlias = numpy.ndarray
 Places: TypeAlias = numpy.ndarray
 Mask: TypeAlias = numpy.ndarray
 
-# So much is read behind the last byte, where a varint might go on.
+# Padding after the last byte, where a varint might continue.
 PADDING: Final = 16
 VARINT_BYTES: Final = 5
 VARLONG_BYTES: Final = 10
-# A record takes at least two bytes of length and content, a header two; what Arrow can address
-# from one buffer ends here.
+# A record takes at least two bytes, and so does a header; Arrow can address one buffer up to this
+# size.
 MAX_BUFFER: Final = 2**31 - 1 - PADDING
 HEADERS: Final = pyarrow.list_(
     pyarrow.struct(
@@ -38,26 +37,26 @@ HEADERS: Final = pyarrow.list_(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """The records of one batch, unpacked."""
+    """The decompressed records of one batch."""
 
     data: memoryview = field(repr=False)
     base_offset: int
     base_timestamp: int
-    # Where the broker's clock counts: the one time of all records.
+    # With the broker's timestamps: the time of all records.
     append_time: int | None
     record_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """What was decoded, with one item for each record."""
+    """Decoded columns, with one item for each record."""
 
     keys: pyarrow.Array
     values: pyarrow.Array
     offsets: Places
     # Milliseconds.
     timestamps: Places
-    # 0 where producers say when, 1 where the broker does.
+    # 0 for producer timestamps, 1 for those of the broker.
     timestamp_types: Places
     headers: pyarrow.Array | None
 
@@ -82,10 +81,10 @@ def decode(
     """Decode the records with offsets from `start` to before `end`."""
     joined = b"".join([*(section.data for section in sections), bytes(PADDING)])
     if len(joined) > MAX_BUFFER:
-        raise CorruptBatch(f"{len(joined)} bytes of records come at once, over {MAX_BUFFER}")
+        raise CorruptBatch(f"{len(joined)} bytes of records in one piece, over {MAX_BUFFER}")
     starts, ends = record_bounds(sections, joined)
     scan = Scan(numpy.frombuffer(joined, dtype=numpy.uint8), starts, ends)
-    scan.skip(1)  # attributes, of which there are none
+    scan.skip(1)  # attributes, which are unused
     timestamp_deltas = scan.varints(VARLONG_BYTES)
     offset_deltas = scan.varints()
     counts = numpy.array([section.record_count for section in sections], dtype=numpy.int64)
@@ -115,7 +114,7 @@ def of(sections: Sequence[Section], name: str) -> Places:
 
 
 def record_bounds(sections: Sequence[Section], joined: bytes) -> tuple[Places, Places]:
-    """Return where each record begins, behind its length, and where it ends."""
+    """Return the begin of each record, after its length, and its end."""
     starts: list[int] = []
     ends: list[int] = []
     position = limit = 0
@@ -138,7 +137,7 @@ def record_bounds(sections: Sequence[Section], joined: bytes) -> tuple[Places, P
             starts.append(position)
             position += size >> 1
             if size & 1 or position > limit:
-                raise CorruptBatch(wrong(section, len(starts), "is longer than what is left"))
+                raise CorruptBatch(wrong(section, len(starts), "is longer than the rest"))
             ends.append(position)
         if position != limit:
             raise CorruptBatch(wrong(section, len(starts), f"leaves {limit - position} bytes"))
@@ -150,7 +149,7 @@ def wrong(section: Section, number: int, what: str) -> str:
 
 
 class Scan:
-    """Goes through many records at once, field by field."""
+    """Reads many records at once, field by field."""
 
     def __init__(self, data: Bytes, starts: Places, ends: Places) -> None:
         self._bytes = data
@@ -158,7 +157,7 @@ class Scan:
         self._ends = ends
 
     def part(self, which: Places) -> "Scan":
-        """Return a scan of some of the records, from here on."""
+        """Return a scan of some of the records from this position."""
         return Scan(self._bytes, self._at[which], self._ends[which])
 
     def skip(self, sizes: int | Places) -> None:
@@ -186,7 +185,7 @@ class Scan:
         return signed ^ -(values & numpy.uint64(1)).astype(numpy.int64)
 
     def field(self) -> tuple[Places, Places, Mask]:
-        """Read past bytes; return where they begin and end, and which are null."""
+        """Skip byte fields; return their begins and ends, and which are null."""
         sizes = self.varints()
         nulls: Mask = sizes == -1
         if (sizes < -1).any():
@@ -196,15 +195,15 @@ class Scan:
         return starts, self._at, nulls
 
     def _require_inside(self) -> None:
-        # Positions grow by fields of at most 2 GiB, and nothing is read before this looked.
+        # Positions grow by fields of at most 2 GiB, and this check comes before any read.
         if (self._at > self._ends).any():
-            raise CorruptBatch("a record has a field that goes over its end")
+            raise CorruptBatch("a record has a field beyond its end")
 
 
 def gathered(
     buffer: pyarrow.Buffer, starts: Places, ends: Places, nulls: Mask, wanted: Places
 ) -> pyarrow.Array:
-    """Copy the fields of the wanted records into an array of their own."""
+    """Copy the fields of the wanted records into a new array."""
     if not len(wanted):
         return pyarrow.array([], pyarrow.binary())
     turns = numpy.empty(2 * len(starts), dtype=numpy.int32)
@@ -218,11 +217,11 @@ def gathered(
 
 
 def decode_headers(scan: Scan, buffer: pyarrow.Buffer, wanted: Places) -> pyarrow.Array:
-    """Return the headers of each wanted record; null where it has none, as Spark's own source."""
+    """Return the headers of each wanted record; null without headers, as in Spark's own source."""
     inner = scan.part(wanted)
     counts = inner.varints()
     if (counts < 0).any():
-        raise CorruptBatch("a record has fewer than no headers")
+        raise CorruptBatch("a record has a negative number of headers")
     rounds = list(header_rounds(inner, counts))
     if not rounds:
         return pyarrow.nulls(len(wanted), HEADERS)
@@ -242,7 +241,7 @@ def decode_headers(scan: Scan, buffer: pyarrow.Buffer, wanted: Places) -> pyarro
 
 
 def header_rounds(scan: Scan, counts: Places) -> Iterator[tuple[Any, ...]]:
-    """Read the first header of all records that have one, then the second, and so on."""
+    """Read the first header of all records with one, then the second, and so on."""
     owners = numpy.flatnonzero(counts)
     rest = scan.part(owners)
     number = 0
@@ -254,7 +253,7 @@ def header_rounds(scan: Scan, counts: Places) -> Iterator[tuple[Any, ...]]:
 
 
 def texts(keys: pyarrow.Array) -> pyarrow.Array:
-    """Read keys as UTF-8; what is none gets the sign for that, as in Java."""
+    """Decode keys as UTF-8; invalid bytes become the replacement character, as in Java."""
     try:
         return keys.cast(pyarrow.string())
     except pyarrow.ArrowInvalid:

@@ -1,9 +1,8 @@
-"""What a Spark of somebody else finds in the package: the source, with its code where that travels.
+"""The data source class of the package, which carries the package's zip if it came from one.
 
-Spark hands a zip of `addPyFile` or `addArtifacts` to all Pythons that it starts but one: that of
-the reader of a stream, which it has look into a folder where nothing is. So this class is pickled
-by value and brings the zip that it came from. Nothing else here is: what the package has beside it
-is imported.
+Spark passes a zip of `addPyFile` or `addArtifacts` to all Python processes that it starts, except
+to the reader of a stream, whose folder for it is empty. So this class is pickled by value together
+with its zip. Everything else in the package is imported.
 """
 
 import sys
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def own_code() -> bytes | None:
-    """Return the zip that this module was imported from; None where it lies in a folder."""
+    """Return the zip that this module was imported from; None if it is in a folder."""
     loader = __spec__.loader
     if not isinstance(loader, zipimporter):
         return None
-    with open(loader.archive, "rb") as file:  # noqa: PTH123 (short, as all that travels)
+    with open(loader.archive, "rb") as file:  # noqa: PTH123 (short, since it is pickled)
         return file.read()
 
 
@@ -42,7 +41,7 @@ class DefaultSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        # Refuses a Spark that is too old.
+        # Raises an error if Spark is too old.
         self.source()
 
     @classmethod
@@ -69,8 +68,8 @@ class DefaultSource(DataSource):
         return self.source().streamWriter(schema, overwrite)
 
     def source(self) -> "SamsaDataSource":
-        """Return the source itself, from the code that was brought where there is no other."""
-        # Imported here: it runs where nothing of this module is but the class.
+        """Return the source itself, from the carried zip if the package is not installed."""
+        # Imported here: the class runs in processes without this module.
         import atexit  # noqa: PLC0415
         import shutil  # noqa: PLC0415
         import sys  # noqa: PLC0415

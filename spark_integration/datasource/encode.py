@@ -1,7 +1,7 @@
-"""From records to record batches of format v2, packed by the codecs that Arrow brings.
+"""Encodes records into record batches of format v2, compressed with Arrow's codecs.
 
-Pure: time, producer and sequence are given. Offsets count from zero, since the broker that appends
-a batch moves it to where it belongs.
+Pure: time, producer and sequence are arguments. Offsets count from zero, since the broker assigns
+the base offset when it appends a batch.
 """
 
 import struct
@@ -18,20 +18,20 @@ from spark_integration.datasource.wire.crc32c import crc32c
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 CRC: Final = struct.Struct(">I")
 CRC_POSITION: Final = 17
-# What the CRC is of begins here.
+# The CRC covers the bytes from here.
 CHECKED_POSITION: Final = 21
-# What the length does not count.
+# Bytes that the length does not count.
 OVERHEAD: Final = 12
 MAGIC: Final = 2
 NO_EPOCH: Final = -1
-# Attributes of the record, and its time after that of the batch: they all have the same.
+# The record's attributes and its timestamp delta: the same for all records.
 RECORD_START: Final = b"\0\0"
 NULL: Final = b"\x01"
 NO_HEADERS: Final = b"\0"
-# The numbers of the bits 0 to 2 of a batch's attributes.
+# Values of bits 0 to 2 of a batch's attributes.
 CODECS: Final[Mapping[str, int]] = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-# An LZ4 frame as Kafka's Java clients read it: blocks that do not know each other, of 64 KiB, and
-# no checksums but that of these bytes. What Arrow frames by itself they refuse.
+# The LZ4 frame header that Kafka's Java clients accept: independent blocks of 64 KiB, and no
+# checksum except that of the header. They refuse Arrow's own frames.
 LZ4_START: Final = bytes.fromhex("04224d18604082")
 LZ4_BLOCK: Final = 2**16
 LZ4_AS_IT_IS: Final = 0x80000000
@@ -43,7 +43,7 @@ Header = tuple[str, bytes | None]
 
 @dataclass(slots=True, kw_only=True)
 class Records:
-    """Records of one partition on their way into one batch."""
+    """An open batch of one partition."""
 
     timestamp: int
     parts: list[bytes] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Records:
     size: int = 0
 
     def append(self, key: bytes | None, value: bytes | None, headers: bytes) -> int:
-        """Add a record; return how many bytes it takes."""
+        """Add a record; return its size in bytes."""
         number, keys, values = self.count, len(key or b""), len(value or b"")
-        # Without a call for each number: this is where the time of a write goes.
+        # Inlined, without a call for each number: this is the hot path of a write.
         record = b"".join(
             (
                 RECORD_START,
@@ -79,7 +79,7 @@ class Records:
 
 
 def encoded_headers(headers: Iterable[Header] | None) -> bytes:
-    """Encode the headers of one record; None is the same as none at all."""
+    """Encode the headers of one record; None means no headers."""
     rows = list(headers or ())
     fields = [varint(len(rows))]
     for name, value in rows:
@@ -99,7 +99,7 @@ def batch(
     epoch: int,
     sequence: int,
 ) -> bytes:
-    """Make a batch of records that are packed already."""
+    """Make a batch of compressed records."""
     head = bytearray(HEADER.size)
     HEADER.pack_into(
         head,
@@ -124,7 +124,7 @@ def batch(
 
 
 def renumbered(records: Sequence[bytes]) -> list[bytes]:
-    """Return records, each with its length in front, as they are at the beginning of a batch."""
+    """Return records with their lengths, renumbered from the beginning of a batch."""
     moved = []
     for count, record in enumerate(records):
         begin = varint_end(record, 0) + len(RECORD_START)
@@ -134,7 +134,7 @@ def renumbered(records: Sequence[bytes]) -> list[bytes]:
 
 
 def split(records: memoryview, count: int) -> tuple[list[bytes], list[bytes]]:
-    """Cut the records of a batch that is too large into two halves, each for one of its own."""
+    """Split the records of a batch that is too large into halves, for two batches."""
     every = []
     position = 0
     for _ in range(count):
@@ -183,7 +183,7 @@ PACKERS: Final[Mapping[int, Callable[[bytes], bytes]]] = {
 
 
 def varint(number: int) -> bytes:
-    """Encode a length or a count, which are not negative, as a zigzag varint."""
+    """Encode a non-negative number as a zigzag varint."""
     return SMALL[number] if number < FEW else encoded_varint(number)
 
 
@@ -209,7 +209,7 @@ def varint_end(data: bytes | memoryview, position: int) -> int:
 
 
 def varint_value(data: bytes | memoryview, position: int) -> int:
-    """Read a varint that was written here, of a number that is not negative."""
+    """Read a varint of a non-negative number that this module wrote."""
     value = 0
     for place, byte in enumerate(data[position : varint_end(data, position)]):
         value |= (byte & 0x7F) << 7 * place

@@ -1,8 +1,8 @@
-"""What sources and sinks tell users, each with what to do next."""
+"""Errors of sources and sinks; each message says what to do next."""
 
 
 class SamsaError(Exception):
-    """A source or a sink cannot do what it was asked for."""
+    """A source or a sink cannot do what was requested."""
 
 
 class OptionRefused(SamsaError):
@@ -10,8 +10,8 @@ class OptionRefused(SamsaError):
 
 
 class DataLost(SamsaError):
-    """Records that should be read are not there any more."""
+    """Records that should be read are deleted."""
 
 
 class CorruptBatch(SamsaError):
-    """A record batch is not what it says; the message says in what."""
+    """A record batch is inconsistent; the message says how."""

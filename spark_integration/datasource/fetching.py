@@ -1,8 +1,8 @@
 """Reads exactly one range of offsets of one partition, as Arrow batches of bounded size.
 
-While one answer is decoded the broker prepares the next: the request for it goes out as soon as the
-headers of batches say where it begins. Topics are asked for by id, so a topic that was made anew
-under the old name is never read in place of the old one.
+While one response is decoded the broker prepares the next: its request is sent as soon as the batch
+headers show where it begins. Topics are fetched by id, so a recreated topic of the same name is
+never read instead of the old one.
 """
 
 import contextlib
@@ -38,23 +38,23 @@ from spark_integration.datasource.wire.messages import (
 )
 
 LOG: Final = logging.getLogger("samsa.spark")
-# Of one answer; its first batch may be larger.
+# The limit of one response; its first batch may be larger.
 FETCH_BYTES: Final = 4 * 2**20
-# How long a broker waits where it has nothing.
+# How long a broker waits for new records.
 WAIT_MS: Final = 500
-# Spark's own batches have ten thousand rows; more of them cost memory and gain nothing.
+# Spark's own batches have ten thousand rows; more rows cost memory and gain nothing.
 ROWS: Final = 10_000
-# A batch of Arrow ends where this much is unpacked, so that large records come few at a time.
+# The decompressed size of an Arrow batch, so that a batch has only a few large records.
 BYTES: Final = 8 * 2**20
-# So many empty answers in a row, from a log that goes on, say that compaction left nothing there.
+# After this many empty responses in a row from a log that continues, compaction has left nothing.
 EMPTY_ANSWERS: Final = 3
-# How often a batch is fetched again that arrived damaged.
+# How often to fetch a damaged batch again.
 CORRUPT_TRIES: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """What to read, from `start` to before `end`."""
+    """The range to read, from `start` to before `end`."""
 
     topic: str
     topic_id: bytes
@@ -73,16 +73,16 @@ class Reading:
 
     is_committed: bool = False
     has_headers: bool = False
-    # Whether what is gone fails the read, or is left out with a warning.
+    # Whether deleted records fail the read, or are skipped with a warning.
     has_to_be_whole: bool = True
     fetch_bytes: int = FETCH_BYTES
     wait_ms: int = WAIT_MS
-    # Without any progress.
+    # The longest time without progress.
     patience_seconds: float = 120.0
 
 
 def read_range(cluster: Cluster, wanted: Range, reading: Reading) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the records of a range; none, where it holds none."""
+    """Yield the records of a range."""
     with contextlib.closing(RangeFetch(cluster, wanted, reading)) as fetch:
         sections: list[Section] = []
         rows = size = 0
@@ -110,7 +110,7 @@ def decoded(
 
 
 class RangeFetch:
-    """The position within a range, and the answer that is on its way."""
+    """The position within a range, and the response in flight."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class RangeFetch:
         self._reading = reading
         self._pause = pause
         self._offset = wanted.start
-        # Of what is read; a batch may reach back to before it.
+        # The next offset to return; a batch may begin before it.
         self.first_offset = wanted.start
         self._isolation = READ_COMMITTED if reading.is_committed else READ_UNCOMMITTED
         self._ahead: Connection | None = None
@@ -133,7 +133,7 @@ class RangeFetch:
         self._corrupt_tries = 0
 
     def close(self) -> None:
-        """Give up an answer that nobody will read, with its connection."""
+        """Discard a response in flight, with its connection."""
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
@@ -158,22 +158,22 @@ class RangeFetch:
                     yield batch
 
     def _checked_batches(self, fetched: Fetched) -> list[Batch]:
-        """Return whole batches that reach up to the position; damaged ones are fetched again."""
+        """Return complete batches that reach the position; fetch damaged ones again."""
         found: list[Batch] = []
-        why = "its first batch is cut, or ends before what was asked for"
+        why = "its first batch is cut, or ends before the requested offset"
         try:
-            # A broker may begin with a batch that ends before what was asked for.
+            # A broker may begin with a batch that ends before the requested offset.
             for batch in batches(fetched.records):
                 found += [batch] if batch.last_offset >= self._offset else []
         except CorruptBatch as error:
-            # What lies before it is sound; it comes again as the first of the next answer.
+            # Use the batches before it; it comes first in the next response.
             why = str(error)
         if fetched.records and not found:
             self._corrupt_tries += 1
             if self._corrupt_tries >= CORRUPT_TRIES:
                 raise CorruptBatch(
-                    f"{self._wanted.where} cannot be read at offset {self._offset}: {why}; it came"
-                    f" {self._corrupt_tries} times so: read around it by offsets behind it, or"
+                    f"{self._wanted.where} cannot be read at offset {self._offset}: {why};"
+                    f" {self._corrupt_tries} attempts failed: continue at an offset after it, or"
                     " restore the partition"
                 )
         return found
@@ -198,8 +198,8 @@ class RangeFetch:
         except BrokerError as error:
             if error.code in UNKNOWN_TOPIC:
                 raise DataLost(
-                    f"topic {self._wanted.topic} was deleted, or made anew, while offsets"
-                    f" {self._offset} to {self._wanted.end} of {self._wanted.where} had to be read"
+                    f"topic {self._wanted.topic} was deleted or recreated before offsets"
+                    f" {self._offset} to {self._wanted.end} of {self._wanted.where} were read"
                 ) from error
             raise
 
@@ -214,7 +214,7 @@ class RangeFetch:
         return fetched
 
     def _send_ahead(self) -> None:
-        # Where it fails, the next fetch finds out and tries again.
+        # If it fails, the next fetch detects this and retries.
         with contextlib.suppress(Unreachable, BrokerError):
             node = self._cluster.leader_of(self._wanted.where)
             connection = self._cluster.connection_to(node)
@@ -222,7 +222,7 @@ class RangeFetch:
             self._ahead = connection
 
     def _step_over_nothing(self, fetched: Fetched) -> None:
-        """Take an empty answer: wait for what has to come, or see that nothing will."""
+        """Handle an empty response: wait for records, or detect that none will come."""
         if fetched.throttle_ms:
             self._pause(min(fetched.throttle_ms / 1000, self._reading.patience_seconds))
             return
@@ -247,13 +247,13 @@ class RangeFetch:
             self._lose(self._wanted.end, f"the log ends at {last}")
 
     def _lose(self, until: int, why: str) -> None:
-        """Go on behind what is gone, or fail, as the reader was told."""
+        """Skip deleted records, or fail, according to the option."""
         until = min(until, self._wanted.end)
         text = f"offsets {self._offset} to {until} of {self._wanted.where} are gone: {why}"
         if self._reading.has_to_be_whole:
             raise DataLost(
-                f"{text}; they were deleted before they were read. To go on without them set the"
-                " option failOnDataLoss to false"
+                f"{text}; they were deleted before they were read. To continue without them, set"
+                " the option failOnDataLoss to false"
             )
         LOG.warning("records.lost %s", text)
         self._offset = self.first_offset = until

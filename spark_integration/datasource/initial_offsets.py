@@ -1,8 +1,8 @@
-"""Where streams began, kept in the cluster itself: a compacted topic, by the name of each stream.
+"""Stores the first offsets of streams in a compacted topic of the cluster, by stream name.
 
-Spark's log of a stream has where each micro-batch ends, and not where the first one begins. A
-stream whose first batch fails asks for its beginning again, and "latest" would be a later place by
-then: what came in between would never be read. So the beginning is written down before it is used.
+Spark's checkpoint has the end of each micro-batch, but not the beginning of the first one. A stream
+whose first batch fails asks for its beginning again, and "latest" would then be a later offset: the
+records in between would never be read. So the beginning is stored before it is used.
 """
 
 import json
@@ -26,23 +26,23 @@ TOPIC: Final = "__samsa_spark_beginnings"
 CONFIGS: Final = {"cleanup.policy": "compact"}
 WHERE: Final = TopicPartition(TOPIC, 0)
 FORMAT: Final = 1
-# What Spark writes into a checkpoint when a stream first starts, before it asks where to begin.
+# The file that Spark writes into a checkpoint at the first start, before it asks for offsets.
 METADATA: Final = "metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """Where a stream began, and which topics those were."""
+    """The first offsets of a stream, and the ids of its topics."""
 
     offsets: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, bytes]
 
 
 def stream_name(*, query_id: str, checkpoint: str) -> str:
-    """Return what names a stream across restarts; empty, where nothing does.
+    """Return the name of a stream across restarts; empty without one.
 
-    A checkpoint on this machine has an id of its own, so that one that was made anew, at the same
-    place, is another stream.
+    A checkpoint on this machine includes its id, so that a recreated checkpoint at the same path is
+    another stream.
     """
     if query_id or not checkpoint:
         return query_id
@@ -53,7 +53,7 @@ def stream_name(*, query_id: str, checkpoint: str) -> str:
 
 
 def local_folder(checkpoint: str) -> Path | None:
-    """Return where a checkpoint is, one way to write it for all; None for one elsewhere."""
+    """Return the normalized path of a checkpoint; None if it is not on this machine."""
     parts = urlsplit(checkpoint)
     if parts.scheme == "file":
         return Path(unquote(parts.path)).absolute()
@@ -69,7 +69,7 @@ def checkpoint_id(folder: Path) -> str:
 
 
 def read_beginning(cluster: Cluster, name: str) -> Beginning | None:
-    """Return where a stream began, where it ever did."""
+    """Return the stored first offsets of a stream, if any."""
     topic = cluster.metadata([TOPIC]).topics.get(TOPIC)
     if topic is None or topic.error_code in UNKNOWN_TOPIC:
         return None
@@ -86,11 +86,11 @@ def read_beginning(cluster: Cluster, name: str) -> Beginning | None:
 
 
 def write_beginning(cluster: Cluster, name: str, beginning: Beginning) -> None:
-    """Keep where a stream begins; it is kept once this returns."""
+    """Store the first offsets of a stream durably."""
     cluster.create_topic(TOPIC, partitions=1, configs=CONFIGS)
     records = Records(timestamp=time.time_ns() // 1_000_000)
     records.append(name.encode(), encoded(beginning), NO_HEADERS)
-    # Without a number of its own: written twice, it says the same twice.
+    # Not idempotent: a repeated write stores the same value.
     batch = encode.batch(
         b"".join(records.parts),
         count=1,
@@ -109,8 +109,8 @@ def write_beginning(cluster: Cluster, name: str, beginning: Beginning) -> None:
         cluster.retried(send, f"Produce {WHERE}")
     except BrokerError as error:
         raise SamsaError(
-            f"where the stream begins could not be written to topic {TOPIC}, which has to be"
-            f" writable for whoever starts streams: {error}"
+            f"the stream's first offsets could not be written to topic {TOPIC}: give the user"
+            f" who starts streams the right to write to it: {error}"
         ) from error
 
 
@@ -128,8 +128,8 @@ def decoded(value: bytes, name: str) -> Beginning:
         told: dict[str, Any] = json.loads(value)
         if told["version"] != FORMAT:
             raise SamsaError(
-                f"topic {TOPIC} has the beginning of {name!r} in form {told['version']}, and this"
-                f" release reads form {FORMAT}: use the release that wrote it, or another queryId"
+                f"topic {TOPIC} has the beginning of {name!r} in format {told['version']}, and this"
+                f" release reads format {FORMAT}: use the release that wrote it, or another queryId"
             )
         return Beginning(
             offsets=from_json(told["offsets"]),
@@ -137,6 +137,6 @@ def decoded(value: bytes, name: str) -> Beginning:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SamsaError(
-            f"topic {TOPIC} has a record for {name!r} that is none of ours: {error!r}; give the"
+            f"topic {TOPIC} has a record for {name!r} that Samsa did not write: {error!r}; give the"
             " stream another queryId"
         ) from error

@@ -1,6 +1,6 @@
-"""Which partitions are read, from where to where, as a driver finds out from the cluster.
+"""Resolves the partitions and offsets to read, for the driver.
 
-Offsets are written as Spark's own Kafka source writes them: `{"topic": {"0": 23}}`, sorted.
+Offsets have the format of Spark's own Kafka source: `{"topic": {"0": 23}}`, sorted.
 """
 
 import itertools
@@ -23,15 +23,15 @@ from spark_integration.datasource.wire.messages import (
 )
 
 Offsets = dict[TopicPartition, int]
-# Topics of this house that brokers take for any others.
+# Samsa's internal topics that brokers treat like any others.
 OURS: Final = "__samsa_"
-# Small ranges share a task until they have so many records: what one takes as long for as it costs.
+# Small ranges share a task up to this many records, which take as long to read as a task costs.
 GROUP_RECORDS: Final = 10_000
 PLACES: Final = (EARLIEST, LATEST)
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """Return offsets as a checkpoint keeps them."""
+    """Format offsets as in a checkpoint."""
     shown: dict[str, dict[str, int]] = {}
     for where in sorted(offsets):
         shown.setdefault(where.topic, {})[str(where.partition)] = offsets[where]
@@ -47,7 +47,7 @@ def from_json(shown: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def find_topics(cluster: Cluster, selection: Selection) -> dict[str, TopicFacts]:
-    """Return the topics that a selection means and that are there now."""
+    """Return the existing topics of a selection."""
     if selection.choice is Choice.PATTERN:
         every = cluster.metadata(None).topics.values()
         return {
@@ -63,17 +63,17 @@ def find_topics(cluster: Cluster, selection: Selection) -> dict[str, TopicFacts]
         told = cluster.metadata(names).topics
         for topic in told.values():
             if topic.error_code not in UNKNOWN_TOPIC:
-                # Partitions without a leader are waited for by whoever asks them.
+                # Later requests wait for partitions without a leader.
                 check(topic.error_code, f"topic {topic.name}")
         return told
 
-    # A topic whose leaders are being elected is there a moment later.
+    # A topic whose leaders are being elected becomes available shortly.
     told = cluster.retried(ask, "Metadata")
     return {name: topic for name, topic in told.items() if topic.error_code == 0}
 
 
 def places_of(selection: Selection, topics: Mapping[str, TopicFacts]) -> list[TopicPartition]:
-    """Return the partitions that are read of the topics that are there."""
+    """Return the partitions to read of the existing topics."""
     every = [
         TopicPartition(name, index) for name, topic in topics.items() for index in topic.leaders
     ]
@@ -83,21 +83,21 @@ def places_of(selection: Selection, topics: Mapping[str, TopicFacts]) -> list[To
 
 
 def require_all(selection: Selection, places: Iterable[TopicPartition]) -> None:
-    """Refuse a selection that names what is not there."""
+    """Refuse a selection that names missing topics or partitions."""
     there = set(places)
     missing = [str(where) for where in selection.partitions if where not in there]
     missing += [name for name in selection.topics if name not in {where.topic for where in there}]
     if missing:
         raise OptionRefused(
             f"{selection.choice.value} names {', '.join(sorted(missing))}, which the cluster does"
-            " not have: create it, or take it out"
+            " not have: create it, or remove it from the option"
         )
 
 
 def resolve(
     cluster: Cluster, bound: Bound, places: Sequence[TopicPartition], options: SourceOptions
 ) -> Offsets:
-    """Return the offset of each partition that a bound means now."""
+    """Resolve a bound to the current offset of each partition."""
     if bound.mark is Mark.PLACE:
         return at_place(cluster, places, bound.value, options)
     if bound.mark is Mark.TIME:
@@ -116,7 +116,7 @@ def require_same(bound: Bound, places: Sequence[TopicPartition]) -> None:
     more = set(bound.values) - set(places)
     fewer = set(places) - set(bound.values)
     if more or fewer:
-        wrong = f"lacks {min(fewer)}" if fewer else f"names {min(more)}, which is not read"
+        wrong = f"lacks {min(fewer)}" if fewer else f"names {min(more)}, which is not selected"
         raise OptionRefused(
             f"{bound.option} {wrong}: it has to name each of the {len(places)} partitions that are"
             " read, with -2 for the earliest offset and -1 for the latest"
@@ -133,14 +133,14 @@ def at_place(
 def by_time(
     cluster: Cluster, times: Mapping[TopicPartition, int], bound: Bound, options: SourceOptions
 ) -> Offsets:
-    """Find the first record at or after a time; where there is none, it is the end, or an error."""
+    """Find the first record at or after a time; without one, use the end or raise an error."""
     found = cluster.list_offsets(times)
     late = sorted(where for where, offset in found.items() if offset < 0)
     is_start = bound.option.startswith("starting")
     if late and is_start and not options.is_late_allowed:
         raise OptionRefused(
             f"{bound.option}: {late[0]} has no record at or after {times[late[0]]} ms; to begin at"
-            " its end set startingOffsetsByTimestampStrategy to latest"
+            " its end, set startingOffsetsByTimestampStrategy to latest"
         )
     return found | at_place(cluster, late, LATEST, options)
 
@@ -150,14 +150,14 @@ def ranges(
     end: Mapping[TopicPartition, int],
     topics: Mapping[str, TopicFacts],
 ) -> list[Range]:
-    """Return what lies between two offsets of each partition, without empty ranges."""
+    """Return the range between two offsets of each partition, without empty ranges."""
     found = []
     for where in sorted(end):
         first, last = start[where], end[where]
         if first > last:
             raise OptionRefused(
-                f"{where} would be read from offset {first} to {last}, which lies before it: was it"
-                " made anew? Give offsets that it has now"
+                f"{where} would be read from offset {first} to {last}, which is lower: was the"
+                " topic recreated? Give offsets that it has now"
             )
         if first < last:
             found.append(
@@ -175,7 +175,7 @@ def ranges(
 def split(
     wanted: Sequence[Range], *, min_partitions: int | None, max_records: int | None
 ) -> list[Range]:
-    """Divide ranges into more, evenly by offsets, where more tasks were asked for."""
+    """Split ranges evenly by offsets, if more tasks were requested."""
     total = sum(one.end - one.start for one in wanted)
     parts: list[Range] = []
     for one in wanted:
@@ -205,7 +205,7 @@ def pieces_of(whole: Range, count: int) -> list[Range]:
 
 
 def grouped(parts: Sequence[Range]) -> list[tuple[Range, ...]]:
-    """Put small ranges together, in their order; a large one stays alone."""
+    """Group small ranges in order; a large one stays alone."""
     groups: list[tuple[Range, ...]] = []
     group: list[Range] = []
     records = 0

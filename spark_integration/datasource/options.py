@@ -1,6 +1,6 @@
-"""The options of a source, named and meant like those of Spark's own Kafka source.
+"""The options of a source, with the names and meanings of Spark's own Kafka source.
 
-Pure. A name that nobody knows is refused: a start that is misspelt would read something else.
+Pure. An unknown name is refused: with a misspelt start, the source would read other records.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from spark_integration.datasource.wire.messages import EARLIEST, LATEST, TopicPa
 from spark_integration.datasource.wire.settings import SettingRefused, Settings, parse_settings
 
 KAFKA: Final = "kafka."
-# By the name in lower case: Spark's options have no case.
+# By lower-case name: Spark's options are case-insensitive.
 NAMES: Final = {
     name.lower(): name
     for name in (
@@ -27,14 +27,14 @@ NAMES: Final = {
         *("minPartitions", "maxRecordsPerPartition"),
         *("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"),
         *("kafkaConsumer.pollTimeoutMs", "queryId", "checkpointLocation"),
-        # Without effect here: readers join no group, and ask again for as long as is sensible.
+        # Without effect here: readers join no group, and have their own retry policy.
         *("groupIdPrefix", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
         "partition.metadata.cache.ttl.ms",
-        # Of the sink, for whoever gives both the same.
+        # Options of the sink, for users who pass the same options to both.
         "topic",
     )
 }
-# What Spark's own source refuses as well: it would change what is read.
+# Spark's own source refuses these too: they would change what is read.
 REFUSED: Final = (
     "auto.offset.reset",
     "key.deserializer",
@@ -54,7 +54,7 @@ class Choice(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which topics are read; one of the fields counts."""
+    """The selection of topics; one of the fields is used."""
 
     choice: Choice
     topics: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Selection:
 
 
 class Mark(Enum):
-    # At an end of the log.
+    # At the beginning or end of the log.
     PLACE = "place"
     OFFSETS = "offsets"
     TIMES = "times"
@@ -73,14 +73,14 @@ class Mark(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Where reading begins or ends."""
+    """The begin or the end of the range to read."""
 
     mark: Mark
-    # The option that says so, for messages.
+    # The name of its option, for messages.
     option: str
-    # A place, or a time in ms.
+    # An end of the log, or a time in ms.
     value: int = 0
-    # Offsets, of which -1 and -2 are places, or times.
+    # Offsets, where -1 and -2 mean the ends of the log, or times.
     values: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
@@ -101,7 +101,7 @@ class SourceOptions:
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
     patience_seconds: float
-    # Either names a stream across restarts; empty where it was not given.
+    # Either names a stream across restarts; empty if not given.
     query_id: str
     checkpoint: str
 
@@ -112,8 +112,8 @@ def parse_options(raw: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
     kafka = {name[len(KAFKA) :]: value for name, value in given.items() if name.startswith(KAFKA)}
     if refused := [name for name in REFUSED if name in kafka]:
         raise OptionRefused(
-            f"kafka.{refused[0]} has no place here: the source decides by startingOffsets what is"
-            " read, and gives keys and values as bytes"
+            f"kafka.{refused[0]} cannot be set: startingOffsets decides where the source begins,"
+            " and it returns keys and values as bytes"
         )
     try:
         settings = parse_settings(kafka)
@@ -148,7 +148,7 @@ def require_known(given: Mapping[str, str]) -> None:
             continue
         near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f": did you mean {NAMES[near[0]]}?" if near else "; see docs of format samsa"
-        raise OptionRefused(f"option {name} is not known{hint}")
+        raise OptionRefused(f"unknown option {name}{hint}")
 
 
 def parse_selection(given: Mapping[str, str]) -> Selection:
@@ -156,7 +156,7 @@ def parse_selection(given: Mapping[str, str]) -> Selection:
     if len(chosen) != 1:
         said = " and ".join(choice.value for choice in chosen) or "none"
         raise OptionRefused(
-            f"give exactly one of subscribe, subscribePattern and assign, which say what is read;"
+            f"give exactly one of subscribe, subscribePattern and assign to select topics;"
             f" {said} came"
         )
     (choice,) = chosen
@@ -165,7 +165,7 @@ def parse_selection(given: Mapping[str, str]) -> Selection:
         try:
             re.compile(text)
         except re.error as error:
-            raise OptionRefused(f"subscribePattern {text!r} is no expression: {error}") from None
+            raise OptionRefused(f"subscribePattern {text!r} is no valid regex: {error}") from None
         return Selection(choice=choice, pattern=text)
     if choice is Choice.SUBSCRIBE:
         topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -181,7 +181,7 @@ def parse_selection(given: Mapping[str, str]) -> Selection:
 
 
 def parse_bound(given: Mapping[str, str], side: str, *, default: int) -> Bound:
-    """Read the options of one side; of several, the one that Spark's own source takes."""
+    """Parse the options of one bound; of several, use the one that Spark's own source uses."""
     one, by_time, offsets = f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
     if (text := given.get(one.lower())) is not None:
         return Bound(mark=Mark.TIME, option=one, value=whole_number(one, text))
@@ -204,18 +204,18 @@ def require_bounds(
         return
     if starting.value == LATEST or LATEST in starting.values.values():
         raise OptionRefused(
-            f"{starting.option} cannot be latest (-1) in spark.read, which ends there: give"
+            f"{starting.option} cannot be latest (-1) in spark.read, where a batch ends: give"
             " earliest, or offsets"
         )
     if ending.value == EARLIEST or EARLIEST in ending.values.values():
         raise OptionRefused(
-            f"{ending.option} cannot be earliest (-2), where nothing was read yet: give latest, or"
-            " offsets"
+            f"{ending.option} cannot be earliest (-2), where a batch would be empty: give latest,"
+            " or offsets"
         )
 
 
 def parse_offsets(text: str, option: str) -> dict[TopicPartition, int]:
-    """Read `{"topic": {"0": 23}}`."""
+    """Parse `{"topic": {"0": 23}}`."""
     form = '{"topic": {"0": 23}}'
     named = parse_json(text, option, form)
     try:
@@ -281,13 +281,13 @@ def count(given: Mapping[str, str], name: str) -> int | None:
         return None
     value = whole_number(name, text)
     if value == 0:
-        raise OptionRefused(f"{name} is 0: give a number above it, or leave it out")
+        raise OptionRefused(f"{name} is 0: give a positive number, or leave it out")
     return value
 
 
 def whole_number(name: str, text: str) -> int:
     if not text.strip().isdecimal():
-        raise OptionRefused(f"{name} is {text!r}: give a whole number that is not negative")
+        raise OptionRefused(f"{name} is {text!r}: give a non-negative whole number")
     return int(text)
 
 

@@ -1,7 +1,7 @@
-"""Which partition a record goes to, by its key, as Kafka's own clients choose: murmur2.
+"""Chooses the partition of a record by its key like Kafka's own clients, with murmur2.
 
-Pure. Hashes are computed side by side for all keys of one length, since one after the other they
-would cost more than everything else that a record needs.
+Pure. Hashes are computed in parallel for all keys of one length; one at a time, they would cost
+more than all other work on a record.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ POSITIVE: Final = 0x7FFFFFFF
 
 
 def hashes(keys: Sequence[bytes]) -> numpy.ndarray:
-    """Return the hash of each key, without its sign, as partitions are counted from it."""
+    """Return the non-negative hash of each key."""
     lengths = numpy.fromiter(map(len, keys), dtype=numpy.int64, count=len(keys))
     result = numpy.zeros(len(keys), dtype=numpy.uint32)
     for length in numpy.unique(lengths).tolist():
@@ -28,7 +28,7 @@ def hashes(keys: Sequence[bytes]) -> numpy.ndarray:
 
 
 def murmur2(rows: numpy.ndarray) -> numpy.ndarray:
-    """Return the hash of each row of bytes; arithmetic is that of 32 bits, which wraps."""
+    """Return the hash of each row of bytes, in wrapping 32-bit arithmetic."""
     count, length = rows.shape
     state = numpy.full(count, SEED ^ (length & 0xFFFFFFFF), dtype=numpy.uint32)
     whole = length - length % 4
@@ -47,7 +47,7 @@ def murmur2(rows: numpy.ndarray) -> numpy.ndarray:
 
 
 class Rotation:
-    """Where records without a key go: to one partition until a batch is full, then to the next."""
+    """The sticky partitioner for records without a key: the next partition after a full batch."""
 
     __slots__ = ("_batch_bytes", "_bytes", "_count", "_first")
 
@@ -58,7 +58,7 @@ class Rotation:
         self._bytes = 0
 
     def places(self, sizes: numpy.ndarray) -> numpy.ndarray:
-        """Return the partition of each record of these sizes, and remember where it ended."""
+        """Return the partition of each record, given their sizes, and keep the state."""
         ends = self._bytes + numpy.cumsum(sizes, dtype=numpy.int64)
         begins = ends - sizes
         if len(ends):

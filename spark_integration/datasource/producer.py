@@ -1,8 +1,7 @@
-"""An idempotent producer: each record at least once, in order, and once for as long as it lives.
+"""An idempotent producer: writes records in order, at least once, and once while its id is valid.
 
-Each partition has one batch on its way and the others behind it, so that another try of it is the
-same batch with the same number, which a broker that has it already does not write again. For one
-task, in one thread.
+Each partition has one batch in flight and a queue behind it, so that a retry sends the same batch
+with the same sequence number, which a broker does not write again. For one task, in one thread.
 """
 
 import random
@@ -22,18 +21,18 @@ from spark_integration.datasource.wire.connection import Connection
 from spark_integration.datasource.wire.errors import BrokerError, Unreachable
 from spark_integration.datasource.wire.messages import Produced, Producer, TopicPartition
 
-# Of one request, beside what its last batch adds: brokers refuse those above 100 MB.
+# The limit of one request, which its last batch may exceed: brokers refuse more than 100 MB.
 REQUEST_BYTES: Final = 8 * 1024 * 1024
-# For which a broker waits for replicas.
+# How long a broker waits for replicas.
 REPLICAS_MS: Final = 30_000
-# A sequence counts records in 31 bits, and begins again.
+# Sequence numbers count records in 31 bits, and wrap.
 SEQUENCES: Final = 2**31
 MESSAGE_TOO_LARGE: Final = frozenset({10, 18})
-# The broker has the batch: an answer was lost.
+# The broker has the batch already: a response was lost.
 DUPLICATE: Final = 46
-# The broker knows this producer no more, or differently: a new one goes on in its place.
+# The broker has lost this producer's state, or has another one: continue with a new producer id.
 LOST_IDENTITY: Final = frozenset({45, 47, 59})
-# Each costs one request; a broker that always forgets is out of order itself.
+# Each costs one request; a broker that always loses the state is broken itself.
 MAX_IDENTITIES: Final = 8
 
 
@@ -43,7 +42,7 @@ class WriteFailed(SamsaError):
 
 @dataclass(slots=True, kw_only=True)
 class Sealed:
-    """A batch that is packed and has, once it was sent, its number."""
+    """A compressed batch; it has a sequence number once it was sent."""
 
     records: bytes = field(repr=False)
     count: int
@@ -53,7 +52,7 @@ class Sealed:
 
 @dataclass(slots=True, kw_only=True)
 class Lane:
-    """What waits for one partition, in order."""
+    """The pending batches of one partition, in order."""
 
     next_sequence: int = 0
     open: Records | None = None
@@ -95,7 +94,7 @@ class IdempotentProducer:
         where: TopicPartition,
         rows: Iterable[tuple[bytes | None, bytes | None, bytes]],
     ) -> None:
-        """Take records of one partition: key, value and encoded headers."""
+        """Add records of one partition: key, value and encoded headers."""
         lane = self._lanes.setdefault(where, Lane())
         batch_bytes, buffer_bytes = self._batch_bytes, self._buffer_bytes
         for key, value, headers in rows:
@@ -112,7 +111,7 @@ class IdempotentProducer:
                 self.flush()
 
     def flush(self) -> None:
-        """Send all that waits; return when brokers have it."""
+        """Send everything pending; return when the brokers have acknowledged it."""
         for lane in self._lanes.values():
             self._seal(lane)
         self._moved_at = self._clock()
@@ -126,7 +125,7 @@ class IdempotentProducer:
             if self._clock() - self._moved_at + pause > self._delivery_seconds:
                 raise WriteFailed(
                     f"no record could be written for {self._delivery_seconds:.0f} s: {problem};"
-                    " see whether the brokers are up (./samsa status), and give"
+                    " check that the brokers are up (./samsa status), and give"
                     " kafka.delivery.timeout.ms more"
                 ) from problem
             self._pause(pause * random.uniform(0.5, 1))  # noqa: S311 (no secret)
@@ -134,7 +133,7 @@ class IdempotentProducer:
         self.held_bytes = 0
 
     def _seal(self, lane: Lane) -> None:
-        """Close the open batch of a partition, and pack it."""
+        """Close and compress the open batch of a partition."""
         if lane.open is None:
             return
         records = b"".join(lane.open.parts)
@@ -145,7 +144,7 @@ class IdempotentProducer:
         lane.open = None
 
     def _try(self, waiting: Mapping[TopicPartition, Lane]) -> Exception | None:
-        """Send the first batch of each partition once; return what went wrong, if it may pass."""
+        """Send the first batch of each partition once; return a retriable error, if any."""
         try:
             identity = self._known_identity()
         except (Unreachable, BrokerError) as error:
@@ -178,14 +177,14 @@ class IdempotentProducer:
     def _by_leader(
         self, waiting: Iterable[TopicPartition]
     ) -> tuple[dict[int, list[TopicPartition]], Exception | None]:
-        """Return whom to send to, each no more than fits into a request; the others wait."""
+        """Return the leaders to send to, with the partitions of one request each."""
         leaders: dict[int, list[TopicPartition]] = {}
         sizes: dict[int, int] = {}
         problem: Exception | None = None
         asked: set[str] = set()
         for where in waiting:
-            # One question about a topic tells who leads each of its partitions, or that nobody
-            # does: those must not keep the records of the others back.
+            # One metadata request returns the leaders of all partitions of a topic; a partition
+            # without a leader must not delay the others.
             if where.topic in asked and not self._cluster.has_leader(where):
                 continue
             try:
@@ -219,10 +218,10 @@ class IdempotentProducer:
         )
 
     def _settle(self, where: TopicPartition, answer: Produced | None) -> Exception | None:
-        """Take what a broker says of one batch; return what went wrong, if it may pass."""
+        """Handle the result of one batch; return a retriable error, if any."""
         lane = self._lanes[where]
         if answer is None:
-            return self._lost([where], Unreachable(f"no answer about {where}"))
+            return self._lost([where], Unreachable(f"no response for {where}"))
         if answer.error_code in {0, DUPLICATE}:
             self.written += lane.sealed.popleft().count
             return None
@@ -241,13 +240,13 @@ class IdempotentProducer:
         return error
 
     def _passing(self, error: Unreachable | BrokerError) -> Exception:
-        """Return an error that may pass; raise one that will not, with what to do."""
+        """Return a retriable error; raise any other, with what to do."""
         if self._cluster.may_pass(error, self._clock() - self._moved_at):
             return error
         raise WriteFailed(f"{error}{NEXT_STEPS.get(error.code, '')}") from error
 
     def _halve(self, where: TopicPartition, lane: Lane, error: BrokerError) -> None:
-        """Make two batches of one that is larger than its topic allows."""
+        """Split a batch that is larger than its topic allows."""
         whole = lane.sealed.popleft()
         records = decompress(self._codec, memoryview(whole.records))
         if whole.count == 1:
@@ -255,7 +254,7 @@ class IdempotentProducer:
                 f"{error}: one record has {len(records)} bytes, more than the topic allows;"
                 f" raise it: ./samsa configs alter topic {where.topic} --set max.message.bytes=…"
             ) from error
-        # Nothing of it was written, so its numbers are free.
+        # Nothing of it was written, so its sequence numbers are free.
         assert whole.sequence is not None, "it was sent"
         lane.next_sequence = whole.sequence
         for half in reversed(encode.split(records, whole.count)):
@@ -265,15 +264,15 @@ class IdempotentProducer:
             )
 
     def _begin_anew(self, error: BrokerError) -> Exception:
-        """Go on as another producer; what was sent and not answered may be there twice."""
+        """Continue with a new producer id; unacknowledged batches may be written twice."""
         if self._identity is None:
-            # Several batches of one request tell the same.
+            # Several batches of one request report the same error.
             return error
         self._identities += 1
         if self._identities > MAX_IDENTITIES:
             raise WriteFailed(
-                f"{error}, for {MAX_IDENTITIES} producers, one after the other: a broker forgets"
-                " or changes what it was sent; see its log (./samsa logs)"
+                f"{error}, for {MAX_IDENTITIES} producer ids in a row: a broker loses or changes"
+                " batches; see its log (./samsa logs)"
             ) from error
         self._identity = None
         for lane in self._lanes.values():
@@ -285,7 +284,7 @@ class IdempotentProducer:
 
 # error code: what to do about it
 NEXT_STEPS: Final[Mapping[int, str]] = {
-    3: ": the topic is not there, or has fewer partitions: ./samsa topics create NAME",
+    3: ": the topic does not exist, or has fewer partitions: ./samsa topics create NAME",
     29: ": give the user of this connection the right to write to the topic",
-    87: ": a topic that is compacted takes only records with a key",
+    87: ": a compacted topic accepts only records with a key",
 }

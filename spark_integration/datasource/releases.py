@@ -1,13 +1,13 @@
-"""Which Spark is new enough. Pure, and runs on any Spark: it has to say so on one that is not."""
+"""Checks whether Spark is new enough. Pure; runs on any Spark, to report one that is too old."""
 
 from typing import Final
 
-# From here on sources in Python read streams with limits, and know Trigger.AvailableNow.
+# The first release whose Python sources support limits and Trigger.AvailableNow in streams.
 OLDEST: Final = (4, 2)
 
 
 def is_too_old(version: str) -> bool:
-    """Tell whether a version of Spark, such as 4.2.0.dev1, is older than what the source needs."""
+    """Return whether a version of Spark, such as 4.2.0.dev1, is too old for the source."""
     parts = version.split(".")[:2]
     return tuple(int(part) for part in parts if part.isdecimal()) < OLDEST
 

@@ -1,7 +1,7 @@
-"""The class that Spark calls for `format("samsa")`: which reader or writer serves it.
+"""The class that Spark calls for `format("samsa")`: creates its readers and writers.
 
-Readers and writers are imported when they are asked for: on a Spark that is too old for them this
-module still has to say so.
+Readers and writers are imported on first use: on a Spark that is too old for them, this module
+still has to load and report it.
 """
 
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ import pyspark
 from spark_integration.datasource.releases import is_too_old, needed
 
 TOO_OLD = (
-    f"this is Spark {pyspark.__version__}; samsa needs {needed()} or newer, whose sources in Python"
-    " read streams: upgrade Spark, or run the job on one that is newer"
+    f"this is Spark {pyspark.__version__}; samsa needs {needed()} or newer, whose Python sources"
+    " support streams: upgrade Spark, or run the job on a newer one"
 )
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class SamsaDataSource(DataSource):
         return flag(given, "includeHeaders", default=False)
 
     def _require_own(self, schema: StructType) -> None:
-        """Refuse a schema of the user's: what a topic has are bytes, in fixed columns."""
+        """Refuse a user's schema: the columns of a topic are fixed."""
         from spark_integration.datasource.columns import is_own_schema  # noqa: PLC0415
         from spark_integration.datasource.errors import OptionRefused  # noqa: PLC0415
 
         if not is_own_schema(schema.simpleString(), has_headers=self._has_headers()):
             raise OptionRefused(
                 f"a schema was given ({schema.simpleString()}), but that of samsa is fixed: leave"
-                " it out, and read the columns key and value, for example by from_json"
+                " it out, and parse the columns key and value, for example with from_json"
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> "SamsaWriter":

@@ -1,8 +1,7 @@
-"""`spark.readStream.format("samsa")`: where a stream begins, how far a batch goes, what it reads.
+"""`spark.readStream.format("samsa")`: plans the beginning of a stream and its micro-batches.
 
-One object lives beside the driver for as long as a stream runs; what it knows besides its options
-it can find out again, since Spark may ask the same of another one after a restart. Tasks get a
-copy that reads and nothing else.
+One object lives next to the driver while a stream runs. It can find out its state again, since
+Spark may continue with another object after a restart. Tasks get a copy that only reads.
 """
 
 import logging
@@ -46,7 +45,7 @@ from spark_integration.datasource.wire.cluster import Cluster
 from spark_integration.datasource.wire.messages import LATEST, TopicFacts, TopicPartition
 
 LOG: Final = logging.getLogger("samsa.spark")
-# How many partitions are looked into for the size of records, those that wait for most.
+# How many partitions to sample for record sizes, those with the most pending records.
 SAMPLED: Final = 8
 SAMPLE_BYTES: Final = 2**16
 Shown = dict[str, dict[str, int]]
@@ -62,12 +61,12 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._held: Cluster | None = None
         self._target: Offsets | None = None
         self._latest: Offsets = {}
-        # Of topics that this stream reads, as they were when it first saw them.
+        # Ids of the topics of this stream when it first saw them.
         self._topic_ids: dict[str, bytes] | None = None
         self._admitted_at = clock()
 
     def __getstate__(self) -> SourceOptions:
-        # What a task needs: connections stay here.
+        # Only what a task needs: connections are not pickled.
         return self._options
 
     def __setstate__(self, options: SourceOptions) -> None:
@@ -94,13 +93,13 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = from_json(start)
         end, topics = self._ends(begin)
         self._latest = end
-        # A partition that was made anew is read from its beginning, where that is allowed.
+        # A recreated partition is read from its beginning, if the options allow it.
         begin = {
             where: 0 if first > end.get(where, first) else first for where, first in begin.items()
         }
         if self._target is not None:
             end = limited(end, self._target)
-        # What a restart has read may lie behind the target of this run.
+        # After a restart, the position may be past the target of this run.
         end = {where: max(last, begin.get(where, 0)) for where, last in end.items()}
         waiting = sum(backlog(begin, end).values())
         if waiting == 0 or self._has_to_wait(waiting, limit):
@@ -127,7 +126,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(partition, self._options)
 
     def commit(self, end: Shown) -> None:
-        """Do nothing: Spark's own log says what was read, and says it in time."""
+        """Do nothing: Spark's checkpoint holds the offsets."""
 
     def stop(self) -> None:
         if self._held is not None:
@@ -154,7 +153,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _known_ids(self) -> dict[str, bytes]:
-        """Return the ids that topics had as the stream began, or as it was last started."""
+        """Return the topic ids at the stream's beginning, or at its last start."""
         if self._topic_ids is None:
             name = self._name()
             beginning = read_beginning(self._cluster, name) if name else None
@@ -162,11 +161,11 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._topic_ids
 
     def _topics(self) -> dict[str, TopicFacts]:
-        """Return the topics that are there, and notice those that were made anew."""
+        """Return the existing topics, and detect recreated ones."""
         topics = find_topics(self._cluster, self._options.selection)
         for name, topic in topics.items():
             if self._known_ids().setdefault(name, topic.topic_id) != topic.topic_id:
-                self._lose(f"topic {name} was deleted and made anew since the stream began")
+                self._lose(f"topic {name} was deleted and recreated since the stream began")
                 self._known_ids()[name] = topic.topic_id
         return topics
 
@@ -175,14 +174,14 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         places = places_of(self._options.selection, topics)
         end = at_place(self._cluster, places, LATEST, self._options)
         if gone := sorted(set(begin) - set(end)):
-            self._lose(f"{', '.join(map(str, gone))} had to be read, and is not there any more")
+            self._lose(f"{', '.join(map(str, gone))} should be read, but does not exist any more")
         for where, last in end.items():
             if begin.get(where, 0) > last:
-                self._lose(f"{where} was read up to {begin[where]}, and ends at {last} now")
+                self._lose(f"{where} was read up to {begin[where]}, and now ends at {last}")
         return end, topics
 
     def _has_to_wait(self, waiting: int, limit: ReadLimit) -> bool:
-        """Tell whether so few offsets wait that a batch of them may come later."""
+        """Return whether the batch should wait for more offsets."""
         fewest = self._options.min_offsets_per_trigger
         if fewest is None or waiting >= fewest or self._target is not None:
             return False
@@ -194,7 +193,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _limits(
         self, limit: ReadLimit, begin: Offsets, end: Offsets, topics: dict[str, TopicFacts]
     ) -> Iterator[int]:
-        """Yield how many offsets a batch may have, as a trigger and the options say."""
+        """Yield the limits of a batch in offsets, by trigger and options."""
         if isinstance(limit, ReadMaxRows):
             yield limit.max_rows
         most_bytes = self._options.max_bytes_per_trigger
@@ -205,7 +204,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bytes_per_offset(
         self, begin: Offsets, end: Offsets, topics: dict[str, TopicFacts]
     ) -> float:
-        """Estimate the size of records, packed as they are, by what comes next where most waits."""
+        """Estimate the compressed size of records from the partitions with the most pending."""
         waiting = backlog(begin, end)
         size = offsets = 0
         for where in sorted(waiting, key=waiting.__getitem__, reverse=True)[:SAMPLED]:
@@ -226,7 +225,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._lose(f"topic {where.topic} was deleted before {first} to {last} was read")
                 continue
             if first > last:
-                self._lose(f"{where} has to be read from {first} to {last}, which is before it")
+                self._lose(f"{where} has to be read from {first} to {last}, which is lower")
                 first = 0
             if first < last:
                 found.append(range_of(where, first, last, topics))
@@ -235,14 +234,14 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lose(self, text: str) -> None:
         if self._options.fails_on_loss:
             raise DataLost(
-                f"{text}: records may be missing. To go on without them set the option"
-                " failOnDataLoss to false; to read all that is there, begin with a new checkpoint"
+                f"{text}: records may be missing. To continue without them, set the option"
+                " failOnDataLoss to false; to read all existing records, use a new checkpoint"
             )
         LOG.warning("records.lost %s", text)
 
 
 def require_name(options: SourceOptions) -> None:
-    """Refuse a beginning that would be another one after a restart, and has no place to be kept."""
+    """Refuse a beginning that would differ after a restart, if the stream has no name."""
     starting = options.starting
     is_fixed = starting.mark in {Mark.PLACE, Mark.OFFSETS} and (
         starting.value != LATEST and LATEST not in starting.values.values()
@@ -250,8 +249,8 @@ def require_name(options: SourceOptions) -> None:
     if is_fixed or options.query_id or options.checkpoint:
         return
     raise OptionRefused(
-        f"{starting.option} of this stream means another place after each restart, so where it"
-        " began has to be kept under its name: add to readStream"
+        f"{starting.option} of this stream means another offset after each restart, so its first"
+        " offsets have to be stored under its name: add to readStream"
         ' .option("checkpointLocation", "the one of writeStream") or .option("queryId", "a name of'
         ' your own"), or begin with .option("startingOffsets", "earliest")'
     )

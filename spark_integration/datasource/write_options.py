@@ -1,6 +1,6 @@
-"""The options and columns of a write, checked before anything is sent. Pure.
+"""Checks the options and columns of a write before anything is sent. Pure.
 
-Names are those of Spark's own Kafka sink; what it would pass over and we cannot do is refused.
+Names are those of Spark's own Kafka sink; unsupported options are refused instead of ignored.
 """
 
 from collections.abc import Mapping
@@ -12,34 +12,34 @@ from spark_integration.datasource.errors import OptionRefused
 from spark_integration.datasource.wire.settings import Settings, parse_settings
 
 CLIENT: Final = "kafka."
-# Half of what a topic allows unless it is told otherwise.
+# Half of a topic's default limit.
 BATCH_BYTES: Final = 500_000
-# As Kafka's clients have it: of all that waits to be sent by one task.
+# As in Kafka's clients: the buffer of one task for pending records.
 BUFFER_BYTES: Final = 32 * 1024 * 1024
 DELIVERY_MS: Final = 120_000
-# A batch of a gigabyte has no place in a request.
+# A request cannot hold a batch of a gigabyte.
 MAX_BATCH_BYTES: Final = 64 * 1024 * 1024
 MAX_BUFFER_BYTES: Final = 1024 * 1024 * 1024
 MAX_DELIVERY_MS: Final = 24 * 60 * 60 * 1000
 
-# setting of Kafka's producer: (what it may be, why nothing else)
+# setting of Kafka's producer: (allowed values, why no others)
 FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "acks": (("all", "-1"), "a record counts once all replicas in sync have it"),
-    "enable.idempotence": (("true",), "without it another try could write a record twice"),
+    "acks": (("all", "-1"), "a record counts as written once all in-sync replicas have it"),
+    "enable.idempotence": (("true",), "without it a retry could write a record twice"),
 }
 # setting of Kafka's producer: what to do instead
 REFUSED: Final[Mapping[str, str]] = {
     "key.serializer": "cast the column key to binary or string",
     "value.serializer": "cast the column value to binary or string",
     "partitioner.class": "give a column partition",
-    "interceptor.classes": "they are Java's; change the rows before they are written",
+    "interceptor.classes": "they are Java classes; transform the rows before the write",
     "transactional.id": "leave it out; each record is written at least once",
 }
 NO_TRANSACTIONS: Final = (
     "exactlyOnce is true, which needs transactions, and Samsa has none yet: leave it out, and each"
     " record is written at least once"
 )
-# column: the types that it may have, as Spark spells them.
+# column: its allowed types, as Spark spells them.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "key": ("binary", "string"),
     "value": ("binary", "string"),
@@ -51,23 +51,23 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePlan:
-    """All that a task needs to write; it travels to executors."""
+    """Everything that a task needs to write, sent to executors."""
 
     settings: Settings
-    # The topic of every row; None where the rows name theirs.
+    # The topic of all rows; None if the rows name theirs.
     topic: str | None
     codec: int
     batch_bytes: int
     buffer_bytes: int
     delivery_ms: int
-    # Which of the columns that mean something there are.
+    # The known columns that are present.
     columns: frozenset[str]
 
 
 def plan_write(
     options: Mapping[str, str], columns: Mapping[str, str], *, overwrite: bool
 ) -> WritePlan:
-    """Check a write; `columns` are names and types of the rows, as Spark spells them."""
+    """Check a write; `columns` has the column names and types, as Spark spells them."""
     if overwrite:
         raise OptionRefused('rows can only be added to a topic: give .mode("append")')
     lower = {name.lower(): value for name, value in options.items()}
@@ -99,14 +99,14 @@ def require_settings(client: Mapping[str, str]) -> None:
             )
     for name, instead in REFUSED.items():
         if name in client:
-            raise OptionRefused(f"kafka.{name} has no meaning here: {instead}")
+            raise OptionRefused(f"kafka.{name} is not supported: {instead}")
 
 
 def require_columns(columns: Mapping[str, str], *, has_topic: bool) -> None:
     if "value" not in columns:
         raise OptionRefused(
-            f"there is no column value among {', '.join(columns) or 'none at all'}: select what is"
-            " to be written as value, such as to_json(struct(*)) AS value"
+            f"the columns {', '.join(columns) or '(none)'} have no column value: select what to"
+            " write as value, such as to_json(struct(*)) AS value"
         )
     if not has_topic and "topic" not in columns:
         raise OptionRefused(

@@ -1,7 +1,7 @@
-"""The sink of `format("samsa")`: rows of a task to records, whole Arrow batches at a time.
+"""The sink of `format("samsa")`: converts the rows of a task to records, by whole Arrow batches.
 
-One producer a task. A task that is tried again writes its rows again: at least once, like Spark's
-own Kafka sink. So nothing is left to do when a job ends, well or not.
+One producer per task. A repeated task writes its rows again: at least once, like Spark's own Kafka
+sink. So there is nothing to commit or abort when a job ends.
 """
 
 import random
@@ -28,14 +28,14 @@ from spark_integration.datasource.wire.errors import check
 from spark_integration.datasource.wire.messages import TopicPartition
 from spark_integration.datasource.write_options import WritePlan, plan_write
 
-# What a record without a key weighs beside its value, roughly.
+# The approximate overhead of a record without a key.
 RECORD_BYTES: Final = 16
 NOWHERE: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written(WriterCommitMessage):
-    """What a task has written."""
+    """The result of a task."""
 
     rows: int
 
@@ -62,7 +62,7 @@ def plan_of(options: CaseInsensitiveDict, schema: StructType, *, overwrite: bool
 
 
 def write_batches(plan: WritePlan, batches: Iterator[pyarrow.RecordBatch]) -> Written:
-    """Write the rows of one task; return when brokers have all of them."""
+    """Write the rows of one task; return when the brokers have acknowledged all."""
     with Cluster(plan.settings) as cluster:
         producer = IdempotentProducer(
             cluster,
@@ -105,7 +105,7 @@ def write_batch(
 
 
 class Router:
-    """Where each row goes: to the topic and the partition that it names, or by its key."""
+    """The destination of each row: the topic and partition that it names, or by its key."""
 
     def __init__(self, plan: WritePlan, cluster: Cluster) -> None:
         self._plan = plan
@@ -116,7 +116,7 @@ class Router:
     def topics(
         self, column: pyarrow.Array | None, count: int
     ) -> Iterator[tuple[str, numpy.ndarray]]:
-        """Yield each topic with the rows that go there."""
+        """Yield each topic with its rows."""
         if self._plan.topic is not None:
             yield self._plan.topic, numpy.arange(count)
             return
@@ -170,7 +170,7 @@ class Router:
             count = self._cluster.retried(lambda: asked_count(self._cluster, topic), "Metadata")
             self._counts[topic] = count
             self._rotations[topic] = Rotation(
-                # Tasks begin in different places.
+                # Tasks begin with different partitions.
                 first=random.randrange(count),  # noqa: S311 (no secret)
                 count=count,
                 batch_bytes=self._plan.batch_bytes,
@@ -183,14 +183,14 @@ def asked_count(cluster: Cluster, topic: str) -> int:
     facts = cluster.metadata([topic]).topics[topic]
     check(
         facts.error_code,
-        f"topic {topic!r}, which is to be written to",
+        f"topic {topic!r} of the write",
         f"create it: ./samsa topics create {topic}" if facts.error_code == 3 else None,
     )
     return len(facts.leaders)
 
 
 def binary(column: pyarrow.Array) -> list[bytes | None]:
-    """Return a column of bytes or of texts as bytes."""
+    """Return a column of bytes or texts as bytes."""
     if pyarrow.types.is_string(column.type):
         column = column.cast(pyarrow.binary())
     elif pyarrow.types.is_large_string(column.type):
@@ -200,12 +200,12 @@ def binary(column: pyarrow.Array) -> list[bytes | None]:
 
 
 def pairs(headers: Sequence[dict[str, object]] | None) -> list[tuple[str, bytes | None]]:
-    """Return the headers of a row as they are encoded."""
+    """Encode the headers of a row."""
     found = []
     for header in headers or ():
         name, value = header["key"], header["value"]
         if not isinstance(name, str):
-            raise WriteFailed("a header has no key, which Kafka's protocol demands: give it one")
+            raise WriteFailed("a header has no key, which Kafka's protocol requires: give it one")
         assert value is None or isinstance(value, bytes), "the plan has checked the type"
         found.append((name, value))
     return found

@@ -1,1 +1,1 @@
-"""Streams: what to do with the records of a topic, written once and run in memory and on Spark."""
+"""Streams: transformations of a topic's records, written once, run in memory and on Spark."""

@@ -1,6 +1,6 @@
-"""What is told of a group: each aggregate with what it takes and what it answers. Pure.
+"""The aggregates of a group, each with its argument and result kinds. Pure.
 
-How one is computed says `folding` for Python and `spark_columns` for Spark.
+`folding` computes them in Python, and `spark_columns` on Spark.
 """
 
 from collections.abc import Callable
@@ -12,23 +12,23 @@ from spark_integration.streams.errors import refused
 from spark_integration.streams.expressions import Expression, column_or, json_of, kind_of, text_of
 from spark_integration.streams.fields import NUMBERS, Columns, Kind
 
-# A group of a stream keeps them all in its state, and tells them all at each change.
+# A group keeps all of them in its state, and writes all of them at each change.
 MOST_COLLECTED: Final = 1000
 
 
 class Function(Enum):
-    # Rows; with an argument, rows where it is there.
+    # Counts rows; with an argument, rows in which it has a value.
     COUNT = "count"
-    # Exact for longs, and absent where it does not fit into 64 bits; of doubles, rounded in the
-    # order in which Spark adds them.
+    # Exact for longs, and absent if it does not fit into 64 bits; sums of doubles are rounded in
+    # the order in which Spark adds them.
     SUM = "sum"
     MIN = "min"
     MAX = "max"
     AVG = "avg"
-    # By the time of the row, then by partition and offset; absent where that row has none.
+    # By the time of the row, then by partition and offset; absent if that row has no value.
     FIRST = "first"
     LAST = "last"
-    # The last so many of those that are there, by the same order.
+    # The last values, up to a limit, in the same order.
     COLLECT = "collect"
 
 
@@ -36,7 +36,7 @@ class Function(Enum):
 class Aggregate:
     function: Function
     argument: Expression | None = None
-    # How many a list has.
+    # The longest list.
     at_most: int = 0
 
     def to_json(self) -> Any:
@@ -60,7 +60,7 @@ def count() -> Aggregate:
 
 
 def count_of(term: object) -> Aggregate:
-    """Count rows where a field, or an expression, is there."""
+    """Count rows in which a field or an expression has a value."""
     return Aggregate(function=Function.COUNT, argument=column_or(term))
 
 
@@ -89,11 +89,11 @@ def last_of(term: object) -> Aggregate:
 
 
 def collect_of(term: object, *, at_most: int) -> Aggregate:
-    """Tell the last values by time, the last one last."""
+    """Collect the last values by time, in ascending order."""
     if not 1 <= at_most <= MOST_COLLECTED:
         raise refused(
             "collect_of",
-            f"at_most is {at_most!r}, and a group remembers as many",
+            f"at_most is {at_most!r}, and a group keeps this many values",
             f"give 1 to {MOST_COLLECTED}",
         )
     return Aggregate(function=Function.COLLECT, argument=column_or(term), at_most=at_most)
@@ -104,12 +104,12 @@ def number(kind: Kind | None) -> Kind | None:
 
 
 NUMBER: Final = "a long or a double"
-# What has an order that Java and Python share, and a place in JSON.
+# Kinds with the same order in Java and Python, and a JSON form.
 ORDERED: Final = Rule(
     takes="a text, number, boolean or time",
     answer=lambda kind: None if kind is Kind.BYTES else kind,
 )
-# What JSON has as it is.
+# Kinds with a native JSON form.
 IN_LISTS: Final = NUMBERS | {Kind.TEXT, Kind.BOOLEAN}
 RULES: Final = {
     Function.COUNT: Rule(takes="anything", answer=lambda _kind: Kind.LONG),
@@ -127,7 +127,7 @@ RULES: Final = {
 
 
 def kind_of_aggregate(name: str, aggregate: object, columns: Columns) -> Kind:
-    """Return the kind of what an aggregate answers, or refuse it."""
+    """Return the result kind of an aggregate, or refuse it."""
     if not isinstance(aggregate, Aggregate):
         raise refused(
             "aggregate",

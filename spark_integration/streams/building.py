@@ -1,7 +1,7 @@
 """Builds topologies: `stream(…).where(…).group(…).window(…).aggregate(…).final().to(…)`.
 
-Each step makes a new stream and leaves the old one as it was, so two can go on from one. What
-cannot run is refused by the step that asks for it, not when it runs.
+Each step returns a new stream and leaves the old one unchanged, so two streams can share their
+first steps. A step that cannot run is refused at once, not at run time.
 """
 
 import re
@@ -34,12 +34,12 @@ from spark_integration.streams.windows import Shape, Window
 
 TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 MOST_STEPS: Final = 100
-# A plan of Spark with more columns takes seconds to make.
+# Spark needs seconds to plan more columns.
 MOST_COLUMNS: Final = 1000
 
 
 class Stage(Enum):
-    """How far a stream is, by the last step."""
+    """The stage of a stream after its last step."""
 
     ROWS = "stream, where or select"
     GROUPED = "group"
@@ -48,7 +48,7 @@ class Stage(Enum):
     FINAL = "final"
 
 
-# Which steps may follow which, and what to do where one may not.
+# step: (stages that it may follow, advice otherwise)
 FOLLOWS: Final = {
     "where": ({Stage.ROWS}, "filter before group, or read the result with a second topology"),
     "select": ({Stage.ROWS}, "compute before group, or read the result with a second topology"),
@@ -79,7 +79,7 @@ class Stream:
     aggregates: tuple[tuple[str, Aggregate, Kind], ...] = ()
 
     def where(self, condition: Expression) -> "Stream":
-        """Keep the rows for which the condition is true."""
+        """Keep the rows that satisfy a condition."""
         require_stage("where", self.stage)
         condition = expression_of(condition)
         kind = kind_of("where", condition, self.visible)
@@ -92,7 +92,7 @@ class Stream:
         return self.with_step(Where(condition=condition))
 
     def select(self, *names: str, **computed: object) -> "Stream":
-        """Make rows of these fields: names as they are, and `name=expression`."""
+        """Make rows of these fields: existing names, and `name=expression`."""
         require_stage("select", self.stage)
         for name in names:
             require_column("select", self.visible, name)
@@ -107,7 +107,7 @@ class Stream:
         return replace(self.with_step(Select(fields=tuple(terms.items()))), columns=kinds)
 
     def group(self, *names: str) -> "Stream":
-        """Put rows together that are equal in these fields."""
+        """Group rows that are equal in these fields."""
         require_stage("group", self.stage)
         if not names or len(set(names)) != len(names):
             raise refused("group", f"the fields are {list(names)}", "name at least one, each once")
@@ -117,7 +117,7 @@ class Stream:
             if kind not in IN_KEYS:
                 raise refused(
                     "group",
-                    f"{name!r} is of kind {kind.value!r}, whose form in keys is not fixed",
+                    f"{name!r} is of kind {kind.value!r}, which cannot be part of a key",
                     "select it as a text or a long before",
                 )
             groups.append((name, kind))
@@ -128,12 +128,12 @@ class Stream:
         require_stage("window", self.stage)
         if not isinstance(window, Window):
             raise refused(
-                "window", f"{window!r} is no window", "give tumbling('5m'), hopping or session"
+                "window", f"{window!r} is not a window", "give tumbling('5m'), hopping or session"
             )
         return replace(self, stage=Stage.WINDOWED, windowed=window)
 
     def aggregate(self, **aggregates: Aggregate) -> "Stream":
-        """Tell these of each group."""
+        """Compute these aggregates of each group."""
         require_stage("aggregate", self.stage)
         if not 1 <= len(aggregates) <= MOST_COLUMNS:
             raise refused(
@@ -150,7 +150,7 @@ class Stream:
         return replace(self, stage=Stage.AGGREGATED, aggregates=told)
 
     def final(self) -> "Stream":
-        """Tell each window once, when no more of its rows are let in."""
+        """Write each window once, when it has closed."""
         require_stage("final", self.stage)
         if self.windowed is None:
             raise refused(
@@ -159,7 +159,7 @@ class Stream:
         return replace(self, stage=Stage.FINAL)
 
     def to(self, topic: str) -> Topology:
-        """Write what there is to a topic, and return the whole."""
+        """Write the result to a topic, and return the topology."""
         require_stage("to", self.stage)
         require_topic("to", topic)
         if topic in (self.source.topic, self.source.bad_records):
@@ -170,7 +170,7 @@ class Stream:
         if self.windowed is not None and self.windowed.shape is Shape.SESSION and not is_final:
             raise refused(
                 "to",
-                "sessions are told before they end, which Spark cannot",
+                "sessions would be written before they end, which Spark does not support",
                 "add final() after aggregate",
             )
         grouping = None
@@ -192,7 +192,7 @@ class Stream:
 
     @property
     def visible(self) -> Columns:
-        """What expressions may name."""
+        """The fields that expressions may name."""
         return {**ALWAYS, **self.columns}
 
     def with_step(self, step: Where | Select) -> "Stream":
@@ -211,15 +211,15 @@ def stream(
     grace: str = "0s",
     bad_records: str | None = None,
 ) -> Stream:
-    """Begin with the records of a topic.
+    """Read the records of a topic.
 
-    `time` is the field that says when a record happened, and the time of the record without it;
-    `grace` is how late a record may come before its window closes; `bad_records` is the topic for
-    values that are not in the format, which are dropped without it. Both are counted.
+    `time` names the field with the event time; without it, the time of the record is used. `grace`
+    is how late a record may arrive before its window closes. `bad_records` is the topic for values
+    that do not fit the format; without it, they are dropped. Both are counted.
     """
     require_topic("stream", topic)
     if not isinstance(value, Format):
-        raise refused("stream", f"{value!r} is no format", "give json_format({…}) or text_format()")
+        raise refused("stream", f"{value!r} is not a format", "give json_format or text_format()")
     columns = dict(value.columns)
     if time is not None and require_column("stream", columns, time) is not Kind.TIME:
         raise refused(
@@ -255,7 +255,7 @@ def require_topic(step: str, topic: object) -> None:
     if not isinstance(topic, str) or not TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise refused(
             step,
-            f"{topic!r} is no name of a topic",
+            f"{topic!r} is not a valid topic name",
             "use up to 249 of letters, digits, '.', '_' and '-'",
         )
 
@@ -267,7 +267,7 @@ def require_writable(topology: Topology) -> None:
         if kind is Kind.BYTES:
             raise refused(
                 "to",
-                f"{name!r} is of kind 'bytes', and JSON has none; here are"
+                f"{name!r} is of kind 'bytes', which JSON cannot hold; the fields are"
                 f" {shown(dict(topology.columns))}",
                 "select it as_text, or as the only field and by the name 'value'",
             )

@@ -1,6 +1,6 @@
-"""Which topology a checkpoint belongs to: kept beside it, by Spark itself, wherever that writes.
+"""Stores the topology of a checkpoint beside it, through Spark, on whatever storage Spark uses.
 
-What a query remembers is laid out by its topology, so another one would misread it.
+The topology determines the layout of a query's state, so another topology would misread it.
 """
 
 import json
@@ -14,19 +14,19 @@ from spark_integration.streams.errors import StreamRefused, refused
 from spark_integration.streams.topology import Topology, differences
 
 STEP: Final = "run_stream"
-# Below the checkpoint of an author: of the query, of its bad records, and what both belong to.
+# Below the user's checkpoint: those of the query and of its bad records, and their topology.
 QUERY: Final = "query"
 BAD_RECORDS: Final = "bad_records"
 TOPOLOGY: Final = "topology"
-# Where Spark keeps what it has begun to read.
+# Spark's folder for the offsets of started batches.
 OFFSETS: Final = "offsets"
-# What Spark takes for a pattern where it reads, and not where it writes.
+# Characters that Spark treats as a pattern when it reads, but not when it writes.
 PATTERN: Final = re.compile(r"[*?\[\]{}\\,]")
 MOST_TOLD: Final = 5
 
 
 def keep_topology(session: Any, topology: Topology, checkpoint: str) -> None:
-    """Note which topology a checkpoint is of, or refuse one that is of another."""
+    """Store the topology of a new checkpoint, or refuse a checkpoint of another topology."""
     if not checkpoint or (found := PATTERN.search(checkpoint)):
         what = f"has {found[0]!r}, a pattern to Spark" if checkpoint and found else "is empty"
         raise refused(STEP, f"the checkpoint {checkpoint!r} {what}", "name a folder without it")
@@ -44,7 +44,7 @@ def keep_topology(session: Any, topology: Topology, checkpoint: str) -> None:
             )
     text = functions.lit(json.dumps(topology.to_json()))
     written = session.range(1).select(text.alias("value")).coalesce(1)
-    # What a start that was interrupted has left is no topology yet.
+    # An interrupted start has left an incomplete file.
     written.write.mode("overwrite").text(place)
 
 
@@ -55,9 +55,9 @@ def require_same(topology: Topology, checkpoint: str, lines: list[str]) -> None:
         raise refused(
             STEP,
             f"{checkpoint}/{TOPOLOGY} cannot be read as the topology of the checkpoint",
-            "restore it, or begin with another checkpoint",
+            "restore it, or use another checkpoint",
         ) from None
-    # As JSON has it, where tuples are lists.
+    # Compare as JSON, in which tuples are lists.
     now = json.loads(json.dumps(topology.to_json()))
     found = differences(before, now)
     if not found:
@@ -66,13 +66,13 @@ def require_same(topology: Topology, checkpoint: str, lines: list[str]) -> None:
     told = "\n".join(f"  {line}" for line in [*found[:MOST_TOLD], *more])
     raise StreamRefused(
         f"{STEP}: the checkpoint {checkpoint!r} is of another topology:\n{told}\n"
-        "run the topology as it was, or give the changed one a checkpoint of its own, where it"
+        "run the former topology, or give the changed one a checkpoint of its own, where it"
         " begins anew"
     )
 
 
 def lines_of(session: Any, place: str) -> list[str]:
-    """Return the first lines of all files in a folder; none where it is not there."""
+    """Return the first lines of all files in a folder; none if it does not exist."""
     try:
         return [row.value for row in session.read.text(place).limit(2).collect()]
     except AnalysisException as error:

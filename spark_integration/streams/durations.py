@@ -1,4 +1,4 @@
-"""Lengths of time as authors write them: `500ms`, `10s`, `5m`, `1h`, `7d`. Pure."""
+"""Parses durations: `500ms`, `10s`, `5m`, `1h`, `7d`. Pure."""
 
 import re
 from typing import Final
@@ -8,7 +8,7 @@ from spark_integration.streams.errors import refused
 MICROS_PER_MS: Final = 1000
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 FORM: Final = re.compile(r"([0-9]{1,12})(ms|s|m|h|d)", re.ASCII)
-# A century: sums with times of records stay far within 64 bits of microseconds.
+# A century: sums with record times stay far within 64 bits of microseconds.
 LONGEST_MS: Final = 36_525 * UNITS_MS["d"]
 
 
@@ -16,7 +16,7 @@ def parse_duration(step: str, text: object, *, shortest_ms: int = 1) -> int:
     """Return the milliseconds of a text."""
     found = FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise refused(step, f"{text!r} is no length of time", "write it as 500ms, 10s, 5m, 1h, 7d")
+        raise refused(step, f"{text!r} is not a duration", "write it as 500ms, 10s, 5m, 1h, 7d")
     length_ms = int(found[1]) * UNITS_MS[found[2]]
     if not shortest_ms <= length_ms <= LONGEST_MS:
         raise refused(

@@ -1,8 +1,8 @@
-"""What is refused, each with the step, the value and what to do."""
+"""Errors in topologies, each with the step, the value and what to do."""
 
 
 class StreamRefused(Exception):
-    """A topology cannot be built, or not run as asked for; the message is for its author."""
+    """A topology cannot be built or run as requested."""
 
 
 def refused(step: str, problem: str, advice: str) -> StreamRefused:

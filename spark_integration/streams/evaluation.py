@@ -12,7 +12,7 @@ from spark_integration.streams.expressions import LONGS, Expression
 from spark_integration.streams.fields import Row, Value
 from spark_integration.streams.operators import Operator
 
-# Texts that are numbers, so that neither side's own ideas (spaces, "NaN", "1f") count.
+# Texts accepted as numbers, so that Python's and Java's extensions (spaces, "NaN", "1f") do not.
 LONG_TEXT: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 DOUBLE_TEXT: Final = re.compile(
     r"[+-]?[0-9]{1,300}(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,3})?", re.ASCII
@@ -23,11 +23,11 @@ TO_SMALL: Final = str.maketrans(CAPITALS, SMALL)
 TO_CAPITALS: Final = str.maketrans(SMALL, CAPITALS)
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Times are of the years 1 to 9999, of which both sides know every one.
+# Times are within the years 1 to 9999, which both sides support.
 FIRST_TIME_MS: Final = -62_135_596_800_000
 LAST_TIME_MS: Final = 253_402_300_799_999
 HOUR_MICROS: Final = 3_600_000_000
-# As RFC 3339 has it, to the microsecond, with an offset that Java takes.
+# RFC 3339, to the microsecond, with an offset that Java accepts.
 TIME_TEXT: Final = re.compile(
     r"(?!0000)([0-9]{4}-[0-9]{2}-[0-9]{2})T(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])(\.[0-9]{1,6})?"
     r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])",
@@ -49,7 +49,7 @@ def evaluate(expression: Expression, row: Row) -> Any:
 
 
 def time_of_text(text: str) -> int | None:
-    """Return the microseconds since 1970 of a text, or None where it is no time."""
+    """Parse a time as microseconds since 1970; None if it is invalid."""
     if not TIME_TEXT.fullmatch(text):
         return None
     try:
@@ -59,14 +59,14 @@ def time_of_text(text: str) -> int | None:
 
 
 def fitted(number: float) -> float | int | None:
-    """Return a result that fits its kind, and nothing for one that does not."""
+    """Return a result if it fits its kind, otherwise None."""
     if isinstance(number, int):
         return number if number in LONGS else None
     return number if math.isfinite(number) else None
 
 
 def promoted(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Make a long a double beside a double, which Spark does before it compares or computes."""
+    """Convert a long next to a double, as Spark does before it compares or computes."""
 
     def compute_promoted(left: Any, right: Any) -> Any:
         if isinstance(left, float) != isinstance(right, float):
@@ -122,7 +122,7 @@ def long_of_value(value: str | float) -> int | None:
         if not LONG_TEXT.fullmatch(value):
             return None
         return int(value) if int(value) in LONGS else None
-    # Towards zero; a double at the edge may round past it.
+    # Truncates towards zero; a double at the limit may round past it.
     return int(value) if int(value) in LONGS else None
 
 
@@ -141,7 +141,7 @@ def truncate(time: int, length_ms: int) -> int | None:
     return start if start >= FIRST_TIME_MS * MICROS_PER_MS else None
 
 
-# What answers even where an argument is absent.
+# Operators with a value even if an argument is absent.
 WITH_NULLS: Final[dict[Operator, Callable[..., Any]]] = {
     Operator.AND: both,
     Operator.OR: either,
@@ -152,7 +152,7 @@ WITH_NULLS: Final[dict[Operator, Callable[..., Any]]] = {
 OF_VALUES: Final[dict[Operator, Callable[..., Any]]] = {
     Operator.EQUAL: promoted(python.eq),
     Operator.UNEQUAL: promoted(python.ne),
-    # Python orders texts by code point, and Spark by the bytes of UTF-8: the same order.
+    # Python orders texts by code point, and Spark by UTF-8 bytes: the same order.
     Operator.LESS: promoted(python.lt),
     Operator.AT_MOST: promoted(python.le),
     Operator.MORE: promoted(python.gt),

@@ -1,8 +1,8 @@
 """Expressions over the fields of a row: `field("amount") * 2 > 10`. Pure trees.
 
-No value instead of an error: what overflows, is divided by zero or cannot be converted is absent,
-and whatever is computed from an absent value is absent, but for `is_null`, `coalesce`, `choose`
-and the logic of three values, all as in SQL.
+No value instead of an error: a result that overflows, divides by zero or cannot be converted is
+absent, and so is any result computed from an absent value, except for `is_null`, `coalesce`,
+`choose` and three-valued logic, all as in SQL.
 """
 
 import math
@@ -15,18 +15,18 @@ from spark_integration.streams.fields import Columns, Kind, require_column
 from spark_integration.streams.operators import SIGNATURES, Operator
 
 Literal: TypeAlias = str | int | float | bool
-# What may stand where an expression is expected.
+# Python values accepted as expressions.
 Term: TypeAlias = "Expression | str | int | float | bool"
 
 LONGS: Final = range(-(2**63), 2**63)
-# Past these a reader, and the recursion of those who walk the tree, lose their way.
+# Limits for readers, and for the recursion of code that walks the tree.
 MOST_DEEP: Final = 100
 MOST_TEXT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expression:
-    """A field, a literal, or an operator over expressions; operators of Python make more."""
+    """A field, a literal, or an operator over expressions; Python operators build expressions."""
 
     field: str | None = None
     literal: Literal | None = None
@@ -101,20 +101,20 @@ class Expression:
         return call(Operator.REMAINDER, other, self)
 
     def __bool__(self) -> NoReturn:
-        # `and`, `or`, `not`, `if` and chains as in 1 < x < 3 ask for this.
+        # Called by `and`, `or`, `not`, `if` and chains such as 1 < x < 3.
         raise StreamRefused(
-            f"{text_of(self)} has no truth of its own before it runs; "
+            f"{text_of(self)} has no truth value before it runs; "
             "write & for and, | for or, ~ for not, each side in brackets"
         )
 
 
 def field(name: str) -> Expression:
-    """Return the value of a field of the row."""
+    """Return a field of the row."""
     return Expression(field=name)
 
 
 def literal(value: object) -> Expression:
-    """Return a value that is written out."""
+    """Return a literal."""
     if isinstance(value, str):
         require_text(value)
     elif isinstance(value, bool):
@@ -124,7 +124,7 @@ def literal(value: object) -> Expression:
             raise StreamRefused(f"{value} does not fit into 64 bits; write it as a double")
     elif not isinstance(value, float) or not math.isfinite(value):
         raise StreamRefused(
-            f"{value!r} cannot be written out in an expression; "
+            f"{value!r} cannot be a literal in an expression; "
             "give a text, a whole number, a finite number or a boolean"
         )
     return Expression(literal=value)
@@ -132,11 +132,11 @@ def literal(value: object) -> Expression:
 
 def require_text(value: str) -> None:
     if len(value) > MOST_TEXT:
-        raise StreamRefused(f"a text of {len(value)} characters; at most {MOST_TEXT} are taken")
+        raise StreamRefused(f"a text of {len(value)} characters; at most {MOST_TEXT} are allowed")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise StreamRefused(f"{value!r} is half a character; give both halves") from None
+        raise StreamRefused(f"{value!r} has a lone surrogate; give the whole character") from None
 
 
 def call(operator: Operator, *terms: object) -> Expression:
@@ -144,7 +144,7 @@ def call(operator: Operator, *terms: object) -> Expression:
     depth = 1 + max((argument.depth for argument in arguments), default=0)
     if depth > MOST_DEEP:
         raise StreamRefused(
-            f"an expression is {depth} operators deep, at most {MOST_DEEP} are taken; "
+            f"an expression is {depth} operators deep, at most {MOST_DEEP} are allowed; "
             "compute a part of it in a select before"
         )
     return Expression(operator=operator, arguments=arguments, depth=depth)
@@ -155,7 +155,7 @@ def expression_of(term: object) -> Expression:
 
 
 def column_or(term: object) -> Expression:
-    """Return an expression where a text is the name of a field."""
+    """Return an expression; a text is the name of a field."""
     return field(term) if isinstance(term, str) else expression_of(term)
 
 
@@ -164,7 +164,7 @@ def is_null(term: Term) -> Expression:
 
 
 def coalesce(*terms: Term) -> Expression:
-    """Return the first of them that is there."""
+    """Return the first value that is present."""
     return call(Operator.COALESCE, *terms)
 
 
@@ -190,7 +190,7 @@ def trim(term: Term) -> Expression:
 
 
 def substring(term: Term, *, start: int, count: int) -> Expression:
-    """Return `count` code points from the one at `start`, which counts from 0."""
+    """Return `count` code points from index `start`, counted from 0."""
     for name, number in (("start", start), ("count", count)):
         if not 0 <= number < 2**30:
             raise StreamRefused(f"substring: {name} is {number!r}; give 0 to {2**30 - 1}")
@@ -234,7 +234,7 @@ def time_of_millis(term: Term) -> Expression:
 
 
 def truncate(term: Term, duration: str) -> Expression:
-    """Return a time, down to a multiple of a length of time since 1970."""
+    """Round a time down to a multiple of a duration since 1970."""
     return call(Operator.TRUNCATE, term, parse_duration("truncate", duration))
 
 
@@ -243,7 +243,7 @@ def hour(term: Term) -> Expression:
 
 
 def kind_of(step: str, expression: Expression, columns: Columns) -> Kind:
-    """Return the kind of what an expression answers, or refuse it."""
+    """Return the result kind of an expression, or refuse it."""
     if expression.field is not None:
         return require_column(step, columns, expression.field)
     if expression.operator is None:
@@ -276,7 +276,7 @@ def kind_of_literal(value: Literal) -> Kind:
 
 
 def text_of(expression: Expression) -> str:
-    """Return an expression as a reader would write it."""
+    """Format an expression for readers."""
     if expression.field is not None:
         return expression.field
     if expression.operator is None:
@@ -289,12 +289,12 @@ def text_of(expression: Expression) -> str:
 
 
 def json_of(expression: Expression) -> Any:
-    """Return an expression as JSON: what two topologies are compared by."""
+    """Return an expression as JSON, by which topologies are compared."""
     if expression.field is not None:
         return {"field": expression.field}
     if expression.operator is None:
         assert expression.literal is not None
-        # A long and a double that are equal are not the same.
+        # Distinguish equal longs and doubles.
         kind = kind_of_literal(expression.literal).value
         return {"literal": expression.literal, "kind": kind}
     arguments = [json_of(argument) for argument in expression.arguments]

@@ -20,35 +20,35 @@ class Kind(Enum):
     TEXT = "text"
     # 64 bits with a sign.
     LONG = "long"
-    # 64 bits, and never infinite or NaN: such a result is no value.
+    # 64 bits, never infinite or NaN: such a result is absent.
     DOUBLE = "double"
     BOOLEAN = "boolean"
     TIME = "time"
     BYTES = "bytes"
-    # Of scalars, as an aggregate answers them; no expression takes one.
+    # A list of scalars, the result of an aggregate; expressions do not accept it.
     LIST = "list"
 
 
 Columns: TypeAlias = Mapping[str, Kind]
 
-# What a field of JSON can be.
+# Kinds of JSON fields.
 IN_JSON: Final = (Kind.TEXT, Kind.LONG, Kind.DOUBLE, Kind.BOOLEAN, Kind.TIME)
 NUMBERS: Final = frozenset({Kind.LONG, Kind.DOUBLE})
-# What each kind may stand for in a key: the text of a double differs between Java and Python, and
-# bytes are no JSON.
+# Kinds allowed in keys: the text of a double differs between Java and Python, and JSON has no
+# bytes.
 IN_KEYS: Final = frozenset({Kind.TEXT, Kind.LONG, Kind.BOOLEAN, Kind.TIME})
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-# What every record has beside its value.
+# Fields of every record besides its value.
 RECORD_KEY: Final = "record_key"
 RECORD_TIME: Final = "record_time"
-# What expressions of a record may name though no select does.
+# Fields that expressions may always name.
 ALWAYS: Final[Columns] = {RECORD_KEY: Kind.BYTES, RECORD_TIME: Kind.TIME}
-# What a group in a window has beside its fields.
+# Additional fields of a group in a window.
 WINDOW_START: Final = "window_start"
 WINDOW_END: Final = "window_end"
-# What programs of ours add to a row on Spark.
+# Internal columns of rows on Spark.
 OWN_PREFIX: Final = "samsa_"
-# The time that windows go by, which stays with a row whatever is selected.
+# The time used by windows, which a row keeps through selects.
 HAPPENED: Final = "samsa_time"
 RESERVED: Final = frozenset({RECORD_KEY, RECORD_TIME, WINDOW_START, WINDOW_END})
 
@@ -61,26 +61,26 @@ def parse_kind(step: str, name: str, word: str) -> Kind:
 
 
 def require_names(step: str, names: Iterable[object]) -> None:
-    """Refuse names that Spark or JSON could read in another way, and names given twice."""
+    """Refuse names that Spark or JSON could misinterpret, and duplicates."""
     seen: dict[str, str] = {}
     for name in names:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise refused(
                 step,
-                f"{name!r} is no name of a field",
+                f"{name!r} is not a valid field name",
                 "use up to 128 letters, digits and underscores, beginning with a letter",
             )
         if name.lower() in RESERVED or name.lower().startswith(OWN_PREFIX):
             raise refused(step, f"the name {name!r} is taken", "choose another")
-        # Spark's columns do not know capitals.
+        # Spark's column names are case-insensitive.
         if (other := seen.setdefault(name.lower(), name)) != name:
-            raise refused(step, f"{name!r} and {other!r} differ in capitals only", "rename one")
+            raise refused(step, f"{name!r} and {other!r} differ only in case", "rename one")
 
 
 def require_column(step: str, columns: Columns, name: str) -> Kind:
     kind = columns.get(name)
     if kind is None:
-        raise refused(step, f"there is no field {name!r} here", f"there are {shown(columns)}")
+        raise refused(step, f"there is no field {name!r}", f"the fields are {shown(columns)}")
     return kind
 
 

@@ -21,12 +21,12 @@ class Member:
     """One row of a group."""
 
     row: Row
-    # Its time, partition and offset; None where it has no time.
+    # Its time, partition and offset; None without a time.
     place: Place | None
 
 
 def fold(aggregate: Aggregate, members: Sequence[Member]) -> Value:
-    """Return what an aggregate answers for these rows, in the order in which they came."""
+    """Compute an aggregate over these rows, in order of arrival."""
     argument = aggregate.argument
     if argument is None:
         return len(members)
@@ -45,7 +45,7 @@ def fold(aggregate: Aggregate, members: Sequence[Member]) -> Value:
     return OF_VALUES[aggregate.function](there) if there else None
 
 
-# One by one: newer Pythons would add doubles with less rounding than Spark.
+# A plain loop: `sum` of newer Pythons rounds doubles less than Spark.
 def total(values: Sequence[Any]) -> Value:
     if isinstance(values[0], int):
         whole = sum(values)

@@ -1,4 +1,4 @@
-"""What the values of a topic are: JSON with the fields that are named, texts, or bytes. Pure."""
+"""Formats of a topic's values: JSON with named fields, texts, or bytes. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from typing import Any, Final
 from spark_integration.streams.errors import refused
 from spark_integration.streams.fields import Columns, Kind, parse_kind, require_names
 
-# The one field of what is no JSON.
+# The field of values that are not JSON.
 VALUE: Final = "value"
 MOST_FIELDS: Final = 1000
 
 
 class Form(Enum):
-    # An object in UTF-8; its other fields are not looked at, and each field may be absent or null.
-    # Times are texts as in RFC 3339. What is no such object is a bad record.
+    # An object in UTF-8; other fields are ignored, and each field may be absent or null. Times are
+    # texts as in RFC 3339. Any other value is a bad record.
     JSON = "json"
-    # UTF-8, or else a bad record.
+    # UTF-8; any other value is a bad record.
     TEXT = "text"
     BYTES = "bytes"
 
@@ -35,7 +35,7 @@ class Format:
 
 
 def json_format(fields: Mapping[str, str]) -> Format:
-    """Return the format of objects with these fields: names, and kinds as words."""
+    """Return the format of objects with these fields: names with kinds."""
     step = "json_format"
     require_names(step, fields)
     if not 1 <= len(fields) <= MOST_FIELDS:

@@ -1,4 +1,4 @@
-"""The small client of executors: Kafka's protocol on blocking sockets, the standard library alone.
+"""A small Kafka client for executors, on blocking sockets, with the standard library only.
 
-It has what a source and a sink need and no more (ADR 0047). One object is for one thread.
+It has only what a source and a sink need (ADR 0047). An object belongs to one thread.
 """

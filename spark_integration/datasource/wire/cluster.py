@@ -1,6 +1,6 @@
-"""The brokers as one: who leads what, which offsets there are, and another try where that helps.
+"""A client of the whole cluster: routes requests to leaders, looks up offsets, and retries.
 
-It knows topics and partitions, and nothing of what lies in a batch.
+It knows topics and partitions, but not the content of batches.
 """
 
 import functools
@@ -33,15 +33,15 @@ from spark_integration.datasource.wire.settings import Settings
 
 T = TypeVar("T")
 
-# Between two tries: twice as long each time, with a share of chance so that executors do not come
-# all at once.
+# The backoff between attempts: doubles each time, with jitter so that executors do not retry all at
+# once.
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
-# A broker that restarts is away for seconds, a machine for a minute.
+# A broker restarts within seconds, a machine within a minute.
 PATIENCE_SECONDS: Final = 60.0
-# For how long a topic that nobody knows may be one that was just created.
+# How long an unknown topic may be one that was just created.
 NEW_TOPIC_SECONDS: Final = 5.0
-# Of one request for metadata: 10,000 names of 249 letters would be 2.5 MB.
+# Topics of one metadata request: 10,000 names of 249 letters would be 2.5 MB.
 MAX_NAMES: Final = 1000
 CREATION_SECONDS: Final = 30
 
@@ -84,7 +84,7 @@ class Cluster:
         self._connections.clear()
 
     def metadata(self, topics: Iterable[str] | None) -> Metadata:
-        """Return what there is of some topics, or with None of all; missing ones have an error."""
+        """Return the metadata of some topics, or with None of all; missing ones have an error."""
         if topics is None:
             return self.retried(lambda: self._refresh(None), "Metadata")
         names = sorted(set(topics))
@@ -97,7 +97,7 @@ class Cluster:
     def list_offsets(
         self, wanted: Mapping[TopicPartition, int], *, isolation: int = messages.READ_UNCOMMITTED
     ) -> dict[TopicPartition, int]:
-        """Return offsets by time, in ms, or by place; -1 where no record is that young."""
+        """Return offsets by time, in ms, or by end of the log; -1 if no record is that new."""
         found: dict[TopicPartition, int] = {}
         left = dict(wanted)
 
@@ -110,7 +110,7 @@ class Cluster:
                 for where, answer in messages.read_list_offsets(reader).items():
                     self._take(where, answer, found, left)
             if left:
-                raise Unreachable(f"ListOffsets: no answer about {next(iter(left))}")
+                raise Unreachable(f"ListOffsets: no response for {next(iter(left))}")
             return found
 
         return self.retried(ask_for_rest, "ListOffsets")
@@ -118,9 +118,9 @@ class Cluster:
     def produce(
         self, batches: Mapping[TopicPartition, bytes], *, timeout_ms: int = 30_000
     ) -> dict[TopicPartition, Produced]:
-        """Send one batch for each partition, once, to the leader that all of them share.
+        """Send one batch for each partition, once, to their common leader.
 
-        Whether to send again is for whoever numbered the batches; errors are in the answer.
+        The caller decides on retries, since it numbered the batches; errors are in the response.
         """
         leaders = {self.leader_of(where) for where in batches}
         assert len(leaders) == 1, f"batches for {len(leaders)} leaders in one request"
@@ -130,7 +130,7 @@ class Cluster:
         return messages.read_produce(reader)
 
     def init_producer(self) -> Producer:
-        """Return an identity for a new idempotent producer."""
+        """Return a new idempotent producer id."""
 
         def ask() -> Producer:
             body = messages.init_producer_id_request()
@@ -141,7 +141,7 @@ class Cluster:
         return self.retried(ask, "InitProducerId")
 
     def create_topic(self, name: str, *, partitions: int, configs: Mapping[str, str]) -> None:
-        """Create a topic, or find it there."""
+        """Create a topic, unless it exists."""
 
         def ask() -> None:
             body = messages.create_topic_request(
@@ -157,7 +157,7 @@ class Cluster:
         self.retried(ask, f"CreateTopics {name}")
 
     def leader_of(self, where: TopicPartition) -> int:
-        """Return who leads a partition, asking where nobody knows."""
+        """Return the leader of a partition, from the cache or from metadata."""
         if where not in self._leaders:
             topic = self._refresh([where.topic]).topics.get(where.topic)
             check(UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code, str(where))
@@ -166,22 +166,22 @@ class Cluster:
         leader = self._leaders[where]
         if leader not in self._brokers:
             self.forget_leader(where)
-            raise Unreachable(f"{where} has no leader at the moment")
+            raise Unreachable(f"{where} has no leader")
         return leader
 
     def has_leader(self, where: TopicPartition) -> bool:
-        """Tell whether it is known who leads a partition."""
+        """Return whether the leader of a partition is cached."""
         return self._leaders.get(where) in self._brokers
 
     def forget_leader(self, where: TopicPartition) -> None:
         self._leaders.pop(where, None)
 
     def connection_to(self, node: int) -> Connection:
-        """Return a connection to a broker that nobody else waits on."""
+        """Return a connection to a broker without a response in flight."""
         return self._connection_at(self._brokers[node])
 
     def any_connection(self) -> Connection:
-        """Return a connection to whichever broker answers first."""
+        """Return a connection to the first broker that answers."""
         places = [*self._connections, *self._brokers.values(), *self._settings.bootstrap]
         complaints: dict[Address, str] = {}
         for place in dict.fromkeys(places):
@@ -192,7 +192,7 @@ class Cluster:
         raise Unreachable("no broker answers: " + "; ".join(complaints.values()))
 
     def retried(self, step: Callable[[], T], what: str, *, seconds: float | None = None) -> T:
-        """Try until it succeeds, fails for good, or takes too long."""
+        """Retry until a call succeeds, fails for good, or takes too long."""
         started = self._clock()
         patience = self._patience_seconds if seconds is None else seconds
         pause = FIRST_PAUSE
@@ -210,7 +210,7 @@ class Cluster:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def may_pass(self, error: Unreachable | BrokerError, waited: float) -> bool:
-        """Tell whether another try may help."""
+        """Return whether to retry."""
         if isinstance(error, Unreachable):
             return True
         if error.code in UNKNOWN_TOPIC:
@@ -221,7 +221,7 @@ class Cluster:
         body = messages.metadata_request(topics)
         told = messages.read_metadata(self.any_connection().ask(messages.METADATA, body))
         if not told.brokers:
-            raise Unreachable("the cluster names no broker that is alive")
+            raise Unreachable("the cluster reports no live broker")
         self._brokers = dict(told.brokers)
         for topic in told.topics.values():
             for partition, leader in topic.leaders.items():

@@ -1,7 +1,7 @@
-"""One connection to a broker: frames out and in, TLS and a login before the first of them.
+"""One connection to a broker: TLS, authentication, then requests and responses.
 
-It blocks, for as long as its settings say. Requests may be sent ahead of reading the answers, which
-come in the same order. After any error it is of no more use.
+It blocks, within the timeouts of its settings. Requests may be pipelined; responses arrive in the
+same order. After any error it is unusable.
 """
 
 import contextlib
@@ -18,15 +18,15 @@ from spark_integration.datasource.wire.messages import Address, Api
 from spark_integration.datasource.wire.primitives import INT32, Reader
 from spark_integration.datasource.wire.settings import Login, Settings, Tls
 
-# Of one answer. The largest is a fetch whose first batch is larger than was asked for; memory is
-# touched only as bytes come in.
+# The limit of one response. The largest is a fetch whose first batch exceeds the requested size;
+# memory is allocated only as bytes arrive.
 MAX_FRAME: Final = 2**29
-# SCRAM has two; a broker that goes on asking is none.
+# SCRAM has two steps; a broker with more is not a Kafka broker.
 MAX_LOGIN_STEPS: Final = 8
 
 
 class Connection:
-    """A connection that has been made, and let in."""
+    """A connected and authenticated connection."""
 
     def __init__(self, address: Address, settings: Settings) -> None:
         self.address = address
@@ -40,7 +40,7 @@ class Connection:
             self.require_versions()
             if settings.login is not None:
                 self._log_in(settings.login)
-        except BaseException:  # nobody else has it yet
+        except BaseException:  # nothing else refers to it yet
             self.close()
             raise
 
@@ -57,7 +57,7 @@ class Connection:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it may be used by whoever comes next."""
+        """Whether it is open and has no response in flight."""
         return not self.is_broken and not self._waiting
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class Connection:
             self._socket.close()
 
     def ask(self, api: Api, body: bytes, *, more_seconds: float = 0) -> Reader:
-        """Send one request and return its answer."""
+        """Send one request and return its response."""
         self.send(api, body)
         return self.answer(more_seconds=more_seconds)
 
@@ -78,9 +78,9 @@ class Connection:
             self._socket.sendall(b"".join([INT32.pack(len(head) + len(body)), head, body]))
 
     def answer(self, *, more_seconds: float = 0) -> Reader:
-        """Return the answer to the request that has waited longest.
+        """Return the response to the oldest request in flight.
 
-        `more_seconds` are those that the broker was asked to wait for.
+        `more_seconds` is the time that the request lets the broker wait.
         """
         expected, api = self._waiting.popleft()
         with self._breaking():
@@ -88,26 +88,28 @@ class Connection:
             (size,) = INT32.unpack(self._received(INT32.size))
             if not INT32.size <= size <= MAX_FRAME:
                 raise WireCorrupt(
-                    f"{self.address} answers {api.name} with {size} bytes, which is none of Kafka's"
-                    f" (the limit is {MAX_FRAME}): is it a broker, and does it speak TLS?"
+                    f"{self.address} answers {api.name} with {size} bytes, which Kafka's protocol"
+                    f" forbids (the limit is {MAX_FRAME}): is it a broker, and does it use TLS?"
                 )
             reader = Reader(self._received(size))
             correlation = reader.int32()
             if correlation != expected:
-                raise WireCorrupt(f"{self.address} answers {correlation} where {expected} was sent")
+                raise WireCorrupt(
+                    f"{self.address} answers correlation id {correlation} instead of {expected}"
+                )
             if api.is_flexible:
                 reader.skip_tags()
             return reader
 
     def require_versions(self) -> None:
-        """Refuse a broker that does not serve what everybody here needs."""
+        """Refuse a broker without the required API versions."""
         served = messages.read_api_versions(self.ask(messages.API_VERSIONS, b""))
         for api in (messages.METADATA, messages.LIST_OFFSETS, messages.FETCH):
             lowest, highest = served.get(api.key, (0, -1))
             if not lowest <= api.version <= highest:
                 raise Refused(
-                    f"{self.address} serves {api.name} in versions {lowest} to {highest}, and"
-                    f" version {api.version} is needed: use a broker of Kafka 3.1 or newer"
+                    f"{self.address} supports {api.name} in versions {lowest} to {highest}, but"
+                    f" version {api.version} is required: use a broker of Kafka 3.1 or newer"
                 )
 
     def _log_in(self, login: Login) -> None:
@@ -115,7 +117,7 @@ class Connection:
         code, offered = messages.read_sasl_handshake(self.ask(messages.SASL_HANDSHAKE, body))
         if code:
             names = ", ".join(name or "" for name in offered) or "none"
-            raise Refused(f"{self.address} takes no {login.mechanism}: it offers {names}")
+            raise Refused(f"{self.address} does not support {login.mechanism}: it offers {names}")
         exchange = sasl.steps(login)
         token = next(exchange)
         for _ in range(MAX_LOGIN_STEPS):
@@ -128,7 +130,7 @@ class Connection:
                 token = exchange.send(answer)
             except StopIteration:
                 return
-        raise Refused(f"{self.address} does not end the login of {login.user!r}")
+        raise Refused(f"{self.address} does not complete the authentication of {login.user!r}")
 
     def _received(self, size: int) -> bytearray:
         data = bytearray(size)
@@ -147,13 +149,13 @@ class Connection:
         except OSError as error:
             self.close()
             raise Unreachable(f"{self.address}: {error}") from error
-        except BaseException:  # what comes next would be read as something else
+        except BaseException:  # the rest of the response would be read as the next one
             self.close()
             raise
 
 
 def connected(address: Address, settings: Settings) -> socket.socket:
-    # Files that are wrong are named before anybody is asked.
+    # Report wrong files before connecting.
     context = None if settings.tls is None else tls_context(settings.tls)
     plain = None
     try:
@@ -164,8 +166,8 @@ def connected(address: Address, settings: Settings) -> socket.socket:
         return context.wrap_socket(plain, server_hostname=address.host)
     except ssl.SSLError as error:
         close_quietly(plain)
-        # A certificate that is wrong now is wrong a second later.
-        raise Refused(f"{address}: no TLS: {error}") from error
+        # A retry does not fix a wrong certificate.
+        raise Refused(f"{address}: TLS failed: {error}") from error
     except OSError as error:
         close_quietly(plain)
         raise Unreachable(f"{address}: {error}") from error

@@ -1,8 +1,8 @@
 """CRC-32C, the checksum of record batches, with or without the package `crc32c`.
 
-The package uses the processor's instruction; an executor may not have it. Without it numpy takes
-pieces of the data side by side, one byte of each at a time, and joins their checksums in pairs:
-a checksum is linear, so what zeros after a piece do to it is a table.
+The package uses the processor's instruction, but an executor may not have it. Without it, numpy
+processes pieces of the data in parallel, one byte of each at a time, and combines their checksums
+in pairs: a checksum is linear, so a table gives the effect of zeros after a piece.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ import numpy
 # Castagnoli's polynomial, its bits reversed.
 POLYNOMIAL: Final = 0x82F63B78
 ALL_ONES: Final = 0xFFFFFFFF
-# Bytes of a piece: long ones leave few to do at once, short ones many to join.
+# Bytes of a piece: long pieces limit parallelism, short ones need many combinations.
 PIECE: Final = 64
-# At once: what it takes beside the data stays below 40 MB.
+# Bytes at once: keeps the additional memory below 40 MB.
 MOST_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -28,7 +28,7 @@ def crc32c(data: bytes | bytearray | memoryview) -> int:
 
 @cache
 def package_function() -> Callable[..., int] | None:
-    """Return the package's function, or None where there is no package."""
+    """Return the package's function; None without the package."""
     try:
         from crc32c import crc32c as fast  # noqa: PLC0415 (it may be missing)
     except ImportError:
@@ -46,8 +46,8 @@ def portable_crc32c(data: bytes | bytearray | memoryview) -> int:
 
 
 def extended(state: int, data: numpy.ndarray) -> int:
-    """Return the state of a checksum after more bytes."""
-    # Zeros in front change nothing while the state is zero; it comes in with the first bytes.
+    """Return the checksum state after more bytes."""
+    # Leading zeros do not change a zero state; the first bytes then include the real state.
     count = -(-len(data) // PIECE)
     padded = numpy.zeros(count * PIECE, dtype=numpy.uint8)
     begin = len(padded) - len(data)
@@ -56,7 +56,7 @@ def extended(state: int, data: numpy.ndarray) -> int:
     padded[begin : begin + early] ^= numpy.frombuffer(state.to_bytes(4, "little"), numpy.uint8)[
         :early
     ]
-    # What a state has left beside fewer than four bytes.
+    # The rest of a state for fewer than four bytes.
     rest = state >> (8 * early) if early < 4 else 0
     return joined(checksums_of(padded.reshape(count, PIECE))) ^ rest
 
@@ -71,7 +71,7 @@ def checksums_of(pieces: numpy.ndarray) -> numpy.ndarray:
 
 
 def joined(states: numpy.ndarray) -> int:
-    """Return the checksum of all pieces, one behind the other."""
+    """Return the checksum of all pieces in sequence."""
     level = 0
     while len(states) > 1:
         if len(states) % 2:
@@ -88,7 +88,7 @@ def joined(states: numpy.ndarray) -> int:
 
 @cache
 def byte_table() -> numpy.ndarray:
-    """Return what each byte does to a state."""
+    """Return the table of the effect of each byte on a state."""
     states = numpy.arange(256, dtype=numpy.uint32)
     for _ in range(8):
         states = (states >> 1) ^ numpy.where(states & 1, numpy.uint32(POLYNOMIAL), numpy.uint32(0))
@@ -97,7 +97,7 @@ def byte_table() -> numpy.ndarray:
 
 @cache
 def zeros_tables(level: int) -> numpy.ndarray:
-    """Return what 64 · 2^level zeros do to a state, by each of its four bytes."""
+    """Return tables of the effect of 64 · 2^level zeros on each of the four bytes of a state."""
     bits = numpy.left_shift(numpy.uint32(1), numpy.arange(32, dtype=numpy.uint32))
     table = byte_table()
     if level == 0:

@@ -1,6 +1,6 @@
-"""What can go wrong between here and a broker, and what Kafka's error codes are called.
+"""Errors of the client, and the names of Kafka's error codes.
 
-A message says what was wrong and what to do next: it reaches the user through Spark.
+Each message says what is wrong and what to do next: Spark shows it to the user.
 """
 
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from typing import Final
 
 
 class WireError(Exception):
-    """The brokers could not be asked, or said no."""
+    """The brokers are unreachable, or refused a request."""
 
 
 class Unreachable(WireError):
-    """A connection could not be made, or ended; another try may help."""
+    """A connection failed or was closed; a retry may help."""
 
 
 class WireCorrupt(WireError):
-    """An answer that is not what the protocol says."""
+    """A response that violates the protocol."""
 
 
 class Refused(WireError):
-    """Who asks is not let in; another try is as good as this one."""
+    """TLS or authentication failed; a retry does not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
     name: str
-    # Whether the same request may succeed a moment later, perhaps at another broker.
+    # Whether a retry may succeed, perhaps at another broker.
     is_passing: bool = False
 
 
@@ -82,7 +82,7 @@ OFFSET_OUT_OF_RANGE: Final = 1
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 TOPIC_ALREADY_EXISTS: Final = 36
 UNKNOWN_TOPIC_ID: Final = 100
-# What a topic is that is not there, or not yet.
+# The errors for a topic that does not exist, or not yet.
 UNKNOWN_TOPIC: Final = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
 
 
@@ -97,6 +97,6 @@ class BrokerError(WireError):
 
 
 def check(code: int, what: str, said: str | None = None) -> None:
-    """Raise what a broker's error code says; 0 is none."""
+    """Raise the exception for an error code; 0 means no error."""
     if code:
         raise BrokerError(code, what, said)

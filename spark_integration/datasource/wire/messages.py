@@ -1,7 +1,7 @@
-"""The requests that sources and sinks send, and what their answers say.
+"""Encodes the requests of sources and sinks, and decodes the responses.
 
-Pure. Each API has one version here, which Samsa serves and Kafka from 3.1 on; where a later version
-would say no more, it is the last of the plain encoding. What nobody here asks about is read over.
+Pure. Each API has one version here, which Samsa and Kafka since 3.1 support; if a later version has
+nothing more to offer, it is the last one without flexible encoding. Unused fields are skipped.
 """
 
 import struct
@@ -23,7 +23,7 @@ from spark_integration.datasource.wire.primitives import (
 
 NO_TAGS: Final = b"\0"
 NOBODY: Final = -1
-# Places that ListOffsets knows beside times.
+# Special timestamps of ListOffsets for the ends of a log.
 LATEST: Final = -1
 EARLIEST: Final = -2
 READ_UNCOMMITTED: Final = 0
@@ -39,10 +39,10 @@ class Api:
 
 
 PRODUCE: Final = Api(name="Produce", key=0, version=8)
-# The first version that asks by the ids of topics: what was made anew under a name is not read.
+# The first version that fetches by topic id, so that a recreated topic is not read.
 FETCH: Final = Api(name="Fetch", key=1, version=13, is_flexible=True)
 LIST_OFFSETS: Final = Api(name="ListOffsets", key=2, version=5)
-# The first version that may be asked by id; it tells the ids of topics.
+# The first version that returns topic ids usable for lookups.
 METADATA: Final = Api(name="Metadata", key=3, version=12, is_flexible=True)
 SASL_HANDSHAKE: Final = Api(name="SaslHandshake", key=17, version=1)
 API_VERSIONS: Final = Api(name="ApiVersions", key=18, version=0)
@@ -71,7 +71,7 @@ class Address(NamedTuple):
 class TopicFacts:
     name: str
     error_code: int
-    # All zero where the broker told none.
+    # All zero if the broker returned none.
     topic_id: bytes
     is_internal: bool
     # Partition to broker; -1 while there is no leader.
@@ -85,7 +85,7 @@ class Metadata:
 
 
 class Found(NamedTuple):
-    """What ListOffsets says of one partition; the offset is -1 where there is no such record."""
+    """The ListOffsets result of one partition; the offset is -1 if there is no such record."""
 
     error_code: int
     offset: int
@@ -98,13 +98,13 @@ class Aborted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What Fetch says of the one partition that it was asked for."""
+    """The Fetch result of the one requested partition."""
 
     error_code: int
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
-    # For how long a quota holds the client back; records may have been left out for it.
+    # How long a quota throttles the client; the broker may have withheld records for it.
     throttle_ms: int
     aborted: Sequence[Aborted]
     records: memoryview = field(repr=False)
@@ -117,7 +117,7 @@ class Produced(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Who an idempotent producer is."""
+    """The id and epoch of an idempotent producer."""
 
     producer_id: int
     epoch: int
@@ -136,7 +136,7 @@ def read_api_versions(reader: Reader) -> dict[int, tuple[int, int]]:
 
 
 def metadata_request(topics: Sequence[str] | None, *, may_create: bool = False) -> bytes:
-    """Ask for some topics, or with None for all."""
+    """Request the metadata of some topics, or with None of all."""
     rows = None
     if topics is not None:
         rows = [bytes(UUID_BYTES) + compact_string(name) + NO_TAGS for name in topics]
@@ -188,7 +188,7 @@ def read_leader(reader: Reader) -> tuple[int, int]:
 
 
 def list_offsets_request(wanted: Mapping[TopicPartition, int], *, isolation: int) -> bytes:
-    """Ask for offsets by time, in ms, or by place."""
+    """Request offsets by time, in ms, or by end of the log."""
     topics: dict[str, list[bytes]] = {}
     for (topic, partition), timestamp in wanted.items():
         topics.setdefault(topic, []).append(struct.pack(">iiq", partition, -1, timestamp))
@@ -223,7 +223,7 @@ def fetch_request(
     max_wait_ms: int,
     isolation: int,
 ) -> bytes:
-    """Ask for what one partition has from an offset on, without a session."""
+    """Fetch one partition from an offset, without a session."""
     wanted = struct.pack(">iiqiqi", partition, -1, offset, -1, -1, max_bytes) + NO_TAGS
     return b"".join(
         [
@@ -249,7 +249,7 @@ def read_fetch(reader: Reader) -> Fetched:
 
     reader.compact_array(read_rows)
     if len(found) != 1:
-        raise WireCorrupt(f"a fetch of one partition is answered for {len(found)}")
+        raise WireCorrupt(f"a fetch of one partition returned {len(found)}")
     return found[0]
 
 
@@ -258,7 +258,7 @@ def read_fetched(reader: Reader, throttle_ms: int) -> Fetched:
     error_code = reader.int16()
     high_watermark, last_stable, log_start = reader.int64(), reader.int64(), reader.int64()
     aborted = reader.compact_array(lambda: read_aborted(reader))
-    reader.int32()  # preferred replica, of which a client without a rack hears nothing
+    reader.int32()  # preferred replica, unused without a rack
     records = reader.compact_blob()
     reader.skip_tags()
     return Fetched(
@@ -281,7 +281,7 @@ def read_aborted(reader: Reader) -> Aborted:
 def produce_request(
     batches: Mapping[TopicPartition, bytes], *, timeout_ms: int, acks: int = -1
 ) -> bytes:
-    """Send one record batch for each partition; all of them have to be led by one broker."""
+    """Produce one record batch for each partition; all need the same leader."""
     topics: dict[str, list[bytes]] = {}
     for (topic, partition), batch in batches.items():
         topics.setdefault(topic, []).append(INT32.pack(partition) + blob(batch))
@@ -309,7 +309,7 @@ def read_produce(reader: Reader) -> dict[TopicPartition, Produced]:
 
 
 def init_producer_id_request() -> bytes:
-    """Ask for a new idempotent producer, without transactions."""
+    """Request a new idempotent producer id, without transactions."""
     return string(None) + INT32.pack(0)
 
 
@@ -322,14 +322,14 @@ def read_init_producer_id(reader: Reader) -> Producer:
 def create_topic_request(
     name: str, *, partitions: int, configs: Mapping[str, str], timeout_ms: int
 ) -> bytes:
-    """Create a topic with the cluster's own number of replicas."""
+    """Create a topic with the cluster's default replication factor."""
     settings = [string(key) + string(value) for key, value in configs.items()]
     topic = string(name) + struct.pack(">ih", partitions, -1) + array([]) + array(settings)
     return array([topic]) + INT32.pack(timeout_ms) + b"\0"
 
 
 def read_create_topics(reader: Reader) -> list[tuple[str, int, str | None]]:
-    """Return the name of each topic with its error code and message."""
+    """Return the error code and message of each topic, by name."""
     reader.int32()  # throttle time
     return reader.array(lambda: (reader.string() or "", reader.int16(), reader.string()))
 

@@ -1,6 +1,6 @@
-"""Kafka's primitive types to bytes and back.
+"""Encodes and decodes Kafka's primitive types.
 
-Pure. Whatever is read may be hostile: each length is compared with the bytes that are left.
+Pure. The input may be hostile: each length is checked against the remaining bytes.
 """
 
 import struct
@@ -21,7 +21,7 @@ MAX_VARINT_BYTES: Final = 5
 
 
 class Reader:
-    """Reads one answer from its beginning on."""
+    """Reads one response sequentially."""
 
     __slots__ = ("_data", "_position")
 
@@ -35,7 +35,7 @@ class Reader:
 
     def raw(self, size: int) -> memoryview:
         if not 0 <= size <= self.left:
-            raise WireCorrupt(f"an answer says {size} bytes where {self.left} are left")
+            raise WireCorrupt(f"a response has a field of {size} bytes with {self.left} bytes left")
         start = self._position
         self._position += size
         return self._data[start : self._position]
@@ -65,7 +65,7 @@ class Reader:
             value |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
                 return value
-        raise WireCorrupt("an answer has a length of more than five bytes")
+        raise WireCorrupt("a response has a varint of more than five bytes")
 
     def string(self) -> str | None:
         size = self.int16()
@@ -76,7 +76,7 @@ class Reader:
         return None if size < 0 else self.raw(size)
 
     def array(self, item: Callable[[], T]) -> list[T]:
-        """Read an array; one that is null is empty."""
+        """Read an array; null becomes empty."""
         return self._items(self.int32(), item)
 
     def compact_string(self) -> str | None:
@@ -98,7 +98,7 @@ class Reader:
     def _items(self, count: int, item: Callable[[], T]) -> list[T]:
         # No item is shorter than a byte.
         if count > self.left:
-            raise WireCorrupt(f"an answer says {count} items where {self.left} bytes are left")
+            raise WireCorrupt(f"a response has {count} items with {self.left} bytes left")
         return [item() for _ in range(count)]
 
 
@@ -106,7 +106,7 @@ def text_of(data: memoryview) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
-        raise WireCorrupt(f"an answer has a text that is no UTF-8: {error}") from None
+        raise WireCorrupt(f"a response has a text that is not UTF-8: {error}") from None
 
 
 def string(text: str | None) -> bytes:

@@ -1,7 +1,7 @@
-"""The steps of a login: PLAIN (RFC 4616) and SCRAM (RFC 5802), as tokens in and out.
+"""SASL authentication with PLAIN (RFC 4616) and SCRAM (RFC 5802), as tokens in and out.
 
-Pure but for the nonce, which the caller may give. A broker has to prove that it knows the password
-too, before a SCRAM login counts.
+Pure except for the nonce, which the caller may give. SCRAM succeeds only after the broker has
+proved that it knows the password too.
 """
 
 import base64
@@ -16,15 +16,15 @@ from spark_integration.datasource.wire.errors import Refused
 from spark_integration.datasource.wire.settings import Login
 
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-# RFC 7677 asks for no fewer; more than a million would keep an executor busy for seconds.
+# RFC 7677 requires at least this many; more than a million would keep an executor busy for seconds.
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1_000_000
-# The client binds to no channel: `n,,` as the broker sees it again.
+# The client uses no channel binding: `n,,` in base64, as sent to the broker.
 NO_BINDING: Final = "biws"
 
 
 def steps(login: Login, *, nonce: str | None = None) -> Generator[bytes, bytes, None]:
-    """Yield each token to send; send in what the broker answers to it."""
+    """Yield each token to send; expects the broker's answer from `send`."""
     if login.mechanism == "PLAIN":
         yield f"\0{login.user}\0{login.password}".encode()
         return
@@ -49,8 +49,8 @@ def scram(login: Login, nonce: str) -> Generator[bytes, bytes, None]:
     expected = base64.b64encode(hmac.digest(server_key, exchange, algorithm)).decode()
     if not hmac.compare_digest(final.get("v", ""), expected):
         raise Refused(
-            f"the broker could not prove that it knows the password of {login.user!r}:"
-            f" it said {final.get('e', 'nothing')}"
+            f"the broker did not prove that it knows the password of {login.user!r}:"
+            f" error {final.get('e', 'none')}"
         )
 
 
@@ -63,17 +63,17 @@ def fields_of(token: bytes) -> dict[str, str]:
 
 
 def parameters_of(said: dict[str, str], nonce: str) -> tuple[bytes, int]:
-    """Check what the broker answered first; return the salt and the number of rounds."""
+    """Check the broker's first answer; return the salt and the iteration count."""
     iterations = said.get("i", "")
     try:
         salt = base64.b64decode(said.get("s", ""), validate=True)
     except binascii.Error:
         salt = b""
     if not said.get("r", "").startswith(nonce) or not salt or not iterations.isdecimal():
-        raise Refused("the broker's answer to a SCRAM login has no nonce of ours or no salt")
+        raise Refused("the broker's SCRAM answer lacks the client's nonce or a salt")
     if not MIN_ITERATIONS <= int(iterations) <= MAX_ITERATIONS:
         raise Refused(
-            f"the broker asks for {iterations} rounds of SCRAM, which has to be"
+            f"the broker requests {iterations} SCRAM iterations; the number has to be"
             f" {MIN_ITERATIONS} to {MAX_ITERATIONS}"
         )
     return salt, int(iterations)

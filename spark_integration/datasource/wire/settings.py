@@ -1,4 +1,4 @@
-"""Where the brokers are and how to reach them, from options named like those of Kafka's clients.
+"""Connection settings, parsed from options with the names of Kafka's clients.
 
 Pure. Certificates and keys are PEM, in files or as text; Java's key stores are refused by name.
 """
@@ -14,8 +14,8 @@ PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 # `username="alice" password="a\"b";`, the form of Java's login modules.
 JAAS: Final = re.compile(r'\b(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
-# What says how a connection is protected and is not in this table is refused: a setting that is
-# passed over in silence would protect nobody.
+# A security setting outside of this table is refused: if it were ignored, the connection would be
+# less secure than configured.
 PROTECTION: Final = re.compile(r"(ssl|sasl|security)\.")
 KNOWN: Final = frozenset(
     {
@@ -48,10 +48,10 @@ class Login:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    # Of who signed the brokers' certificates; with neither, those that the machine trusts.
+    # The CA certificates for the brokers; with neither, those of the machine.
     ca_file: str | None = None
     ca_text: str | None = field(default=None, repr=False)
-    # Our own certificate with its key, in one file.
+    # The client certificate with its key, in one file.
     own_file: str | None = None
     own_password: str | None = field(default=None, repr=False)
     has_to_match_name: bool = True
@@ -59,23 +59,23 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All that a connection needs; it travels to executors, with the password."""
+    """The settings of a connection, sent to executors together with the password."""
 
     bootstrap: tuple[Address, ...]
     client_id: str = "samsa-spark"
     tls: Tls | None = None
     login: Login | None = None
     connect_seconds: float = 10.0
-    # For one answer: a broker that is slower than this has gone.
+    # The timeout of one response: a slower broker counts as dead.
     answer_seconds: float = 30.0
 
 
 def parse_settings(options: Mapping[str, str]) -> Settings:
-    """Read settings by Kafka's names, without `kafka.` in front."""
+    """Parse settings by Kafka's names, without the prefix `kafka.`."""
     unknown = sorted(name for name in options if PROTECTION.match(name) and name not in KNOWN)
     if unknown:
         raise SettingRefused(
-            f"kafka.{unknown[0]} has no meaning here; certificates and keys are PEM: give"
+            f"kafka.{unknown[0]} is not supported; certificates and keys are PEM: give"
             " kafka.ssl.truststore.type=PEM with kafka.ssl.truststore.location"
         )
     protocol = options.get("security.protocol", "PLAINTEXT").upper()
@@ -110,8 +110,8 @@ def parse_tls(options: Mapping[str, str]) -> Tls:
         has_store = f"{store.removesuffix('type')}location" in options
         if has_store and options.get(store, "JKS").upper() != "PEM":
             raise SettingRefused(
-                f"kafka.{store} is {options.get(store, 'JKS')}, which Java alone reads: set it to"
-                " PEM, with a file of that form"
+                f"kafka.{store} is {options.get(store, 'JKS')}, which only Java reads: set it to"
+                " PEM, with a file of that format"
             )
     return Tls(
         ca_file=options.get("ssl.truststore.location"),

@@ -26,20 +26,20 @@ def test_a_batch_with_a_flipped_bit_is_corrupt() -> None:
     data = bytearray(packed_batch(base_offset=5))
     data[-3] ^= 1
 
-    with pytest.raises(CorruptBatch, match="offset 5 does not fit to its CRC"):
+    with pytest.raises(CorruptBatch, match="offset 5 does not match its CRC"):
         list(batches(memoryview(data)))
 
 
 @pytest.mark.parametrize(
     ("position", "form", "value", "said"),
     [
-        (8, ">i", 3, "says that it has 3 bytes"),
-        (8, ">i", -1, "says that it has -1 bytes"),
+        (8, ">i", 3, "states a length of 3 bytes"),
+        (8, ">i", -1, "states a length of -1 bytes"),
         (16, ">b", 1, "has format 1"),
         (57, ">i", 2**31 - 1, "cannot have 2147483647 records"),
-        (57, ">i", -1, "below zero"),
-        (23, ">i", -1, "below zero"),
-        (0, ">q", -1, "below zero"),
+        (57, ">i", -1, "negative offsets or a negative count"),
+        (23, ">i", -1, "negative offsets or a negative count"),
+        (0, ">q", -1, "negative offsets or a negative count"),
     ],
     ids=["short", "negative", "format", "count", "negative count", "last offset", "base offset"],
 )

@@ -52,7 +52,7 @@ def test_raw_snappy_is_unpacked_and_its_length_not_believed() -> None:
 
     with pytest.raises(CorruptBatch, match="limit"):
         decompress(2, memoryview(lie))
-    with pytest.raises(CorruptBatch, match="cannot unpack to 1000"):
+    with pytest.raises(CorruptBatch, match="cannot decompress to 1000"):
         decompress(2, memoryview(b"\xe8\x07\x00a"))
     assert bytes(decompress(2, memoryview(b"\x01\x00a"))) == b"a"
 

@@ -116,18 +116,18 @@ def section(data: bytes, count: int) -> Section:
 @pytest.mark.parametrize(
     ("data", "count", "said"),
     [
-        (b"\x50\x00\x00\x00\x01\x01\x00", 1, "longer than what is left"),
-        (b"\x01\x00\x00\x00\x01\x01\x00", 1, "longer than what is left"),
+        (b"\x50\x00\x00\x00\x01\x01\x00", 1, "longer than the rest"),
+        (b"\x01\x00\x00\x00\x01\x01\x00", 1, "longer than the rest"),
         (b"\x0c\x00\x00\x00\x01\x01\x00more", 1, "leaves 4 bytes"),
-        (b"\x0c\x00\x00\x00\x01\x01\x00", 2, "longer than what is left"),
-        (b"\x0c\x00\x00\x00\x01\x7e\x00", 1, "over its end"),
+        (b"\x0c\x00\x00\x00\x01\x01\x00", 2, "longer than the rest"),
+        (b"\x0c\x00\x00\x00\x01\x7e\x00", 1, "beyond its end"),
         (b"\x0c\x00\x00\x00\x03\x01\x00", 1, "below -1"),
         (b"\x0e\x00\x00\xff\xff\xff\xff\xff", 1, "number of more than"),
-        (b"\x02\x00", 1, "over its end"),
-        (b"\x0c\x00\x00\x00\x01\x01\x02", 1, "over its end"),
-        (b"\x0c\x00\x00\x00\x01\x01\x01", 1, "fewer than no headers"),
+        (b"\x02\x00", 1, "beyond its end"),
+        (b"\x0c\x00\x00\x00\x01\x01\x02", 1, "beyond its end"),
+        (b"\x0c\x00\x00\x00\x01\x01\x01", 1, "negative number of headers"),
         (b"\x10\x00\x00\x00\x01\x01\x02\x01\x01", 1, "has no key"),
-        (b"\xff\xff\xff\xff\xff\xff\xff", 1, "longer than what is left"),
+        (b"\xff\xff\xff\xff\xff\xff\xff", 1, "longer than the rest"),
     ],
 )
 def test_lengths_that_lead_elsewhere_are_corrupt(data: bytes, count: int, said: str) -> None:

@@ -26,10 +26,10 @@ def test_the_form_of_the_first_release_is_read_and_written() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (FIRST.replace(b"1", b"2", 1), "form 2, and this release reads form 1"),
-        (b"[]", "none of ours"),
-        (b"\xff", "none of ours"),
-        (b'{"version": 1}', "none of ours"),
+        (FIRST.replace(b"1", b"2", 1), "format 2, and this release reads format 1"),
+        (b"[]", "that Samsa did not write"),
+        (b"\xff", "that Samsa did not write"),
+        (b'{"version": 1}', "that Samsa did not write"),
     ],
 )
 def test_what_another_wrote_is_named(value: bytes, said: str) -> None:

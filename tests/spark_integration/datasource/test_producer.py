@@ -231,7 +231,7 @@ def test_a_broker_that_always_forgets_ends_the_write(
     producer = producer_of(cluster)
     producer.append(TopicPartition("many", 0), values(1))
 
-    with pytest.raises(WriteFailed, match="for 8 producers, one after the other"):
+    with pytest.raises(WriteFailed, match="for 8 producer ids in a row"):
         producer.flush()
 
 

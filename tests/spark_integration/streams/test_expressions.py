@@ -60,7 +60,7 @@ def test_a_kind_follows_from_those_of_the_fields(expression: Expression, kind: K
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        (field("amout") > 0, "where: there is no field 'amout' here; there are name (text)"),
+        (field("amout") > 0, "where: there is no field 'amout'; the fields are name (text)"),
         (field("name") > 0, "where: (name > 0) is over text, long; > takes two values of one kind"),
         (field("amount") & field("is_new"), "and takes two booleans"),
         (field("number") % 2.0, "% takes two longs"),
@@ -83,10 +83,10 @@ def test_what_does_not_fit_is_refused_by_step_and_text(expression: Expression, t
     [
         (lambda: field("a") > 1 and field("b") > 1, "write & for and"),
         (lambda: 1 < field("a") < 3, "write & for and"),
-        (lambda: literal(float("nan")), "nan cannot be written out"),
+        (lambda: literal(float("nan")), "nan cannot be a literal"),
         (lambda: field("a") == 2**63, "does not fit into 64 bits"),
-        (lambda: literal(None), "None cannot be written out"),
-        (lambda: literal("\ud800"), "half a character"),
+        (lambda: literal(None), "None cannot be a literal"),
+        (lambda: literal("\ud800"), "a lone surrogate"),
         (lambda: literal("x" * 10_001), "10001 characters"),
         (lambda: substring(field("a"), start=-1, count=1), "start is -1"),
         (lambda: truncate(field("a"), "soon"), "truncate: 'soon'"),

@@ -144,7 +144,7 @@ def test_a_fetch_names_a_topic_by_its_id_and_brings_its_batches() -> None:
 
 
 def test_a_fetch_answered_for_nothing_is_corrupt() -> None:
-    with pytest.raises(WireCorrupt, match="answered for 0"):
+    with pytest.raises(WireCorrupt, match="one partition returned 0"):
         messages.read_fetch(answered(messages.FETCH, FetchResponse(responses=[])))
 
 

@@ -33,9 +33,9 @@ def test_no_answer_is_read_past_its_end(data: bytes, read: object) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\x7f\xff\xff\xff", "2147483647 items where 0 bytes are left"),
-        (b"\x00\x00\x00\x02\x00\x05", "5 bytes where 0 are left"),
-        (b"\x00\x00\x00\x01\x00\x01\xff", "no UTF-8"),
+        (b"\x7f\xff\xff\xff", "2147483647 items with 0 bytes left"),
+        (b"\x00\x00\x00\x02\x00\x05", "5 bytes with 0 bytes left"),
+        (b"\x00\x00\x00\x01\x00\x01\xff", "not UTF-8"),
     ],
     ids=["count", "length", "text"],
 )

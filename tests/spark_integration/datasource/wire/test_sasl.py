@@ -35,13 +35,13 @@ def test_scram_proves_the_password_and_checks_the_brokers_proof() -> None:
 @pytest.mark.parametrize(
     ("first", "final", "said"),
     [
-        (FIRST.replace(b"r=rO", b"r=xx"), FINAL, "no nonce of ours"),
-        (FIRST.replace(b"i=4096", b"i=1"), FINAL, "asks for 1 rounds"),
-        (FIRST.replace(b"i=4096", b"i=99999999"), FINAL, "asks for 99999999 rounds"),
-        (FIRST.replace(b"s=W2", b"s=?2"), FINAL, "no salt"),
-        (b"\xff\xfe", FINAL, "no nonce of ours"),
-        (FIRST, b"v=AAAA", "could not prove"),
-        (FIRST, b"e=other-error", "it said other-error"),
+        (FIRST.replace(b"r=rO", b"r=xx"), FINAL, "lacks the client's nonce"),
+        (FIRST.replace(b"i=4096", b"i=1"), FINAL, "requests 1 SCRAM iterations"),
+        (FIRST.replace(b"i=4096", b"i=99999999"), FINAL, "requests 99999999 SCRAM iterations"),
+        (FIRST.replace(b"s=W2", b"s=?2"), FINAL, "or a salt"),
+        (b"\xff\xfe", FINAL, "lacks the client's nonce"),
+        (FIRST, b"v=AAAA", "did not prove"),
+        (FIRST, b"e=other-error", "error other-error"),
     ],
     ids=["nonce", "too few", "too many", "salt", "bytes", "proof", "error"],
 )

@@ -40,7 +40,7 @@ def test_a_login_is_read_from_two_options_or_from_javas_form() -> None:
         ({"security.protocol": "TLS"}, "'TLS': give one of PLAINTEXT, SSL"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "'GSSAPI': give one of"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.password is missing"),
-        ({"ssl.truststore.password": "x"}, "ssl.truststore.password has no meaning here"),
+        ({"ssl.truststore.password": "x"}, "ssl.truststore.password is not supported"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "/a.jks"},
             "truststore.type is JKS",
