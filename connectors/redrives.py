@@ -203,7 +203,7 @@ def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
     with transaction.atomic(using=CONNECT):
         locked = models.Redrive.objects.select_for_update().get(pk=row.pk)
         if locked.state == RunState.RUNNING:
-            locked.state, locked.reason = RunState.STOPPED, "somebody stopped it"
+            locked.state, locked.reason = RunState.STOPPED, "a user stopped it"
             locked.save(update_fields=["state", "reason"])
             told = {"run": str(number), "sent": str(locked.sent)}
             tell(Event.REDRIVE_STOPPED, by=by, connector=locked.connector, after=told)

@@ -28,7 +28,7 @@ STOP_SECONDS = 20
 FAST = ("-c", "fsync=off", "-c", "max_connections=240", "-c", "shared_buffers=16MB")
 # Change capture reads the log; a slot each for the tests of all workers at once.
 LOGICAL = ("-c", "wal_level=logical", "-c", "max_replication_slots=40", "-c", "max_wal_senders=40")
-# A database with a slot cannot be dropped, whoever has left the slot behind.
+# A database with a slot cannot be dropped, so drop leftover slots.
 DROP_SLOTS = """
     SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots
     WHERE database = '{0}' AND active;
@@ -120,7 +120,7 @@ class PostgresServer:
         assert told.returncode == 0, told.stderr
 
     def drop_database(self, name: str) -> None:
-        """Remove a database, whoever is connected to it, with its slots."""
+        """Drop a database with its slots and connections."""
         self._require("psql", "-U", "samsa", "-d", "postgres", "-qAtc", DROP_SLOTS.format(name))
         self._require("dropdb", "-U", "samsa", "--force", name)
 

@@ -67,7 +67,7 @@ def require_same(topology: Topology, checkpoint: str, lines: list[str]) -> None:
     raise StreamRefused(
         f"{STEP}: the checkpoint {checkpoint!r} is of another topology:\n{told}\n"
         "run the former topology, or give the changed one a checkpoint of its own, where it"
-        " begins anew"
+        " starts over"
     )
 
 

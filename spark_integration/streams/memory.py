@@ -1,8 +1,8 @@
-"""Runs a topology in memory, for tests: records go in, and what would be written comes out.
+"""Runs a topology in memory, for tests: takes records, and returns the records to write.
 
-One call of `pipe` is what one batch is on Spark: windows close by the times of the batches before
-it, and a row that comes after its window has closed is left out and counted. Where batches follow
-each other without a rest, Spark lets rows in for one batch longer, and closes windows then.
+One call of `pipe` corresponds to one batch on Spark: the times of earlier batches close windows,
+and a row that arrives after its window has closed is dropped and counted. If batches follow each
+other without a pause, Spark accepts rows for one batch longer, and closes windows then.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ BEGINNING: Final = -(2**63)
 
 @dataclass(slots=True, kw_only=True)
 class Counts:
-    """How many records, or copies of them in windows, went another way than into the result."""
+    """Counts of records, or of their copies in windows, that are not in the result."""
 
     records: int = 0
     bad: int = 0
-    # Without a value, which JSON and texts need.
+    # Records without a value, which JSON and texts need.
     empty: int = 0
-    # Of no time, which windows need.
+    # Records without a time, which windows need.
     timeless: int = 0
     late: int = 0
 
@@ -52,19 +52,19 @@ class Pane:
 
 
 class MemoryDriver:
-    """A topology with what it remembers."""
+    """A topology with its state."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self.counts = Counts()
         self.bad_records: list[Record] = []
-        # In microseconds; windows that end by then are closed.
+        # The watermark in microseconds; windows that end by then are closed.
         self.watermark = BEGINNING
-        # All rows are kept: a test has few, and an answer that is computed anew is easily right.
+        # All rows are kept: tests have few, and recomputing each result is simple.
         self._panes: dict[GroupKey, list[Pane]] = {}
 
     def pipe(self, *records: Record) -> list[Output]:
-        """Take one batch, and return what is written after it."""
+        """Process one batch; return the records to write."""
         rows = [(record, row) for record in records for row in self._rows_of(record)]
         grouping = self.topology.grouping
         if grouping is None:
@@ -89,7 +89,7 @@ class MemoryDriver:
         return closed if grouping.is_final else told
 
     def finish(self) -> list[Output]:
-        """Close all windows, as a run over a bounded range does, and return what that writes."""
+        """Close all windows, like a run over a bounded range; return the records to write."""
         grouping = self.topology.grouping
         if grouping is None or not grouping.is_final:
             return []
@@ -110,7 +110,7 @@ class MemoryDriver:
             RECORD_KEY: record.key,
             RECORD_TIME: record.timestamp_ms * MICROS_PER_MS,
         }
-        # The time stays with the row, whether or not a select takes it along.
+        # The row keeps its time, whether or not a select includes it.
         row: Row = {**always, **decoded}
         happened = row[self.topology.source.time or RECORD_TIME]
         for step in self.topology.steps:
@@ -142,7 +142,7 @@ class MemoryDriver:
                 panes.append(pane)
             pane.members.append(member)
             return
-        # All sessions that the new one touches become one with it.
+        # The new session merges with all sessions that it touches.
         joined, members = span, [member]
         for pane in sorted(panes, key=lambda pane: pane.span or span):
             assert pane.span is not None
@@ -160,7 +160,7 @@ class MemoryDriver:
         return [self._output(grouping, group, panes[group, span]) for group, span in touched]
 
     def _close(self, grouping: Grouping, watermark: int | None) -> list[Output]:
-        """Take away windows that end by a time, or all of them, and return what they tell."""
+        """Remove windows that end by a time, or all of them; return their results."""
         told = []
         for group, panes in list(self._panes.items()):
             open_ones = []
@@ -187,7 +187,7 @@ class MemoryDriver:
 
 
 def group_value(kind: Kind, value: Value) -> Value:
-    """Return what stands for a value in a key, where times have milliseconds."""
+    """Return a value as in a key, with times in milliseconds."""
     if kind is Kind.TIME and value is not None:
         assert isinstance(value, int)
         return value - value % MICROS_PER_MS

@@ -1,7 +1,7 @@
-"""What expressions can do: each operator with what it takes and what it answers. Pure.
+"""The operators of expressions, each with its argument and result kinds. Pure.
 
-How an operator computes says `evaluation` for Python and `spark_columns` for Spark; tests hold
-that both know every row and answer alike.
+`evaluation` computes them in Python and `spark_columns` on Spark; tests check that both support
+every row, with the same results.
 """
 
 from collections.abc import Callable
@@ -52,11 +52,11 @@ class Operator(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    # What it takes, for a refusal.
+    # Its arguments in words, for errors.
     takes: str
-    # The kind of its answer, or None where it does not take these.
+    # The result kind, or None for invalid arguments.
     answer: Callable[[Kinds], Kind | None]
-    # Which of its arguments have to be written out.
+    # The arguments that have to be literals.
     literals: frozenset[int] = frozenset()
 
 
@@ -135,14 +135,14 @@ SIGNATURES: Final = {
     Operator.REMAINDER: Signature(takes="two longs", answer=exactly(LONG, LONG, answers=LONG)),
     # Code points.
     Operator.LENGTH: Signature(takes="one text", answer=exactly(TEXT, answers=LONG)),
-    # Letters of ASCII only: Java and Python know different editions of Unicode.
+    # ASCII letters only: Java and Python support different versions of Unicode.
     Operator.LOWER: OF_TEXT,
     Operator.UPPER: OF_TEXT,
     # Spaces only.
     Operator.TRIM: OF_TEXT,
-    # From which code point, counted from 0, and how many.
+    # The first code point, counted from 0, and the length.
     Operator.SUBSTRING: Signature(
-        takes="a text, a position and a length, both written out",
+        takes="a text, a position and a length, both literals",
         answer=exactly(TEXT, LONG, LONG, answers=TEXT),
         literals=frozenset({1, 2}),
     ),
@@ -162,9 +162,9 @@ SIGNATURES: Final = {
     ),
     Operator.MILLIS: Signature(takes="one time", answer=exactly(Kind.TIME, answers=LONG)),
     Operator.TIME_OF_MILLIS: Signature(takes="one long", answer=exactly(LONG, answers=Kind.TIME)),
-    # Down to a multiple of so many milliseconds since 1970.
+    # Rounds down to a multiple of milliseconds since 1970.
     Operator.TRUNCATE: Signature(
-        takes="a time and a length of time",
+        takes="a time and a duration",
         answer=exactly(Kind.TIME, LONG, answers=Kind.TIME),
         literals=frozenset({1}),
     ),

@@ -1,4 +1,4 @@
-"""Records of topics as rows, and rows as records, in Python. Pure."""
+"""Converts records of topics to rows, and rows to records, in Python. Pure."""
 
 import json
 import math
@@ -14,13 +14,13 @@ from spark_integration.streams.fields import Kind, Row, Value
 from spark_integration.streams.formats import VALUE, Form, Format
 from spark_integration.streams.topology import Topology
 
-# What Java's parser takes.
+# Limits of Java's parser.
 MOST_DIGITS: Final = 1000
 ESCAPED: Final = re.compile(r'[\x00-\x1f"\\]')
 SHORT_ESCAPES: Final = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
-# Half a character, which JSON can write and UTF-8 cannot.
+# A lone surrogate, which JSON can represent and UTF-8 cannot.
 HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -30,7 +30,7 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as a topic has it."""
+    """A record of a topic."""
 
     value: bytes | None
     key: bytes | None = None
@@ -41,14 +41,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A record for the topic that is written."""
+    """A record for the output topic."""
 
     key: bytes | None
     value: bytes | None
 
 
 def decode(form: Format, value: bytes | None) -> Row | None:
-    """Return the fields of a value; None for a record of JSON or text that has none."""
+    """Parse the fields of a value; None for JSON or text without a value."""
     if form.form is Form.BYTES:
         return {VALUE: value}
     if value is None:
@@ -63,7 +63,7 @@ def decode(form: Format, value: bytes | None) -> Row | None:
     found: dict[str, Any] = {}
     for name, value_found in parse_object(text):
         if name in kinds:
-            # The last one counts, as in Spark, which looks at the others on its way.
+            # The last duplicate counts, as in Spark, which also parses the others.
             if name in found and not is_passable(kinds[name], found[name]):
                 raise BadRecord(f"{name} is there twice, and no {kinds[name].value}")
             found[name] = value_found
@@ -71,7 +71,7 @@ def decode(form: Format, value: bytes | None) -> Row | None:
 
 
 def parse_object(text: str) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of an object of JSON, in their order; objects in it are tuples as well."""
+    """Return the fields of a JSON object in order; nested objects are tuples as well."""
     try:
         found = json.loads(
             text,
@@ -104,7 +104,7 @@ def parse_double(digits: str) -> float:
 
 
 def is_passable(kind: Kind, found: object) -> bool:
-    """Tell whether Spark reads on after a value that a later one replaces."""
+    """Return whether Spark continues after a value that a later duplicate replaces."""
     if found is None:
         return True
     if kind in (Kind.TEXT, Kind.TIME):
@@ -158,7 +158,7 @@ DECODERS: Final = {
 
 
 def encode(topology: Topology, row: Row, *, key: bytes | None) -> Output:
-    """Return the record of a row; `key` is the record's own, for rows that are not of a group."""
+    """Return the record of a row; `key` is the original key, for rows without a group."""
     if topology.grouping is not None:
         columns = topology.grouping.key_columns
         if topology.key_is_text:
@@ -177,7 +177,7 @@ def encode(topology: Topology, row: Row, *, key: bytes | None) -> Output:
 
 
 def encode_object(columns: Sequence[tuple[str, Kind]], row: Row) -> bytes:
-    """Return an object of JSON, to the byte as Spark writes it but for doubles."""
+    """Format a JSON object, byte for byte like Spark except for doubles."""
     parts = [f'"{name}":{encode_value(kind, row[name])}' for name, kind in columns]
     return ("{" + ",".join(parts) + "}").encode()
 

@@ -1,7 +1,7 @@
 """Runs a topology on Spark: once over a bounded range, or as a stream from a checkpoint.
 
-Where records come from and go to says the caller; `topics` does so for topics of a cluster. What
-is written is written at least once: a batch that was interrupted is written again.
+The caller provides source and sink; `topics` does so for topics of a cluster. Results are written
+at least once: an interrupted batch is written again.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ from spark_integration.streams.spark_records import Frame
 from spark_integration.streams.to_spark import bad_frame, output_mode, result_frame
 from spark_integration.streams.topology import Topology
 
-# Returns the records of the topic as a streaming frame, for the query with this checkpoint.
+# Returns the records of the topic as a streaming DataFrame, for the query with this checkpoint.
 Read: TypeAlias = Callable[[str], Frame]
-# Appends records, which have a key and a value, to the topic of this name.
+# Appends records with key and value to the topic of this name.
 Write: TypeAlias = Callable[[Frame, str], None]
 
-# Under which Spark tells how many records were read, bad and empty.
+# The name under which Spark reports how many records were read, bad and empty.
 OBSERVATION: Final = "samsa_records"
-# How soon the end of one query is seen while another runs.
+# How soon the end of one query is noticed while another runs.
 LOOK_SECONDS: Final = 1.0
 
 
@@ -39,36 +39,36 @@ class ReadCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A topology that runs as a stream: its query, and one for bad records where these go on."""
+    """A topology that runs as a stream: its query, and one for bad records if they have a topic."""
 
     queries: tuple[Any, ...]
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until all has been read that there was at the start; tell whether it has.
+        """Wait until everything present at the start has been read; return whether it has.
 
-        With an interval that is never, so only the time ends it. A query that fails ends the
-        others, and its error is raised.
+        With an interval that never happens, so only the timeout ends the wait. A query that fails
+        stops the others, and its error is raised.
         """
         deadline = None if timeout_seconds is None else monotonic() + timeout_seconds
         try:
             while True:
-                # Each of them, so that a failure of any is seen.
+                # Check each query, so that any failure is noticed.
                 has_ended = [query.awaitTermination(LOOK_SECONDS) for query in self.queries]
                 if all(has_ended):
                     return True
                 if deadline is not None and monotonic() >= deadline:
                     return False
-        except Exception:  # of any kind that a query can end with; it goes on to the caller
+        except Exception:  # of any kind that a query can end with; re-raised to the caller
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Stop after what is being written now."""
+        """Stop after the current write."""
         for query in self.queries:
             query.stop()
 
     def counts(self) -> ReadCounts:
-        """Return what was read in the batches that Spark remembers, the last hundred as it is."""
+        """Return the counts of the batches that Spark remembers, by default the last hundred."""
         metrics = [progress["observedMetrics"] for progress in self.queries[0].recentProgress]
         found = [counts_of(told[OBSERVATION]) for told in metrics if OBSERVATION in told]
         return ReadCounts(
@@ -79,7 +79,7 @@ class Running:
 
 
 def run_batch(topology: Topology, records: Frame, write: Write) -> ReadCounts:
-    """Answer all records of a frame at once, and write that; windows are closed at its end."""
+    """Process all records of a DataFrame and write the result; its end closes all windows."""
     observation = Observation(OBSERVATION)
     write(result_frame(topology, records, observation=observation), topology.sink)
     if topology.source.bad_records is not None:
@@ -96,9 +96,9 @@ def run_stream(
     checkpoint: str,
     interval: str | None = None,
 ) -> Running:
-    """Go on from a checkpoint: to the end of what is there now, or every `interval` until stopped.
+    """Continue from a checkpoint to the current end, or every `interval` until stopped.
 
-    A checkpoint belongs to the topology that it began with; another one is refused.
+    A checkpoint belongs to its first topology; another one is refused.
     """
     trigger: dict[str, Any] = {"availableNow": True}
     if interval is not None:
@@ -116,11 +116,11 @@ def run_stream(
         for frame, topic, query_place, mode in parts:
             writer = frame.writeStream.outputMode(mode).foreachBatch(batch_writer(write, topic))
             writer = writer.option("checkpointLocation", query_place).trigger(**trigger)
-            # By this name Spark refuses to run one topology twice in a session.
+            # With this name, Spark refuses to run a topology twice in a session.
             queries.append(writer.queryName(f"{topology.source.topic} to {topic}").start())
-    except BaseException:  # an interruption too leaves no query behind
+    except BaseException:  # an interruption must not leave a query behind either
         for query in queries:
-            # The error that came first is the one to tell.
+            # Report the first error.
             with suppress(Exception):
                 query.stop()
         raise
@@ -128,7 +128,7 @@ def run_stream(
 
 
 def batch_writer(write: Write, topic: str) -> Callable[[Frame, int], None]:
-    """Return what Spark calls with a batch; it names nothing of ours, which a server has not."""
+    """Return the function for a batch, without references to Samsa, which a server lacks."""
 
     def write_batch(frame: Frame, _batch: int) -> None:
         write(frame, topic)
@@ -139,7 +139,7 @@ def batch_writer(write: Write, topic: str) -> Callable[[Frame, int], None]:
 def counts_of(told: Any) -> ReadCounts:
     row: Mapping[str, Any] = told if isinstance(told, Mapping) else told.asDict()
     if "schema" in row:
-        # A stream on a Connect server tells values and names apart.
+        # A stream on a Connect server distinguishes values from names.
         names = [column["name"] for column in row["schema"]["fields"]]
         row = dict(zip(names, row["values"], strict=True))
     return ReadCounts(records=row["records"], bad=row["bad"], empty=row["empty"])

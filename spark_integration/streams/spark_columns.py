@@ -1,7 +1,7 @@
-"""Expressions and aggregates as columns of Spark, which answer exactly as `evaluation` does.
+"""Expressions and aggregates as Spark columns, with the same results as `evaluation`.
 
-Nothing here raises an error at run time: what has no answer is NULL, also where Spark in its ANSI
-mode would end the query.
+Nothing here raises an error at run time: a missing result is NULL, even where Spark's ANSI mode
+would fail the query.
 """
 
 import sys
@@ -26,7 +26,7 @@ from spark_integration.streams.expressions import Expression, kind_of, kind_of_l
 from spark_integration.streams.fields import HAPPENED, Columns, Kind
 from spark_integration.streams.operators import Operator
 
-# A DataFrame's Column; the package has no types that everybody has.
+# A DataFrame's Column; not every installation has pyspark's types.
 Column = Any
 
 TYPES: Final = {
@@ -40,14 +40,14 @@ TYPES: Final = {
 PARTITION: Final = "samsa_partition"
 OFFSET: Final = "samsa_offset"
 STEP: Final = "on Spark"
-# Sums of longs are kept in two halves, of which 2**31 rows cannot overflow one.
+# Sums of longs are kept in two halves, which 2**31 rows cannot overflow.
 HALF_BITS: Final = 32
 LOW_BITS: Final = 2**HALF_BITS - 1
 FIRST_LONG: Final = float(-(2**63))
 
 
 def column_of(expression: Expression, columns: Columns) -> Column:
-    """Return what an expression is over a frame with these columns."""
+    """Return an expression as a column of a DataFrame with these columns."""
     if expression.field is not None:
         return functions.col(expression.field)
     if expression.operator is None:
@@ -66,7 +66,7 @@ def column_of(expression: Expression, columns: Columns) -> Column:
 
 
 def aggregate_of(aggregate: Aggregate, columns: Columns) -> Column:
-    """Return what an aggregate is over a grouped frame with these columns."""
+    """Return an aggregate as a column of a grouped DataFrame with these columns."""
     if aggregate.argument is None:
         return functions.count(functions.lit(1))
     values = column_of(aggregate.argument, columns)
@@ -77,23 +77,23 @@ def aggregate_of(aggregate: Aggregate, columns: Columns) -> Column:
 
 
 def time_of_text(text: Column) -> Column:
-    """Return the time that a text is, or NULL."""
+    """Parse a text as a time, or return NULL."""
     return functions.when(is_like(text, TIME_TEXT.pattern), text.try_cast("timestamp"))
 
 
 def text_of_bytes(value: Column) -> Column:
-    """Return bytes as a text, or NULL where they are not UTF-8."""
+    """Decode bytes as a text, or return NULL if they are not UTF-8."""
     text = value.cast("string")
     return functions.when(functions.is_valid_utf8(text), text)
 
 
 def is_like(text: Column, pattern: str) -> Column:
-    # `$` would let a newline pass.
+    # `$` would accept a trailing newline.
     return text.rlike(rf"\A(?:{pattern})\z")
 
 
 def finite(number: Column) -> Column:
-    """Return a double where it is one; to Spark, NaN is more than all others."""
+    """Return a finite double or NULL; Spark orders NaN above all other values."""
     return functions.when(number.between(-sys.float_info.max, sys.float_info.max), number)
 
 
@@ -106,7 +106,7 @@ def long_of_text(text: Column) -> Column:
 
 
 def long_of_double(number: Column) -> Column:
-    # Spark rounds the limit of longs up, and takes what is one more for the greatest long.
+    # Spark rounds the limit of longs up, and converts one more to the greatest long.
     fits = (number >= FIRST_LONG) & (number < -FIRST_LONG)
     return functions.when(fits, number.try_cast("bigint"))
 
@@ -135,7 +135,7 @@ def hour(time: Column) -> Column:
 
 
 def halves(values: Column) -> tuple[Column, Column]:
-    """Return the sum of longs as its multiple of 2**32 and what is left."""
+    """Return the sum of longs as a multiple of 2**32 and a remainder."""
     high = functions.try_sum(functions.shiftright(values, HALF_BITS))
     low = functions.try_sum(values.bitwiseAND(functions.lit(LOW_BITS)))
     whole = functions.try_add(high, functions.shiftright(low, HALF_BITS))
@@ -162,7 +162,7 @@ def average(values: Column, is_long: bool) -> Column:
 
 
 def place() -> Column:
-    """Return what orders the rows of a group; NULL, which counts for nothing, without a time."""
+    """Return the sort key of the rows of a group; NULL, which is ignored, without a time."""
     time = functions.col(HAPPENED)
     return functions.when(
         time.isNotNull(), functions.struct(time, functions.col(PARTITION), functions.col(OFFSET))
@@ -176,12 +176,12 @@ def collected(values: Column, kind: Kind, at_most: int) -> Column:
 
 
 CALCULATED: Final = {Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.DIVIDE}
-# What takes some of its arguments as they are written.
+# Operators with literal arguments.
 WITH_LITERALS: Final[dict[Operator, Callable[..., Column]]] = {
     Operator.SUBSTRING: lambda text, start, count: functions.substring(text, start + 1, count),
     Operator.TRUNCATE: truncate,
 }
-# What is another thing for each kind.
+# Operators that depend on the kind.
 BY_KIND: Final[dict[Operator, dict[Kind, Callable[[Column], Column]]]] = {
     Operator.AS_TEXT: {
         Kind.TEXT: lambda value: value,

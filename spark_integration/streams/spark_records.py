@@ -1,4 +1,4 @@
-"""Records as rows of a frame, and rows as records, exactly as `records` has them."""
+"""Converts records to rows of a DataFrame, and rows to records, exactly like `records`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,16 +25,16 @@ from spark_integration.streams.topology import Source, Topology
 
 Frame = Any
 
-# What a source of records has; another column is not looked at.
+# The columns of a source of records; others are ignored.
 KEY: Final = "key"
 TIMESTAMP: Final = "timestamp"
-# What is found out about a record before it is a row.
+# Facts about a record before it becomes a row.
 PARSED: Final = "samsa_parsed"
 IS_BAD: Final = "samsa_is_bad"
 IS_EMPTY: Final = "samsa_is_empty"
 FOUND: Final = "samsa_found"
 CORRUPT: Final = "samsa_corrupt"
-# Texts go through a type that remembers what they were: Spark would take a number for a text.
+# Texts are parsed as variants, which keep the JSON type: Spark would accept a number as a text.
 READ_AS: Final = {
     Kind.TEXT: "variant",
     Kind.TIME: "variant",
@@ -52,7 +52,7 @@ JSON_OPTIONS: Final = {
 
 
 def parsed(frame: Frame, form: Format) -> Frame:
-    """Add to each record what its value says, and whether it is bad or empty."""
+    """Add the parsed value to each record, and whether it is bad or empty."""
     value = functions.col(VALUE)
     is_empty = functions.lit(False) if form.form is Form.BYTES else value.isNull()
     frame = frame.withColumn(IS_EMPTY, is_empty)
@@ -79,7 +79,7 @@ def parsed(frame: Frame, form: Format) -> Frame:
 
 
 def parse_object(text: Column, form: Format) -> Column:
-    """Parse a text within an object of ours, since Spark does not look at what follows a value."""
+    """Parse a text within a wrapper object, since Spark ignores what follows a value."""
     fields = ", ".join(f"`{name}` {READ_AS[kind]}" for name, kind in form.columns)
     schema = f"struct<record: struct<{fields}>, end: int, {CORRUPT}: string>"
     wrapped = functions.concat(functions.lit('{"record":'), text, functions.lit(',"end":1}'))
@@ -95,7 +95,7 @@ def field_of(found: Column, kind: Kind) -> Column:
 
 
 def is_lost(found: Column, name: str, kind: Kind) -> Column:
-    """Tell whether a field had a value that is none of its kind."""
+    """Return whether a field had a value of another kind."""
     was_there = found.isNotNull()
     if kind in OF_TEXT:
         was_there = was_there & (functions.schema_of_variant(found) != "VOID")
@@ -116,7 +116,7 @@ def rows_of(frame: Frame, source: Source) -> Frame:
 
 
 def outputs_of(frame: Frame, topology: Topology) -> Frame:
-    """Return the rows of a topology as records: a key and a value, both bytes."""
+    """Return the rows of a topology as records with key and value, both bytes."""
     if topology.grouping is None:
         key = functions.col(RECORD_KEY)
     elif topology.key_is_text:
@@ -128,7 +128,7 @@ def outputs_of(frame: Frame, topology: Topology) -> Frame:
 
 
 def object_of(columns: Sequence[tuple[str, Kind]]) -> Column:
-    """Return an object of JSON with all fields, those without a value as well."""
+    """Return a JSON object with all fields, including those without a value."""
     fields = [told(name, kind).alias(name) for name, kind in columns]
     return functions.to_json(functions.struct(*fields), {"ignoreNullFields": "false"})
 

@@ -1,7 +1,7 @@
-"""A topology as a frame of Spark: batch where the records' frame is, streaming where that is.
+"""Compiles a topology to a Spark DataFrame: batch or streaming, like the frame of its records.
 
-Watermarks stand behind all filters, where Spark cannot move one past them: a window closes by the
-times of the rows that reach it, in memory as here.
+Watermarks come after all filters, so that Spark cannot move a filter past them: only rows that
+reach a window close it, as in memory.
 """
 
 from collections.abc import Mapping
@@ -34,15 +34,15 @@ from spark_integration.streams.topology import Grouping, Topology, Where
 from spark_integration.streams.windows import Shape, Window
 
 WINDOW: Final = "samsa_window"
-# What goes with a row whatever is selected.
+# Columns that a row keeps through selects.
 CARRIED: Final = (RECORD_KEY, RECORD_TIME, PARTITION, OFFSET, HAPPENED)
 
 
 def result_frame(topology: Topology, records: Frame, *, observation: Any) -> Frame:
-    """Return what a topology writes, as records with a key and a value.
+    """Return the result of a topology, as records with key and value.
 
     `records` has the columns of a source of records; `observation` is the name, or in batch the
-    Observation, under which Spark tells how many were read, bad and empty.
+    Observation, under which Spark reports how many were read, bad and empty.
     """
     frame = parsed(records, topology.source.format)
     frame = frame.observe(
@@ -67,13 +67,13 @@ def result_frame(topology: Topology, records: Frame, *, observation: Any) -> Fra
 
 
 def bad_frame(topology: Topology, records: Frame) -> Frame:
-    """Return bad records as they came."""
+    """Return bad records unchanged."""
     frame = parsed(records, topology.source.format)
     return frame.where(functions.col(IS_BAD)).select(KEY, VALUE)
 
 
 def output_mode(topology: Topology) -> str:
-    """Return which rows of a streaming result are told after a batch."""
+    """Return the output mode: which rows of a streaming result are written after a batch."""
     is_changing = topology.grouping is not None and not topology.grouping.is_final
     return "update" if is_changing else "append"
 
@@ -99,7 +99,7 @@ def grouped(
 
 
 def group_column(name: str, kind: Kind) -> Any:
-    """Return what stands for a field in a key, where times have milliseconds."""
+    """Return a field as in a key, with times in milliseconds."""
     column = functions.col(name)
     if kind is Kind.TIME:
         column = functions.timestamp_millis(functions.unix_millis(column))

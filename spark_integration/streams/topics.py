@@ -1,4 +1,4 @@
-"""Binds topologies to topics of a cluster, by a source and a sink that Spark knows by name.
+"""Binds topologies to topics of a cluster, by a source and a sink registered in Spark.
 
 The names of options are those of Spark's own Kafka source, which `format("samsa")` takes too.
 """
@@ -25,14 +25,14 @@ class Topics:
     """The topics of one cluster in one session of Spark."""
 
     session: Any
-    # How the cluster is reached: `kafka.bootstrap.servers` and the like. They may hold passwords.
+    # Connection options such as `kafka.bootstrap.servers`; they may hold passwords.
     options: Mapping[str, str] = field(repr=False)
     format: str = FORMAT
 
     def run_batch(
         self, topology: Topology, *, ranges: Mapping[str, str] | None = None
     ) -> ReadCounts:
-        """Run over a range: `startingOffsets`, `endingTimestamp` and the like; else over all."""
+        """Run over a range, by `startingOffsets`, `endingTimestamp` etc.; by default over all."""
         reader = self.session.read.format(self.format).options(**self.options, **(ranges or {}))
         records = reader.option("subscribe", topology.source.topic).load()
         return run_batch(topology, records, appender(self.format, self.options))
@@ -45,12 +45,12 @@ class Topics:
         start: Mapping[str, str] | None = None,
         interval: str | None = None,
     ) -> Running:
-        """Run as a stream; `start` says where the first run begins, at the end without it."""
+        """Run as a stream; `start` is where the first run begins, by default at the end."""
 
         def read(place: str) -> Frame:
             reader = self.session.readStream.format(self.format)
             reader = reader.options(**self.options, **(start or {}))
-            # It cannot see the checkpoint of its query, by which it knows its first offsets.
+            # The source cannot see its query's checkpoint, which names its stored first offsets.
             reader = reader.option("checkpointLocation", place)
             return reader.option("subscribe", topology.source.topic).load()
 
@@ -65,7 +65,7 @@ class Topics:
 
 
 def appender(name: str, options: Mapping[str, str]) -> Write:
-    """Return what appends a frame to a topic; by itself, since it travels to a Connect server."""
+    """Return a function that appends a DataFrame to a topic; it is sent to a Connect server."""
     told = dict(options)
 
     def append(frame: Frame, topic: str) -> None:

@@ -1,7 +1,7 @@
 """A topology: one topic read, what is done with each record, one topic written. Pure values.
 
-It is a tree of steps without code, so it has a form in JSON and a fingerprint by which two of
-them are known to be the same.
+It is a tree of steps without code, so it has a JSON form, and a fingerprint that identifies equal
+topologies.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from spark_integration.streams.fields import WINDOW_END, WINDOW_START, Kind
 from spark_integration.streams.formats import VALUE, Format
 from spark_integration.streams.windows import Window
 
-# Of the form in JSON, and of what steps mean: one that changes answers gets the next number.
+# The version of the JSON form and of the steps' semantics: raised if results change.
 EDITION: Final = 1
 
 
@@ -23,11 +23,11 @@ EDITION: Final = 1
 class Source:
     topic: str
     format: Format
-    # The field that says when a record happened, or None for the time of the record.
+    # The field with the event time, or None for the time of the record.
     time: str | None
     # How late records may come, for windows.
     grace_ms: int
-    # Where bad records go as they came; None drops them.
+    # The topic for unchanged bad records; None drops them.
     bad_records: str | None
 
     def to_json(self) -> Any:
@@ -67,7 +67,7 @@ class Grouping:
     fields: tuple[tuple[str, Kind], ...]
     window: Window | None
     aggregates: tuple[tuple[str, Aggregate, Kind], ...]
-    # Whether a group is told once, when its window has closed, and not at each change.
+    # Whether to write a group once, when its window has closed, instead of at each change.
     is_final: bool
 
     def to_json(self) -> Any:
@@ -102,13 +102,13 @@ class Topology:
     source: Source
     steps: tuple[Where | Select, ...]
     grouping: Grouping | None
-    # What is written, in this order.
+    # The fields to write, in this order.
     columns: tuple[tuple[str, Kind], ...]
     sink: str
 
     @property
     def is_raw(self) -> bool:
-        """Whether the one field is the value as it is, and not an object of JSON."""
+        """Whether the only field is the value itself, not a JSON object."""
         return self.grouping is None and self.columns in (
             ((VALUE, Kind.TEXT),),
             ((VALUE, Kind.BYTES),),
@@ -116,7 +116,7 @@ class Topology:
 
     @property
     def key_is_text(self) -> bool:
-        """Whether the key is the one field of the group as it is, and not an object of JSON."""
+        """Whether the only field of the group is the key itself, not a JSON object."""
         return self.grouping is not None and [kind for _, kind in self.grouping.key_columns] == [
             Kind.TEXT
         ]
@@ -136,7 +136,7 @@ class Topology:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def describe(self) -> str:
-        """Return the topology for a reader, one step a line."""
+        """Describe the topology, one step per line."""
         time = self.source.time or "the time of the record"
         lines = [f"stream {self.source.topic} ({self.source.format.form.value}, time {time})"]
         lines += [step.describe() for step in self.steps]
@@ -146,7 +146,7 @@ class Topology:
 
 
 def differences(before: Any, after: Any, *, path: str = "") -> list[str]:
-    """Return where two forms in JSON differ, as lines for whoever changed one into the other."""
+    """Return the differences of two JSON forms as lines."""
     if isinstance(before, dict) and isinstance(after, dict):
         found = []
         for name in [*before, *(name for name in after if name not in before)]:

@@ -1,7 +1,7 @@
-"""Windows of time: which of them a time falls into. Pure.
+"""Time windows: assigns times to windows. Pure.
 
-A window has its start and not its end. Sessions that overlap are one; sessions that only touch
-are one as well, as Spark has it.
+A window includes its start and excludes its end. Sessions that overlap or touch are merged, as in
+Spark.
 """
 
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from typing import Any, Final
 from spark_integration.streams.durations import MICROS_PER_MS, parse_duration
 from spark_integration.streams.errors import refused
 
-# Each record is copied into as many.
+# The most windows of one record, which is copied into each.
 MOST_OVERLAPPING: Final = 1000
 
 
 class Shape(Enum):
-    # One beside the other.
+    # Adjacent windows.
     TUMBLING = "tumbling"
-    # As long as the size, one begins with each slide.
+    # Windows of the given size; one begins with each slide.
     HOPPING = "hopping"
-    # From a record to the size after the last one that came before the end.
+    # From a record to the gap after the last record that arrived before the end.
     SESSION = "session"
 
 
@@ -29,7 +29,7 @@ class Shape(Enum):
 class Window:
     shape: Shape
     size_ms: int
-    # The distance of two starts; nothing for sessions.
+    # The distance between two starts; nothing for sessions.
     slide_ms: int = 0
 
     def to_json(self) -> Any:
@@ -54,8 +54,8 @@ def hopping(size: str, *, slide: str) -> Window:
     if slide_ms > size_ms:
         raise refused(
             "hopping",
-            f"slide {slide!r} is longer than the size {size!r}, so records would be left out",
-            "give a slide of the size at most",
+            f"slide {slide!r} is longer than the size {size!r}, so records would be dropped",
+            "give a slide no longer than the size",
         )
     if size_ms > slide_ms * MOST_OVERLAPPING:
         raise refused(
@@ -71,7 +71,7 @@ def session(gap: str) -> Window:
 
 
 def spans_of(window: Window, time: int) -> Iterator[Span]:
-    """Yield the windows of a time; of a session, the one it begins alone."""
+    """Yield the windows of a time; for sessions, the one that it begins."""
     size = window.size_ms * MICROS_PER_MS
     if window.shape is Shape.SESSION:
         yield Span(start=time, end=time + size)

@@ -18,7 +18,7 @@ from tests.browser.home import NEW_PASSWORD
 from tests.browser.visitor import LONG_PATIENCE_MS, Visitor
 
 TOPIC: Final = "orders"
-# What whoever owns the database has made before.
+# Created beforehand by the owner of the database.
 TABLE: Final = (
     "CREATE TABLE orders (ordertime bigint, orderid bigint, itemid text,"
     " orderunits double precision, address jsonb)"

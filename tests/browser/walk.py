@@ -18,7 +18,7 @@ from tests.browser.visitor import LONG_PATIENCE_MS, Visitor
 
 
 class Guest(Protocol):
-    """Somebody with a password that was given to them."""
+    """A user with an initial password."""
 
     @property
     def name(self) -> str: ...

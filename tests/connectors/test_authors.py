@@ -1,4 +1,4 @@
-"""Upon whose rights connectors rest, and what is told when these are gone."""
+"""Connectors run with their authors' rights, and report a lost one."""
 
 from datetime import timedelta
 

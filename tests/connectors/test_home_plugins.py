@@ -39,7 +39,7 @@ CONNECTORS = (Clouds,)
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of nobody else, whose plugins are looked for anew."""
+    """A private home, in which the registry searches for plugins again."""
     os.chmod(tmp_path, 0o700)
     monkeypatch.setattr(settings, "SAMSA_HOME", tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -1,4 +1,4 @@
-"""A broker that knows nobody without a password: answers by our codecs, over TLS where it is told.
+"""A broker that requires authentication: it answers with our codecs, optionally over TLS.
 
 It has no topics. Each connection is served in a thread until the other side goes.
 """

@@ -59,7 +59,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> FakeWire:
 
 
 def look(visitor: Visitor) -> None:
-    """Note what keeps somebody out of a page, in both themes."""
+    """Note accessibility violations of a page, in both themes."""
     for theme, only_colours in (("light", False), ("dark", True)):
         visitor.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
         found = accessibility.complaints(visitor.page, only_colours=only_colours)

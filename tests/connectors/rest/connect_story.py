@@ -113,7 +113,7 @@ def _of_offsets() -> Iterator[tuple[Any, ...]]:
     yield "PATCH", at, {"offsets": []}
     yield "PATCH", at, {}
     yield "PATCH", at, {"offsets": [PLACE | {"offset": {"position": 1}}]}
-    # It tells offsets that it has read back from its topic, a moment after they were altered.
+    # It returns offsets read back from its topic, a moment after they were altered.
     yield "WAIT", at, "position"
     yield "GET", at
     for entry in (

@@ -63,7 +63,7 @@ def test_a_target_that_was_set_back_gets_all_that_comes_behind() -> None:
         target.update(begin)
         run(fakes, keeping_sink(target))
 
-    # At 0 the note held no more; what was left out then was noted anew.
+    # At 0 the note was void; records skipped after that were noted again.
     assert fakes.wire.values("dead") == [b"bad", b"bad"]
 
 

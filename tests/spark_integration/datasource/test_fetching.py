@@ -1,4 +1,4 @@
-"""Exact ranges read from a broker of ours: whatever lies in a log comes once, or says why not."""
+"""Exact ranges read from our broker: each record is returned once, or an error says why not."""
 
 import socket
 import threading

@@ -32,7 +32,7 @@ TOPICS = {
 
 
 class Electing(Cluster):
-    """A cluster that tells of one topic, which has no leader yet when it is first asked."""
+    """A cluster with one topic, which has no leader yet at the first request."""
 
     def __init__(self, *codes: int) -> None:
         settings = parse_settings({"bootstrap.servers": "a:1"})

@@ -1,4 +1,4 @@
-"""What a server that a config names is told, and what it is not."""
+"""What a connector sends to a server that its config names, and what it never sends."""
 
 import socket
 import struct
@@ -18,7 +18,7 @@ ASK_PASSWORD = b"R" + struct.pack(">ii", 8, 3)
 
 
 class Curious:
-    """A server that asks for a password, and keeps all that it is told."""
+    """A server that asks for a password, and records everything it receives."""
 
     def __init__(self) -> None:
         self.told = b""

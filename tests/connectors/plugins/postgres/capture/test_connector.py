@@ -1,4 +1,4 @@
-"""What happens to rows of a real database is told, once and in order, whatever ends meanwhile."""
+"""Changes of rows in a real database arrive once and in order, whatever process ends meanwhile."""
 
 from collections.abc import Callable
 from typing import Any

@@ -37,7 +37,7 @@ def test_a_new_row_is_told_with_its_key_and_its_place_in_the_log() -> None:
 def test_a_deleted_row_leaves_an_event_and_a_tombstone() -> None:
     deleted, tombstone = change(Operation.DELETE, before=("1", None, None))
 
-    # What is never null, and which the log does not tell, is told as the zero of its type.
+    # A NOT NULL column that the log lacks has the zero of its type.
     assert deleted.value["before"].values == {"id": 1, "note": None, "state": ""}
     assert tombstone.key == deleted.key
     assert (tombstone.value, tombstone.value_schema) == (None, None)

@@ -1,4 +1,4 @@
-"""In a home that runs, a topic holds what tables hold, whoever is killed meanwhile."""
+"""In a running home, a topic ends with the state of its tables, whatever process is killed."""
 
 import json
 import random

@@ -9,7 +9,7 @@ EXTENSIONS: Final = ("citext", "cube", "hstore", "isn", "ltree")
 FAKED: Final = ("geography", "geometry", "halfvec", "sparsevec", "vector")
 # Those whose values Debezium cannot do without where a column is never null.
 OPTIONAL_ONLY: Final = ("vec", "hv", "sv", "geo", "geo0", "gg", "ageo", "avec")
-# Name of a column, type, value. What differs in value or schema is told in DIFFERENCES.
+# Column name, type, value. DIFFERENCES lists differences in value or schema.
 TYPES: Final = """
 bool|boolean|true
 i2|int2|-5
