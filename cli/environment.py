@@ -40,7 +40,7 @@ EXTRAS = {
     ),
     "spark": PackageSet(
         requirements="requirements-spark.txt",
-        purpose="Spark itself (pyspark, a download of 435 MiB)",
+        purpose="Spark itself (pyspark, a download of 447 MiB)",
     ),
     "java": PackageSet(
         requirements="requirements-java.txt",

@@ -42,7 +42,7 @@ EXTRAS: Final = {
         Extra(
             name="spark",
             package="pyspark",
-            purpose="Spark itself, with a Java where the machine has none: a download of 435 MiB, "
+            purpose="Spark itself, with a Java where the machine has none: a download of 447 MiB, "
             "which is then built for some minutes",
         ),
         Extra(

@@ -179,7 +179,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
             "connectors.sdk connectors.plugins.file spark_integration.jobs "
             "spark_integration.datasource.source"
         ),
-        "pyspark py4j pyarrow deltalake",
+        "pyspark py4j pyarrow deltalake pyiceberg sqlalchemy",
     ),
     # Expressions of strangers, of plugins as of transforms.
     "connectors.sdk.regexes": ("connectors.sdk", "re2"),

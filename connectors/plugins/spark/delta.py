@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.state import sync_folder
-from connectors.plugins.spark.tables import DELTA_LOG, sync_file
+from connectors.plugins.spark.tables import DELTA_LOG, require_no_iceberg, sync_file
 from connectors.sdk.errors import ConnectorError, RetriableError
 
 if TYPE_CHECKING:
@@ -27,8 +27,10 @@ MAX_SHOWN_CHARS: Final = 300
 
 
 class DeltaTable:
+    keeps_columns = False
+
     def __init__(self, folder: Path, partition_by: tuple[str, ...]) -> None:
-        self._folder = folder
+        self._folder = self.files = folder
         self._partition_by = list(partition_by)
 
     def require(self, schema: str) -> None:
@@ -44,6 +46,7 @@ class DeltaTable:
                 f"a Delta table has no such columns: {foreign[1]} is a type of Spark alone; have"
                 " value.schema name another one"
             )
+        require_no_iceberg(self._folder)
         table = self._open()
         if table is not None:
             self._require_partitions(table)

@@ -1,7 +1,7 @@
 """The keys of the Spark sink, and what they mean."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -13,6 +13,8 @@ from connectors.sdk.connector import Parsed
 
 PATH: Final = "table.path"
 FORMAT: Final = "table.format"
+NAMESPACE: Final = "iceberg.namespace"
+NAME: Final = "iceberg.table"
 VALUES: Final = "value.format"
 SCHEMA: Final = "value.schema"
 PARTITION_BY: Final = "partition.by"
@@ -32,6 +34,11 @@ TIMES: Final[Mapping[str, Mapping[str, str]]] = {
 DEFAULT_ROWS: Final = 500_000
 MAX_ROWS: Final = 50_000_000
 MAX_PARTITION_COLUMNS: Final = 8
+DEFAULT_NAMESPACE: Final = "default"
+# As every engine takes them, some of them between quotes.
+TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
+# Where locations, which are URLs to some readers, have their ends.
+CUTS: Final = re.compile(r"[#?;]")
 COLUMNS_BEGIN: Final = re.compile(r"[\w`]")
 # Each batch is a file at least, for each core and each folder.
 DEFAULT_WAIT_MS: Final = 10_000
@@ -47,6 +54,7 @@ class Values(Enum):
 class Format(Enum):
     PARQUET = "parquet"
     DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,30 @@ def layout_of(parsed: Parsed) -> Layout:
     )
 
 
+def table_name(parsed: Parsed) -> tuple[str, str]:
+    """Return the namespace and the name of an Iceberg table."""
+    return parsed[NAMESPACE], parsed[NAME] or places.parts_of(parsed[PATH])[-1]
+
+
+def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Yield keys of an Iceberg table, and what is wrong with them beside others."""
+    if not _is_iceberg(parsed):
+        if parsed[NAME]:
+            yield (
+                NAME,
+                f"Only an Iceberg table has a name: set {FORMAT} to iceberg, or leave it out",
+            )
+        return
+    _, name = table_name(parsed)
+    if not parsed[NAME] and not TABLE_NAME.fullmatch(name):
+        yield (
+            NAME,
+            f"Give the table a name: {name} of {PATH} has more than letters, digits, _ and -",
+        )
+    if cut := CUTS.search(parsed[PATH]):
+        yield PATH, f"Readers of Iceberg tables cut paths at {cut[0]}: give another folder"
+
+
 def definition() -> Definition:
     return Definition((*_of_table(), *_of_records()))
 
@@ -87,11 +119,30 @@ def _of_table() -> tuple[Key, ...]:
         _key(
             FORMAT,
             Kind.STRING,
-            "What the table is: `parquet`, a folder of files, or `delta`, a Delta table",
+            "What the table is: `parquet`, a folder of files, `delta`, a Delta table, or"
+            " `iceberg`, an Iceberg table in the catalog `iceberg.db` of the folder `files`",
             TABLE,
             default=Format.PARQUET.value,
             check=one_of(*(one.value for one in Format)),
             importance=Importance.HIGH,
+        ),
+        _key(
+            NAMESPACE,
+            Kind.STRING,
+            "The namespace of an Iceberg table in the catalog",
+            TABLE,
+            default=DEFAULT_NAMESPACE,
+            check=_check_name,
+            visible=_is_iceberg,
+        ),
+        _key(
+            NAME,
+            Kind.STRING,
+            "The name of an Iceberg table in the catalog; without it, the last part of table.path",
+            TABLE,
+            default="",
+            check=_check_name,
+            visible=_is_iceberg,
         ),
         _key(
             PARTITION_TIME,
@@ -169,6 +220,16 @@ def columns_problem(text: str) -> str | None:
     """Refuse what Spark would read as a type in JSON, which may name a class to load."""
     if not COLUMNS_BEGIN.match(text):
         return "Columns begin with a name, as in id BIGINT, name STRING"
+    return None
+
+
+def _is_iceberg(values: Mapping[str, Any]) -> bool:
+    return values.get(FORMAT) == Format.ICEBERG.value
+
+
+def _check_name(value: Any) -> str | None:
+    if value and not TABLE_NAME.fullmatch(value):
+        return "It has letters, digits, _ and -, at most 100, and begins with no hyphen"
     return None
 
 

@@ -13,6 +13,7 @@ from connectors.plugins.spark import batches, engine, keys, tables
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.folders import table_folder
+from connectors.plugins.spark.iceberg import IcebergTable, Identifier
 from connectors.plugins.spark.keys import Format, Values
 from connectors.plugins.spark.pacing import Pacing
 from connectors.plugins.spark.plain_rows import PlainRows
@@ -35,10 +36,10 @@ MAX_SHOWN_CHARS: Final = 300
 class SparkSink(JobConnector):
     name = "samsa.spark.sink"
     title = "Spark sink"
-    summary = "Write topics as tables of Parquet files or as Delta tables, in batches, by Spark."
+    summary = "Write topics as Parquet files, Delta tables or Iceberg tables, in batches, by Spark."
     pool = "spark"
     extra = "spark"
-    modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake")
+    modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake", "pyiceberg")
 
     @classmethod
     def definition(cls) -> Definition:
@@ -54,7 +55,10 @@ class SparkSink(JobConnector):
             return (
                 Value(name=keys.PARTITION_BY, value=parsed[keys.PARTITION_BY], errors=(wrong,)),
             )
-        return ()
+        return [
+            Value(name=name, value=parsed[name], errors=(wrong,))
+            for name, wrong in keys.name_problems(parsed)
+        ]
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
         del parsed, max_tasks
@@ -79,12 +83,7 @@ class SparkSinkTask(JobTask):
         self._pacing = Pacing(context.kept, parsed)
         job = sha256(context.connector.encode("utf-8", "surrogatepass")).hexdigest()[:JOB_CHARS]
         self._file = StateFile(self._folder, job)
-        is_delta = parsed[keys.FORMAT] == Format.DELTA.value
-        self._table: Table = (
-            DeltaTable(self._folder, self._layout.folders)
-            if is_delta
-            else ParquetTable(self._folder)
-        )
+        self._table = self._table_of(Format(parsed[keys.FORMAT]), parsed)
         self._state = self._file.read(context.epoch)
         self._state, is_moved = batches.adopt(self._state, context.committed())
         if is_moved:
@@ -117,6 +116,19 @@ class SparkSinkTask(JobTask):
     def stop(self) -> None:
         """Nothing is open between batches but the session, which the process keeps."""
 
+    def _table_of(self, kind: Format, parsed: Parsed) -> Table:
+        if kind is Format.DELTA:
+            return DeltaTable(self._folder, self._layout.folders)
+        if kind is Format.ICEBERG:
+            namespace, name = keys.table_name(parsed)
+            return IcebergTable(
+                self._folder,
+                self._layout.folders,
+                Identifier(namespace=namespace, name=name),
+                self._context.connector,
+            )
+        return ParquetTable(self._folder)
+
     def _keep(self, state: State) -> None:
         self._context.require_lease()
         self._file.write(state)
@@ -144,8 +156,7 @@ class SparkSinkTask(JobTask):
         self._require_columns(rows)
         self._table.require(rows.schema.json())
         staging = self._file.new_staging()
-        # Not escaped: Hadoop takes `%20` of an address for these three characters.
-        rows.write.partitionBy(*self._layout.folders).parquet(f"file:{staging}")
+        tables.write(rows, self._layout.folders, staging, keeps_columns=self._table.keeps_columns)
         counts = shaped.finish()
         files = tuple(tables.written_files(staging, self._state))
         there = sum(file.rows for file in files)
@@ -183,7 +194,7 @@ class SparkSinkTask(JobTask):
         assert batch is not None, "it was written"
         assert batch.files is not None, "it was written"
         self._context.require_lease()
-        tables.move(batch.files, self._file.staging, self._folder)
+        tables.move(batch.files, self._file.staging, self._table.files)
         self._table.add(self._state, batch)
         self._keep(batches.done(self._state))
         self._file.clear_staging()

@@ -20,7 +20,7 @@ class SparkSql(JobConnector):
     )
     pool = "spark"
     extra = "spark"
-    modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake")
+    modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake", "pyiceberg")
 
     @classmethod
     def definition(cls) -> Definition:

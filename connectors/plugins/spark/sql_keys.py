@@ -83,7 +83,7 @@ def settings_of(parsed: Parsed) -> Settings:
 def problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
     """Yield keys, and what is wrong with them beside others."""
     found = settings_of(parsed)
-    yield from _of_target(found, parsed[keys.PATH])
+    yield from _of_target(found, parsed)
     named = {name for name, _ in map(_pair, parsed[VIEWS])}
     for name in sorted(named - {view.name for view in found.views.values()}):
         yield VIEWS, f"The view {name} has no columns: give them in {SCHEMAS}, as {name}: id BIGINT"
@@ -102,7 +102,8 @@ def problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield from _of_topics(found, by_topic, parsed[TOPICS])
 
 
-def _of_target(found: Settings, path: str) -> Iterator[tuple[str, str]]:
+def _of_target(found: Settings, parsed: Parsed) -> Iterator[tuple[str, str]]:
+    path: str = parsed[keys.PATH]
     if bool(found.topic) == bool(path):
         yield TOPIC, f"Give either {TOPIC} or {keys.PATH}: the rows have one target"
     if found.key and not found.topic:
@@ -112,6 +113,7 @@ def _of_target(found: Settings, path: str) -> Iterator[tuple[str, str]]:
     if found.topic in {view.topic for view in found.views.values()}:
         yield TOPIC, f"The query reads {found.topic}, and would read what it writes: name another"
     if path:
+        yield from keys.name_problems(parsed)
         target = places.parts_of(path)
         for name, text in found.tables.items():
             parts = places.parts_of(text)
@@ -216,6 +218,8 @@ def definition() -> Definition:
             *_of_query(),
             *_of_output(),
             of_sink[keys.FORMAT],
+            of_sink[keys.NAMESPACE],
+            of_sink[keys.NAME],
             of_sink[keys.PARTITION_BY],
             of_sink[keys.BATCH_ROWS],
             of_sink[keys.BATCH_WAIT],

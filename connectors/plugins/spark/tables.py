@@ -6,23 +6,36 @@ gone on with, and nothing lies in the table twice.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
 from connectors.plugins.spark.batches import Batch, State, WrittenFile
+from connectors.plugins.spark.schemas import quoted
 from connectors.plugins.spark.state import sync_folder
 from connectors.sdk.errors import ConnectorError, RetriableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 # As Hive and Spark name the folder of rows without a value.
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 ENDING: Final = ".parquet"
 DELTA_LOG: Final = "_delta_log"
+ICEBERG_METADATA: Final = "metadata/*.metadata.json"
+# Before the name of a column that is made for its folder only, and before a value that is empty.
+COPY: Final = "_samsa_by_"
+EMPTY: Final = "__EMPTY__"
 
 
 class Table(Protocol):
     """What becomes of files that lie in their place."""
+
+    # The folder that files of batches are moved to.
+    files: Path
+    # Whether files have the columns, too, whose values become folders.
+    keeps_columns: bool
 
     def require(self, schema: str) -> None:
         """Raise ConnectorError where files with a schema, as Spark writes it, do not fit."""
@@ -34,8 +47,10 @@ class Table(Protocol):
 class ParquetTable:
     """A folder: a file that is there belongs to the table."""
 
+    keeps_columns = False
+
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = self.files = folder
 
     def require(self, schema: str) -> None:
         del schema
@@ -44,9 +59,35 @@ class ParquetTable:
                 f"{self._folder.name} is a Delta table, which would not know of the files: set"
                 " table.format to delta, or give another folder"
             )
+        require_no_iceberg(self._folder)
 
     def add(self, state: State, batch: Batch) -> None:
         del state, batch
+
+
+def has_iceberg(folder: Path) -> bool:
+    """Tell whether a folder is that of an Iceberg table."""
+    return next(folder.glob(ICEBERG_METADATA), None) is not None
+
+
+def require_no_iceberg(folder: Path) -> None:
+    if has_iceberg(folder):
+        raise ConnectorError(
+            f"{folder.name} is an Iceberg table, which would not know of the files: set"
+            " table.format to iceberg, or give another folder"
+        )
+
+
+def write(rows: "DataFrame", folders: Sequence[str], staging: Path, *, keeps_columns: bool) -> None:
+    """Have Spark write rows to a folder, in folders of their values below it."""
+    names = folders
+    if keeps_columns:
+        # Spark leaves the columns out of the files that it makes folders of.
+        for name in folders:
+            rows = rows.withColumn(f"{COPY}{name}", _folder_value(rows, name))
+        names = [f"{COPY}{name}" for name in folders]
+    # Not escaped: Hadoop takes `%20` of an address for these three characters.
+    rows.write.partitionBy(*names).parquet(f"file:{staging}")
 
 
 def written_files(folder: Path, state: State) -> Iterator[WrittenFile]:
@@ -60,12 +101,13 @@ def written_files(folder: Path, state: State) -> Iterator[WrittenFile]:
         if not rows:
             continue
         name = f"{state.number:010}-{index:05}-{state.app}{ENDING}"
+        parts = [part.removeprefix(COPY) for part in inner.parent.parts]
         yield WrittenFile(
             staged=str(folder.name / inner),
-            path=str(inner.parent / name),
+            path=str(Path(*parts, name)),
             size=path.stat().st_size,
             rows=rows,
-            partition=partition_of(inner.parent.parts),
+            partition=partition_of(parts),
         )
 
 
@@ -97,6 +139,18 @@ def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
         folders |= {target.parent, *(one for one in target.parent.parents if table in one.parents)}
     for folder in {table, *folders}:
         sync_folder(folder)
+
+
+def _folder_value(rows: "DataFrame", name: str) -> "Column":
+    """Return what a folder is called by, so that no two values of a column share one."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra, and its usual name
+
+    column = F.col(quoted(name))
+    if rows.schema[name].dataType.typeName() != "string":
+        return column
+    # Spark puts texts without a character where it puts those that are not there.
+    is_taken = (column == "") | column.startswith(EMPTY) | column.startswith(NO_VALUE)
+    return F.when(is_taken, F.concat(F.lit(EMPTY), column)).otherwise(column)
 
 
 def _is_hidden(path: Path, below: Path) -> bool:

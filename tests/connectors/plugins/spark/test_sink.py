@@ -1,6 +1,9 @@
 """The sink over a running cluster and a real Spark, slice by slice, ended between any two steps."""
 
 from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,14 @@ def delta_rows(home: Path) -> list[dict[str, Any]]:
     from deltalake import DeltaTable  # noqa: PLC0415
 
     read = DeltaTable(str(home / "files/lake/orders")).to_pyarrow_table()
+    return list(read.to_pylist())
+
+
+def iceberg_rows(home: Path, name: str = "default.orders") -> list[dict[str, Any]]:
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+
+    with closing(SqlCatalog("samsa", uri=f"sqlite:///{home / 'files/iceberg.db'}")) as catalog:
+        read = catalog.load_table(name).scan().to_arrow()
     return list(read.to_pylist())
 
 
@@ -93,7 +104,7 @@ def files(home: Path) -> list[Path]:
     return [path for path in lake.rglob("*.parquet") if "_samsa" not in path.parts]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
 def test_a_worker_that_ends_between_any_two_steps_leaves_each_row_once(
     spark: Any, home: Path, context: JobContext, kind: str
 ) -> None:
@@ -111,7 +122,8 @@ def test_a_worker_that_ends_between_any_two_steps_leaves_each_row_once(
     send(context, {"id": 12})
     run(context, told)
 
-    rows = delta_rows(home) if kind == "delta" else table(spark, home)
+    found = {"delta": delta_rows, "iceberg": iceberg_rows}.get(kind)
+    rows = table(spark, home) if found is None else found(home)
     assert sorted(row["id"] for row in rows) == list(range(13))
 
 
@@ -125,6 +137,44 @@ def test_a_delta_table_grows_a_column_and_knows_its_batches(
     run(context, told)
 
     assert sorted((row["id"], row["name"]) for row in delta_rows(home)) == [(1, None), (2, "b")]
+
+
+def test_an_iceberg_table_has_all_columns_and_folders_of_some(
+    home: Path, context: JobContext
+) -> None:
+    columns = "id BIGINT, country STRING, total DECIMAL(10,2), tags ARRAY<STRING>, at TIMESTAMP"
+    more = "deep STRUCT<n: INT, m: MAP<STRING, DATE>>, small SMALLINT, big FLOAT, is_new BOOLEAN"
+    told = config(
+        table_format="iceberg",
+        partition_time="day",
+        partition_by="country,small,total,is_new",
+        value_schema=f"{columns}, {more}",
+        include_metadata="true",
+    )
+    full = {"tags": ["x"], "deep": {"n": 1, "m": {"a": "2026-01-31"}}, "at": "2026-01-31T12:00:00Z"}
+    countries = ["DE", "a/b", "", "__EMPTY__", None]
+    send(context, *({"id": n, "country": c, **full} for n, c in enumerate(countries)))
+    send(context, {"id": 5, "country": "DE", "small": -3, "total": "1.50", "is_new": True})
+    run(context, told)
+
+    rows = sorted(iceberg_rows(home), key=lambda row: row["id"])
+    assert [row["country"] for row in rows] == [*countries, "DE"]
+    assert rows[0]["deep"] == {"n": 1, "m": [("a", date(2026, 1, 31))]}
+    assert (rows[0]["at"], rows[0]["day"]) == (datetime(2026, 1, 31, 12, tzinfo=UTC), "2023-11-14")
+    assert (rows[5]["total"], rows[5]["small"], rows[5]["is_new"]) == (Decimal("1.50"), -3, True)
+    assert {row["_topic"] for row in rows} == {context.topic}
+    assert (home / "files/lake/orders/data/day=2023-11-14/country=a%2Fb").is_dir()
+
+
+def test_an_iceberg_table_grows_columns_within_columns(home: Path, context: JobContext) -> None:
+    told = config(table_format="iceberg")
+    send(context, {"id": 1, "deep": {"n": 1}})
+    run(context, told)
+    send(context, {"id": 2, "name": "b", "deep": {"n": 2, "more": ["x"]}})
+    run(context, told)
+
+    rows = sorted(iceberg_rows(home), key=lambda row: row["id"])
+    assert [(row["name"], row["deep"]["more"]) for row in rows] == [(None, None), ("b", ["x"])]
 
 
 def test_values_that_do_not_fit_are_refused_and_the_others_written(

@@ -1,0 +1,123 @@
+"""The catalog of Iceberg tables: a file of SQLite below the home's files, and what it opens.
+
+A table is what files say that others may have written, so the paths and the names of classes in
+them are not trusted: nothing outside of the home's files is opened, and no class is loaded. Imports
+pyiceberg, which is an extra, so that only functions import this module.
+"""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.table import Table
+from pyiceberg.typedef import EMPTY_DICT, Properties
+
+from connectors.plugins.file import places
+from connectors.plugins.spark.state import sync_folder
+from connectors.sdk.errors import ConnectorError
+
+# Other engines name the catalog so too: its rows say which one they belong to.
+NAME: Final = "samsa"
+FILE: Final = "iceberg.db"
+SCHEME: Final = "file:"
+
+
+@contextmanager
+def catalog() -> Iterator["HomeCatalog"]:
+    """Lend the catalog of the home, which is made where there is none."""
+    root = places.root()
+    path = root / FILE
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise ConnectorError(f"{path} leads out of {root} by a symbolic link: remove the link")
+    root.mkdir(mode=places.FOLDER_MODE, parents=True, exist_ok=True)
+    with closing(HomeCatalog(path)) as opened:
+        yield opened
+
+
+def location_of(folder: Path) -> str:
+    return f"{SCHEME}//{folder}"
+
+
+def path_of(location: str) -> Path:
+    """Return the file or folder that a table names; ConnectorError outside of the home's files."""
+    root = places.root()
+    # `file:/x`, `file:///x` and `/x` are one file to Iceberg, without escapes in any of them.
+    path = Path("/" + location.removeprefix(SCHEME).lstrip("/"))
+    is_ours = location.startswith(("/", f"{SCHEME}/")) and not location.startswith("//")
+    if not is_ours or not path.resolve().is_relative_to(root.resolve()):
+        raise ConnectorError(
+            f"an Iceberg table names {location}, which lies outside of {root}: give another table"
+        )
+    return path
+
+
+class HomeCatalog(SqlCatalog):
+    def __init__(self, path: Path) -> None:
+        own = f"{HomeFiles.__module__}.{HomeFiles.__name__}"
+        super().__init__(NAME, uri=f"sqlite:///{path}", **{"py-io-impl": own})
+
+    def _load_file_io(
+        self, properties: Properties = EMPTY_DICT, location: str | None = None
+    ) -> FileIO:
+        # A table may name a class of its own; it has no say here.
+        del properties, location
+        return HomeFiles(self.properties)
+
+    def found(self, identifier: tuple[str, str]) -> Table | None:
+        return self.load_table(identifier) if self.table_exists(identifier) else None
+
+
+class HomeFiles(FileIO):
+    """Opens files below the home's, and makes those durable that it writes."""
+
+    def new_input(self, location: str) -> "HomeFile":
+        return HomeFile(location)
+
+    def new_output(self, location: str) -> "HomeFile":
+        return HomeFile(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        path_of(location if isinstance(location, str) else location.location).unlink()
+
+
+class HomeFile(InputFile, OutputFile):
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self._path = path_of(location)
+
+    def __len__(self) -> int:
+        return self._path.stat().st_size
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def open(self, seekable: bool = True) -> Any:
+        del seekable
+        return self._path.open("rb")
+
+    def create(self, overwrite: bool = False) -> Any:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return DurableFile(io.FileIO(self._path, "wb" if overwrite else "xb"), self._path.parent)
+
+    def to_input_file(self) -> "HomeFile":
+        return self
+
+
+class DurableFile(io.BufferedWriter):
+    """A file that is on the disk when it is closed, since the catalog names it next."""
+
+    def __init__(self, raw: io.FileIO, folder: Path) -> None:
+        super().__init__(raw)
+        self._folder = folder
+
+    def close(self) -> None:
+        if not self.closed:
+            self.flush()
+            os.fsync(self.fileno())
+            sync_folder(self._folder)
+        super().close()
