@@ -34,12 +34,13 @@ MAX_SHOWN_CHARS: Final = 300
 # The newest that pyiceberg writes.
 VERSION: Final = 2
 # A commit every ten seconds would leave as many files of metadata, each with all snapshots, and
-# lists with a line for each commit.
+# lists with a line for each commit. A quarter of an hour of both is enough for who reads by path.
 PROPERTIES: Final[Mapping[str, str]] = {
     "format-version": str(VERSION),
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
+    "samsa.snapshots.kept": "100",
     MADE: "samsa.spark",
 }
 # pyiceberg would try again by itself, and not look for the batch in what came between.
@@ -89,7 +90,7 @@ class IcebergTable:
     def add(self, state: State, batch: Batch) -> None:
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415 - an extra
 
-        from connectors.plugins.spark import iceberg_schemas  # noqa: PLC0415
+        from connectors.plugins.spark import iceberg_expiry, iceberg_schemas  # noqa: PLC0415
 
         if not batch.files:
             return
@@ -105,6 +106,7 @@ class IcebergTable:
                     self._commit(table, wanted, state, batch)
                 except CommitFailedException:
                     continue
+                iceberg_expiry.expire(catalog.load_table(self._key))
                 return
         raise RetriableError(
             f"the Iceberg table {self._identifier} did not take batch {state.number}: others"
@@ -183,6 +185,7 @@ class IcebergTable:
 
         if not has_iceberg(self._folder):
             return
+
         from pyiceberg.serializers import FromInputFile  # noqa: PLC0415
 
         for path in sorted((self._folder / METADATA).glob("*.metadata.json")):
@@ -226,9 +229,15 @@ class IcebergTable:
     def _commit(self, table: "Opened", wanted: "Schema", state: State, batch: Batch) -> None:
         """Commit new columns, the files and the number of the batch as one change."""
         assert batch.files is not None, "it was written"
-        properties = {**table.metadata.properties, RETRIES: "0"}
-        # Known here only: what is committed is applied to what the catalog has.
-        table.metadata = table.metadata.model_copy(update={"properties": properties})
+        # Known here only: what is committed is applied to what the catalog has. The library copies
+        # all that it knows some twenty times, so it knows the last snapshot only.
+        last = table.metadata.current_snapshot()
+        known = {
+            "properties": {**table.metadata.properties, RETRIES: "0"},
+            "snapshots": [] if last is None else [last],
+            "snapshot_log": [],
+        }
+        table.metadata = table.metadata.model_copy(update=known)
         location = f"{table.metadata.location.rstrip('/')}/{DATA}"
         with table.transaction() as transaction:
             with transaction.update_schema() as change:

@@ -437,14 +437,72 @@ def test_a_table_whose_files_are_gone_says_so(folder: Path) -> None:
         table(folder).require(told)
 
 
-def test_manifests_of_many_batches_are_merged(folder: Path) -> None:
-    told = schema(id="long")
-    for number in range(6):
-        table(folder).add(replace(STATE, number=number), batch(folder, told, [{"id": number}]))
-        with opened(folder) as table_:
-            few = {"commit.manifest.min-count-to-merge": "3"}
-            table_.transaction().set_properties(few).commit_transaction()
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a table keep three snapshots, and clear the others by two."""
+    from connectors.plugins.spark import iceberg, iceberg_expiry  # noqa: PLC0415
 
-    assert [row["id"] for row in rows_of(folder)] == list(range(6))
+    properties = {
+        **iceberg.PROPERTIES,
+        "samsa.snapshots.kept": "3",
+        "commit.manifest.min-count-to-merge": "3",
+        "write.metadata.previous-versions-max": "2",
+    }
+    monkeypatch.setattr(iceberg, "PROPERTIES", properties)
+    monkeypatch.setattr(iceberg_expiry, "MORE", 2)
+
+
+def add(folder: Path, *numbers: int) -> None:
+    told = schema(id="long")
+    for number in numbers:
+        made = batch(folder, told, [{"id": number}])
+        table(folder).add(replace(STATE, number=number), made)
+
+
+@pytest.mark.usefixtures("few")
+def test_old_snapshots_and_their_files_are_cleared_away(folder: Path) -> None:
+    add(folder, *range(12))
+
+    assert [row["id"] for row in rows_of(folder)] == list(range(12))
     with opened(folder) as table_:
-        assert len(table_.current_snapshot().manifests(table_.io)) < 4
+        assert len(table_.snapshots()) < 5
+        lists = {one.manifest_list for one in table_.snapshots()}
+        parts = {p.manifest_path for one in table_.snapshots() for p in one.manifests(table_.io)}
+        assert len(table_.current_snapshot().manifests(table_.io)) < 6
+    there = {f"file://{path}" for path in folder.glob("metadata/*.avro")}
+    assert {path for path in there if "/snap-" in path} == lists
+    # The library leaves the manifest of a batch that it merges at once.
+    assert len(there - lists - parts) < 12 / 2
+    assert len(list(folder.glob("metadata/*.json"))) <= 3
+
+
+@pytest.mark.usefixtures("few")
+def test_snapshots_that_have_rows_which_were_deleted_stay(folder: Path) -> None:
+    add(folder, 0, 1)
+    with opened(folder) as table_:
+        table_.delete("id = 0")
+        before = table_.snapshots()[1].snapshot_id
+    add(folder, *range(2, 9))
+
+    assert [row["id"] for row in rows_of(folder)] == list(range(1, 9))
+    with opened(folder) as table_:
+        assert table_.snapshots()[0].snapshot_id == before
+        assert len(table_.snapshots()) == 9
+        assert table_.scan(snapshot_id=before).count() == 2
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("is_tagged", [True, False])
+def test_a_table_of_which_others_keep_snapshots_keeps_all(folder: Path, is_tagged: bool) -> None:
+    add(folder, 0)
+    with opened(folder) as table_:
+        if is_tagged:
+            table_.manage_snapshots().create_tag(
+                table_.current_snapshot().snapshot_id, "audit"
+            ).commit()
+        else:
+            table_.transaction().remove_properties("samsa.snapshots.kept").commit_transaction()
+    add(folder, *range(1, 7))
+
+    with opened(folder) as table_:
+        assert len(table_.snapshots()) == 7

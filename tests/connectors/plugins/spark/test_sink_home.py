@@ -3,7 +3,7 @@
 import os
 import signal
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -11,13 +11,18 @@ from pyarrow import parquet
 
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.extras import requires
-from tests.scale import count
+from tests.scale import IS_LONG, count
 
-pytestmark = [requires("java", "spark"), pytest.mark.slow]
 # Each costs a session of Spark.
-KILLS = count(2, 2, long=10)
-RECORDS = 6000
+KILLS = count(2, 2, long=20)
 BATCH = 1500
+# So many batches that the last kill still meets one.
+RECORDS = (KILLS + 2) * BATCH
+pytestmark = [
+    requires("java", "spark"),
+    pytest.mark.slow,
+    pytest.mark.timeout(1200 if IS_LONG else 300),
+]
 # A session takes five seconds on a calm machine, and batches have to follow.
 PATIENCE_S = 180.0
 # Where a Java process says whose child it is, and what it is.
@@ -48,6 +53,20 @@ def delta_numbers(folder: Path) -> Counter[int]:
     return Counter(DeltaTable(str(folder)).to_pyarrow_table()["_offset"].to_pylist())
 
 
+def iceberg_numbers(folder: Path) -> Counter[int]:
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - an extra
+
+    # Not before it is there, since the catalog would be made.
+    path = folder.parent / "iceberg.db"
+    if not path.exists():
+        return Counter()
+    with closing(SqlCatalog("samsa", uri=f"sqlite:///{path}")) as catalog:
+        if not catalog.table_exists(("default", folder.name)):
+            return Counter()
+        rows = catalog.load_table(("default", folder.name)).scan().to_arrow()
+    return Counter(rows["_offset"].to_pylist())
+
+
 def sink(name: str, kind: str) -> dict[str, str]:
     return {
         "connector.class": "samsa.spark.sink",
@@ -72,7 +91,7 @@ def kill(home: ConnectorsHome, name: str, turn: int) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def test_each_row_lies_once_in_both_tables_whatever_is_killed(tmp_path: Path) -> None:
+def test_each_row_lies_once_in_tables_of_all_formats_whatever_is_killed(tmp_path: Path) -> None:
     with connectors_home(tmp_path, environment={"SAMSA_SPARK": "local[2]"}) as home:
         source = {
             "connector.class": "samsa.datagen",
@@ -83,9 +102,10 @@ def test_each_row_lies_once_in_both_tables_whatever_is_killed(tmp_path: Path) ->
             "value.converter.schemas.enable": "false",
         }
         home.create("orders-source", source)
-        tables = {"lake": parquet_numbers, "delta": delta_numbers}
+        tables = {"lake": parquet_numbers, "delta": delta_numbers, "iceberg": iceberg_numbers}
         home.create("to-lake", sink("lake", "parquet"))
         home.create("to-delta", sink("delta", "delta"))
+        home.create("to-iceberg", sink("iceberg", "iceberg"))
         for turn in range(KILLS):
             before = sum(parquet_numbers(home.folder / "files/lake").values())
             home.wait(
