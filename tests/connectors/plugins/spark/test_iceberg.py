@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def schema(**columns: Any) -> str:
     return json.dumps(struct(**columns), separators=(",", ":"))
 
 
-def batch(folder: Path, told: str, *files: list[Mapping[str, Any]]) -> Batch:
+def batch(folder: Path, told: str, *files: Sequence[Mapping[str, Any]]) -> Batch:
     """Write rows as files in their place, as if Spark had."""
     written = []
     for rows in files:

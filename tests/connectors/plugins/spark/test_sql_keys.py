@@ -61,6 +61,11 @@ def test_a_config_that_fits_is_taken() -> None:
         (["orders"], {"partition_by": "id"}, "Only a table has folders"),
         (
             ["orders"],
+            {"output_topic": "", "table_path": "lake/o o", "table_format": "iceberg"},
+            "Give the table a name: o o",
+        ),
+        (
+            ["orders"],
             {"output_topic": "", "table_path": "lake/o", "output_key": "id"},
             "Only records of a topic have a key",
         ),
