@@ -50,6 +50,8 @@ class Batch:
     skipped: int = 0
     # Of the frame that was written, as Spark and Delta write it.
     schema: str = ""
+    # Whether its files have the columns, too, whose values are folders.
+    keeps_columns: bool = False
     # Whether the next batch begins behind it; not where somebody has moved the job meanwhile.
     moves: bool = True
 
@@ -196,6 +198,7 @@ def dump(state: State) -> bytes:
             "read": state.batch.read,
             "skipped": state.batch.skipped,
             "schema": state.batch.schema,
+            "keeps_columns": state.batch.keeps_columns,
             "moves": state.batch.moves,
         }
     told = {
@@ -239,6 +242,8 @@ def _batch(told: Mapping[str, Any]) -> Batch:
         read=int(told["read"]),
         skipped=int(told["skipped"]),
         schema=str(told["schema"]),
+        # A batch of an earlier release has none.
+        keeps_columns=bool(told.get("keeps_columns", False)),
         moves=bool(told["moves"]),
     )
 

@@ -119,9 +119,9 @@ class IcebergTable:
 
     @contextmanager
     def _catalog(self) -> Iterator["HomeCatalog"]:
-        from sqlalchemy.exc import OperationalError  # noqa: PLC0415 - an extra
+        from sqlalchemy.exc import DBAPIError, OperationalError  # noqa: PLC0415 - an extra
 
-        from connectors.plugins.spark.iceberg_catalog import catalog  # noqa: PLC0415
+        from connectors.plugins.spark.iceberg_catalog import FILE, catalog  # noqa: PLC0415
 
         said = f"the Iceberg table {self._identifier} cannot be used:"
         try:
@@ -133,8 +133,14 @@ class IcebergTable:
             raise ConnectorError(
                 f"{said} {error.filename or error} is gone; put it back, or give another table"
             ) from error
-        # The disk, and a catalog that another process holds.
-        except (OSError, OperationalError) as error:
+        except OperationalError as error:
+            raise RetriableError(f"{said} its catalog {FILE}: {error.orig}") from error
+        except DBAPIError as error:
+            raise ConnectorError(
+                f"{said} its catalog {FILE}: {error.orig}; put a copy of it back, or remove it and"
+                " register the tables again"
+            ) from error
+        except OSError as error:
             raise RetriableError(f"{said} {error}") from error
         # Its own classes, and those of its parsers, which files of others are given to.
         except Exception as error:

@@ -171,6 +171,7 @@ class SparkSinkTask(JobTask):
             read=counts.read,
             skipped=counts.skipped,
             schema=rows.schema.json(),
+            keeps_columns=self._table.keeps_columns,
         )
 
     def _require_columns(self, rows: "DataFrame") -> None:
@@ -193,6 +194,11 @@ class SparkSinkTask(JobTask):
         batch = self._state.batch
         assert batch is not None, "it was written"
         assert batch.files is not None, "it was written"
+        if batch.files and batch.keeps_columns is not self._table.keeps_columns:
+            raise ConnectorError(
+                f"batch {self._state.number} was written for another {keys.FORMAT}, and is not in"
+                f" the table yet: set {keys.FORMAT} back until it is, and change it then"
+            )
         self._context.require_lease()
         tables.move(batch.files, self._file.staging, self._table.files)
         self._table.add(self._state, batch)

@@ -1,5 +1,6 @@
 """Which offsets a batch has, and what is remembered of it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -151,7 +152,8 @@ def test_a_batch_that_is_written_is_finished_before_altered_offsets_count() -> N
 
 
 def test_a_state_is_read_back_as_it_was() -> None:
-    batch = Batch(spans=(Span(place=A, start=0, end=9),), files=(FILE,), read=9, schema="{}")
+    spans = (Span(place=A, start=0, end=9),)
+    batch = Batch(spans=spans, files=(FILE,), read=9, schema="{}", keeps_columns=True)
     kept = state(
         number=4,
         next={A: 0, B: 7},
@@ -162,3 +164,11 @@ def test_a_state_is_read_back_as_it_was() -> None:
     )
 
     assert load(dump(kept)) == kept
+
+
+def test_a_batch_of_a_release_without_other_formats_is_read() -> None:
+    kept = state(batch=Batch(spans=(), files=(FILE,)))
+    told = json.loads(dump(kept))
+    del told["batch"]["keeps_columns"]
+
+    assert load(json.dumps(told).encode()) == kept

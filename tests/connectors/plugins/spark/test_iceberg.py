@@ -428,6 +428,14 @@ def test_folders_of_other_formats_are_refused(tmp_path: Path, folder: Path) -> N
         table(delta, name="delta").require(told)
 
 
+def test_a_catalog_that_is_no_catalog_says_so(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder.parent / "iceberg.db").write_text("lines of a file sink\n" * 100)
+
+    with pytest.raises(ConnectorError, match=r"iceberg\.db: file is not a database; put a copy"):
+        table(folder).require(schema(id="long"))
+
+
 def test_a_table_whose_files_are_gone_says_so(folder: Path) -> None:
     told = schema(id="long")
     table(folder).add(STATE, batch(folder, told, [{"id": 1}]))
