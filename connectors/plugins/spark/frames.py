@@ -97,7 +97,10 @@ def rows(frame: "DataFrame", layout: Layout) -> "DataFrame":
     columns: list[Column] = [F.col(ROW).getField(name).alias(name) for name in inner]
     if layout.has_metadata:
         columns += [
-            F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp")
+            F.col("topic").alias("_topic"),
+            F.col("partition").alias(layout.partition_column),
+            F.col("offset").alias("_offset"),
+            F.col("timestamp").alias("_timestamp"),
         ]
     columns += [
         F.date_format("timestamp", pattern).alias(name) for name, pattern in layout.times.items()

@@ -43,7 +43,7 @@ PROPERTIES: Final[Mapping[str, str]] = {
     "samsa.snapshots.kept": "100",
     MADE: "samsa.spark",
 }
-# pyiceberg would try again by itself, and not look for the batch in what came between.
+# pyiceberg would try again, and not look for the batch in what came between.
 RETRIES: Final = "commit.retry.num-retries"
 
 
@@ -131,7 +131,8 @@ class IcebergTable:
             raise
         except FileNotFoundError as error:
             raise ConnectorError(
-                f"{said} {error.filename or error} is gone; put it back, or give another table"
+                f"{said} {error.filename or error} is gone; put it back, or remove the table from"
+                f" its catalog {FILE}"
             ) from error
         except OperationalError as error:
             raise RetriableError(f"{said} its catalog {FILE}: {error.orig}") from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
@@ -69,7 +70,10 @@ class HomeCatalog(SqlCatalog):
         return HomeFiles(self.properties)
 
     def found(self, identifier: tuple[str, str]) -> Table | None:
-        return self.load_table(identifier) if self.table_exists(identifier) else None
+        try:
+            return self.load_table(identifier)
+        except NoSuchTableError:
+            return None
 
 
 class HomeFiles(FileIO):

@@ -55,6 +55,18 @@ DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 TEXT: Final = re.compile(r"(?:var)?char\(\d+\)")
 # Values of other types have no one text each, so that a folder could hold two of them.
 OF_FOLDERS: Final = (BooleanType, IntegerType, LongType, DateType, DecimalType, StringType)
+# Columns that engines add to any table; Spark and Trino read none that has one of them.
+RESERVED: Final = frozenset(
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+    }
+)
 # Names of what is within lists and maps, in a mapping of names.
 ELEMENT, KEY, VALUE = "element", "key", "value"
 # Of types, in a message.
@@ -66,7 +78,14 @@ def schema_of(text: str) -> Schema:
 
     The ids of columns are the table's to give: these are only different from each other.
     """
-    return Schema(*_struct(json.loads(text), itertools.count(1)).fields)
+    told = json.loads(text)
+    taken = [one["name"] for one in told["fields"] if one["name"].lower() in RESERVED]
+    if taken:
+        raise ConnectorError(
+            f"{taken[0]} is the name of a column that Iceberg adds to tables itself: give the"
+            " column another name"
+        )
+    return Schema(*_struct(told, itertools.count(1)).fields)
 
 
 def require_folders(schema: Schema, names: Iterable[str]) -> None:

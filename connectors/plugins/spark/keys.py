@@ -34,6 +34,9 @@ TIMES: Final[Mapping[str, Mapping[str, str]]] = {
 DEFAULT_ROWS: Final = 500_000
 MAX_ROWS: Final = 50_000_000
 MAX_PARTITION_COLUMNS: Final = 8
+PARTITION_COLUMN: Final = "_partition"
+# Spark reads no Iceberg table with a column of the other name, which is Iceberg's own.
+ICEBERG_COLUMN: Final = "_topic_partition"
 DEFAULT_NAMESPACE: Final = "default"
 # As every engine takes them, some of them between quotes.
 TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
@@ -64,6 +67,8 @@ class Layout:
     partition_by: tuple[str, ...]
     times: Mapping[str, str]
     has_metadata: bool
+    # The column of metadata that says of which partition of its topic a record is.
+    partition_column: str = PARTITION_COLUMN
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -75,6 +80,7 @@ def layout_of(parsed: Parsed) -> Layout:
         partition_by=tuple(parsed[PARTITION_BY]),
         times=TIMES[parsed[PARTITION_TIME]],
         has_metadata=parsed[METADATA],
+        partition_column=ICEBERG_COLUMN if _is_iceberg(parsed) else PARTITION_COLUMN,
     )
 
 
@@ -187,7 +193,8 @@ def _of_records() -> tuple[Key, ...]:
         _key(
             METADATA,
             Kind.BOOLEAN,
-            "Add the columns _topic, _partition, _offset and _timestamp",
+            "Add the columns _topic, _partition (in Iceberg tables _topic_partition), _offset and"
+            " _timestamp",
             RECORDS,
             default=False,
         ),

@@ -1,4 +1,4 @@
-"""Batches that join an Iceberg table, of its own or made by somebody else; without Spark."""
+"""Batches that join an Iceberg table, of their own or of others; without Spark."""
 
 import json
 import shutil
@@ -284,6 +284,7 @@ ARRAY = {"type": "array", "elementType": "long", "containsNull": True}
         ({"tags": ARRAY}, "the column tags"),
         ({"id": "interval day to second"}, "no columns of the type interval"),
         ({"id": {"type": "udt"}}, "no columns of the type udt"),
+        ({"_Partition": "long"}, "_Partition is the name of a column that Iceberg adds"),
     ],
 )
 def test_a_batch_that_readers_of_the_table_could_not_read_is_refused(

@@ -162,7 +162,7 @@ def test_an_iceberg_table_has_all_columns_and_folders_of_some(
     assert rows[0]["deep"] == {"n": 1, "m": [("a", date(2026, 1, 31))]}
     assert (rows[0]["at"], rows[0]["day"]) == (datetime(2026, 1, 31, 12, tzinfo=UTC), "2023-11-14")
     assert (rows[5]["total"], rows[5]["small"], rows[5]["is_new"]) == (Decimal("1.50"), -3, True)
-    assert {row["_topic"] for row in rows} == {context.topic}
+    assert {(row["_topic"], row["_topic_partition"]) for row in rows} == {(context.topic, 0)}
     assert (home / "files/lake/orders/data/day=2023-11-14/country=a%2Fb").is_dir()
 
 
