@@ -15,6 +15,7 @@ from spark_integration.datasource.offsets import (
     places_of,
     ranges,
     require_all,
+    require_ids,
     resolve,
     split,
 )
@@ -44,6 +45,7 @@ class SamsaBatchReader(DataSourceReader):
         options = self._options
         with Cluster(options.settings) as cluster:
             topics = find_topics(cluster, options.selection)
+            require_ids(options.topic_ids, topics)
             places = places_of(options.selection, topics)
             require_all(options.selection, places)
             start = resolve(cluster, options.starting, places, options)

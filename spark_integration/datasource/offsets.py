@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from spark_integration.datasource.errors import OptionRefused
+from spark_integration.datasource.errors import DataLost, OptionRefused
 from spark_integration.datasource.fetching import Range
 from spark_integration.datasource.options import Bound, Choice, Mark, Selection, SourceOptions
 from spark_integration.datasource.wire.cluster import Cluster
@@ -78,7 +78,8 @@ def places_of(selection: Selection, topics: Mapping[str, TopicFacts]) -> list[To
         TopicPartition(name, index) for name, topic in topics.items() for index in topic.leaders
     ]
     if selection.choice is Choice.ASSIGN:
-        every = [where for where in every if where in selection.partitions]
+        wanted = frozenset(selection.partitions)
+        every = [where for where in every if where in wanted]
     return sorted(every)
 
 
@@ -92,6 +93,16 @@ def require_all(selection: Selection, places: Iterable[TopicPartition]) -> None:
             f"{selection.choice.value} names {', '.join(sorted(missing))}, which the cluster does"
             " not have: create it, or remove it from the option"
         )
+
+
+def require_ids(wanted: Mapping[str, bytes], topics: Mapping[str, TopicFacts]) -> None:
+    """Refuse to read a topic in place of the one that was meant by its name."""
+    for name, topic_id in wanted.items():
+        if name in topics and topics[name].topic_id != topic_id:
+            raise DataLost(
+                f"topic {name} was deleted and made anew since its offsets were looked up: none of"
+                " them is an offset of the topic that is there now"
+            )
 
 
 def resolve(

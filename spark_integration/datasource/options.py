@@ -3,6 +3,7 @@
 Pure. An unknown name is refused: with a misspelt start, the source would read other records.
 """
 
+import base64
 import difflib
 import json
 import re
@@ -24,7 +25,7 @@ NAMES: Final = {
         *("startingOffsets", "startingOffsetsByTimestamp", "startingTimestamp"),
         *("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"),
         *("startingOffsetsByTimestampStrategy", "failOnDataLoss", "includeHeaders"),
-        *("minPartitions", "maxRecordsPerPartition"),
+        *("minPartitions", "maxRecordsPerPartition", "topicIds"),
         *("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"),
         *("kafkaConsumer.pollTimeoutMs", "queryId", "checkpointLocation"),
         # Without effect here: readers join no group, and have their own retry policy.
@@ -43,6 +44,7 @@ REFUSED: Final = (
     "interceptor.classes",
 )
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+ID_BYTES: Final = 16
 DURATION: Final = re.compile(r"\s*(\d+)\s*([a-z]*)\s*")
 
 
@@ -104,6 +106,8 @@ class SourceOptions:
     # Either names a stream across restarts; empty if not given.
     query_id: str
     checkpoint: str
+    # Which topics are meant by their names; others may be read by any id.
+    topic_ids: Mapping[str, bytes]
 
 
 def parse_options(raw: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
@@ -138,6 +142,7 @@ def parse_options(raw: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
         patience_seconds=duration_ms(given, "kafkaConsumer.pollTimeoutMs", "120000") / 1000,
         query_id=given.get("queryid", ""),
         checkpoint=given.get("checkpointlocation", ""),
+        topic_ids=parse_topic_ids(given, is_stream=is_stream),
         **admission(given),
     )
 
@@ -226,6 +231,24 @@ def parse_offsets(text: str, option: str) -> dict[TopicPartition, int]:
         }
     except (AttributeError, TypeError, ValueError):
         raise OptionRefused(f"{option} is {text!r}: give {form}") from None
+
+
+def parse_topic_ids(given: Mapping[str, str], *, is_stream: bool) -> dict[str, bytes]:
+    """Read ids as Kafka writes them: 16 bytes in base64, without padding."""
+    text = given.get("topicids")
+    if text is None:
+        return {}
+    if is_stream:
+        raise OptionRefused("topicIds is for spark.read: a stream keeps the ids that it has seen")
+    form = '{"topic": "0oF4Yk2mTSaX4Q9MEmzk1w"}'
+    try:
+        named = json.loads(text)
+        ids = {name: base64.urlsafe_b64decode(f"{one}==") for name, one in named.items()}
+    except (AttributeError, TypeError, ValueError):
+        ids = {"": b""}
+    if any(len(one) != ID_BYTES for one in ids.values()):
+        raise OptionRefused(f"topicIds is {text!r}: give {form}")
+    return ids
 
 
 def parse_json(text: str, option: str, form: str) -> dict[str, Any]:

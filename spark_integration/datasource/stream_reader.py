@@ -48,6 +48,8 @@ LOG: Final = logging.getLogger("samsa.spark")
 # How many partitions to sample for record sizes, those with the most pending records.
 SAMPLED: Final = 8
 SAMPLE_BYTES: Final = 2**16
+# Of what a checkpoint holds, in a message.
+MAX_SHOWN_CHARS: Final = 200
 Shown = dict[str, dict[str, int]]
 
 
@@ -90,7 +92,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: Shown, limit: ReadLimit) -> Shown:  # noqa: N802
-        begin = from_json(start)
+        begin = kept_offsets(start)
         end, topics = self._ends(begin)
         self._latest = end
         # A recreated partition is read from its beginning, if the options allow it.
@@ -104,7 +106,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         waiting = sum(backlog(begin, end).values())
         if waiting == 0 or self._has_to_wait(waiting, limit):
             return to_json(
-                {where: first for where, first in from_json(start).items() if where in end}
+                {where: first for where, first in kept_offsets(start).items() if where in end}
             )
         self._admitted_at = self._clock()
         for most in self._limits(limit, begin, end, topics):
@@ -118,7 +120,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def partitions(self, start: Shown, end: Shown) -> Sequence[InputPartition]:
-        begin, last = from_json(start), from_json(end)
+        begin, last = kept_offsets(start), kept_offsets(end)
         topics = self._topics()
         return tasks(self._ranges(begin, last, topics), self._options)
 
@@ -254,6 +256,17 @@ def require_name(options: SourceOptions) -> None:
         ' .option("checkpointLocation", "the one of writeStream") or .option("queryId", "a name of'
         ' your own"), or begin with .option("startingOffsets", "earliest")'
     )
+
+
+def kept_offsets(shown: Mapping[str, Any]) -> Offsets:
+    """Return the offsets of a checkpoint, and refuse one of another source."""
+    try:
+        return from_json(shown)
+    except (AttributeError, TypeError, ValueError):
+        raise OptionRefused(
+            f"the checkpoint has {str(shown)[:MAX_SHOWN_CHARS]} where offsets of topics should be:"
+            " another source has written it. Give the stream a checkpointLocation of its own"
+        ) from None
 
 
 def ids_of(topics: Mapping[str, TopicFacts]) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from spark_integration.datasource import fetching
 from spark_integration.datasource.errors import CorruptBatch, DataLost
 from spark_integration.datasource.fetching import Range, RangeFetch, Reading, read_range
+from spark_integration.datasource.wire import messages
 from spark_integration.datasource.wire.cluster import Cluster
 from spark_integration.datasource.wire.errors import BrokerError, Refused, Unreachable, WireCorrupt
 from spark_integration.datasource.wire.messages import (
@@ -292,6 +294,39 @@ def test_a_broker_that_goes_in_the_middle_of_a_range_is_asked_again(
                     connection._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
 
     assert found == list(range(50))
+
+
+def test_a_leader_that_moves_in_the_middle_of_a_range_is_looked_for(
+    broker: BesideBroker, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(broker, "moved")
+    fill(broker, "moved", 20)
+    monkeypatch.setattr(fetching, "ROWS", 1)
+    read_fetch, codes = messages.read_fetch, iter([0, 6, 0, 74, 5, 0, 3])
+
+    def answered(reader: Any) -> Fetched:
+        return replace(read_fetch(reader), error_code=next(codes, 0))
+
+    monkeypatch.setattr(messages, "read_fetch", answered)
+    found = rows(cluster, whole(cluster, "moved"), Reading(fetch_bytes=200))
+
+    assert [row["offset"] for row in found] == list(range(20))
+    assert next(codes, None) is None
+
+
+def test_a_batch_that_is_damaged_on_the_disk_fails_a_read_with_its_place(
+    broker: BesideBroker, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    create(broker, "damaged")
+    fill(broker, "damaged", 3)
+    found = tmp_path_factory.getbasetemp().glob("broker*/**/damaged-0/*.log")
+    segment = max(found, key=lambda path: path.stat().st_size)
+    content = bytearray(segment.read_bytes())
+    content[content.rindex(b"2")] ^= 1
+    segment.write_bytes(content)
+
+    with pytest.raises(CorruptBatch, match=r"damaged-0 cannot be read at offset \d: .*CRC"):
+        rows(cluster, whole(cluster, "damaged"))
 
 
 def test_offsets_are_found_by_time_and_at_both_ends(broker: BesideBroker, cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_integration.datasource.errors import OptionRefused
+from spark_integration.datasource.errors import DataLost, OptionRefused
 from spark_integration.datasource.fetching import Range
 from spark_integration.datasource.offsets import (
     GROUP_RECORDS,
@@ -15,6 +15,7 @@ from spark_integration.datasource.offsets import (
     from_json,
     grouped,
     ranges,
+    require_ids,
     split,
     to_json,
 )
@@ -117,3 +118,10 @@ def test_ten_thousand_partitions_with_a_few_records_are_few_tasks() -> None:
     parts = [whole(0, 3, partition) for partition in range(10_000)]
 
     assert len(grouped(parts)) == 4
+
+
+def test_a_topic_is_not_read_in_place_of_the_one_that_was_meant() -> None:
+    require_ids({"t": bytes(16), "gone": bytes(16)}, TOPICS)
+
+    with pytest.raises(DataLost, match="topic t was deleted and made anew since its offsets"):
+        require_ids({"t": b"x" * 16}, TOPICS)

@@ -110,6 +110,23 @@ def test_a_stream_has_no_end() -> None:
         parsed_stream(endingOffsets="latest")
 
 
+def test_topics_may_be_meant_by_their_ids() -> None:
+    options = parsed(topicIds='{"t": "AAAAAAAAAAAAAAAAAAAAAQ"}')
+
+    assert options.topic_ids == {"t": bytes(15) + b"\x01"}
+
+
+@pytest.mark.parametrize("text", ['{"t": "AAAA"}', '{"t": 7}', "[]", "{"])
+def test_an_id_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(OptionRefused, match="topicIds is"):
+        parsed(topicIds=text)
+
+
+def test_a_stream_takes_no_ids() -> None:
+    with pytest.raises(OptionRefused, match=r"topicIds is for spark\.read"):
+        parsed_stream(topicIds='{"t": "AAAAAAAAAAAAAAAAAAAAAQ"}')
+
+
 def test_an_expression_that_is_none_is_named() -> None:
     options = {"kafka.bootstrap.servers": "a:1", "subscribePattern": "(a"}
 

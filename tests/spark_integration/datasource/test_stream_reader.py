@@ -314,3 +314,32 @@ def test_a_range_that_was_deleted_before_it_was_read_is_a_loss(
     with pytest.raises(DataLost, match="offsets 2 to 6 of aged-0 are gone"):
         strict.offsets(at(topic, 2), at(topic, 10))
     assert lax.offsets(at(topic, 2), at(topic, 10)) == [(0, n) for n in range(6, 10)]
+
+
+@pytest.mark.parametrize("shown", [{"logOffset": 4}, {"t": {"zero": 1}}, 7])
+def test_a_checkpoint_of_another_source_is_named(
+    broker: BesideBroker, stream: Callable[..., Stream], shown: Any
+) -> None:
+    from spark_integration.datasource.errors import OptionRefused  # noqa: PLC0415
+
+    topic = create(broker, f"foreign-{len(str(shown))}")
+    reader = stream(topic, startingOffsets="earliest").reader
+
+    with pytest.raises(OptionRefused, match="another source has written it"):
+        reader.latestOffset(shown, reader.getDefaultReadLimit())
+
+
+def test_a_checkpoint_of_other_topics_or_of_more_partitions_is_no_silent_loss(
+    broker: BesideBroker, stream: Callable[..., Stream]
+) -> None:
+    from spark_integration.datasource.errors import DataLost  # noqa: PLC0415
+
+    topic = create(broker, "moved-here")
+    fill(broker, topic, 3)
+    strict = stream(topic, startingOffsets="earliest")
+    lax = stream(topic, startingOffsets="earliest", failOnDataLoss="false")
+
+    for shown, lost in [(at("elsewhere", 5), "elsewhere-0"), (at(topic, 1, 5), f"{topic}-1")]:
+        with pytest.raises(DataLost, match=f"{lost} had to be read, and is not there"):
+            strict.latest(shown)
+        assert lax.latest(shown) == at(topic, 3)
