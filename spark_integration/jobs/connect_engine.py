@@ -20,6 +20,14 @@ class ConnectEngine:
     def is_alive(self) -> bool:
         return not self.spark.is_stopped
 
+    def exit_code(self, wait_s: float) -> int | None:
+        """Return None: its process is somebody else's."""
+        del wait_s
+        return None
+
+    def cancel(self) -> None:
+        self.spark.interruptAll()
+
     def close(self) -> None:
         # The server may be gone.
         with suppress(Exception):

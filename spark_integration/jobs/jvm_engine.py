@@ -71,6 +71,16 @@ class JvmEngine:
     def is_alive(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None
 
+    def exit_code(self, wait_s: float) -> int | None:
+        if self._jvm is None:
+            return None
+        with suppress(subprocess.TimeoutExpired):
+            self._jvm.wait(wait_s)
+        return self._jvm.returncode
+
+    def cancel(self) -> None:
+        self.spark.sparkContext.cancelAllJobs()
+
     def close(self) -> None:
         """Stop Spark, end the JVM, and take away what both wrote."""
         if self.is_alive() and SparkSession._instantiatedSession is not None:  # noqa: SLF001

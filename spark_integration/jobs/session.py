@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from spark_integration.datasource.releases import is_too_old, needed
 from spark_integration.jobs.errors import SparkMissing, SparkRefused
+from spark_integration.jobs.settings import memory_settings, merged
 from spark_integration.jobs.targets import (
     TOKEN_VARIABLE,
     VARIABLE,
@@ -33,6 +34,10 @@ class Engine(Protocol):
     spark: "SparkSession"
 
     def is_alive(self) -> bool: ...
+
+    def exit_code(self, wait_s: float) -> int | None: ...
+
+    def cancel(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -69,7 +74,9 @@ def session(
             HELD.engine.close()
             HELD.engine = None
         if HELD.engine is None:
-            HELD.engine = make_engine(home, target, settings or {})
+            memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
+            wanted = merged(memory, settings or {})
+            HELD.engine = make_engine(home, target, wanted)
             HELD.target = target
             require_streams(HELD.engine.spark.version)
         return HELD.engine.spark
@@ -80,6 +87,24 @@ def is_alive() -> bool:
     with HELD.lock:
         engine = HELD.engine if HELD.process == os.getpid() else None
         return engine is not None and engine.is_alive()
+
+
+def exit_code(wait_s: float = 0.0) -> int | None:
+    """Return with what the Java process behind the session has ended, or ends within a time.
+
+    Of one that was killed it is the signal, below zero; None where it is unknown.
+    """
+    with HELD.lock:
+        engine = HELD.engine if HELD.process == os.getpid() else None
+        return None if engine is None else engine.exit_code(wait_s)
+
+
+def cancel_jobs() -> None:
+    """End what the session computes; whoever waits for that gets an error."""
+    with HELD.lock:
+        engine = HELD.engine if HELD.process == os.getpid() else None
+    if engine is not None:
+        engine.cancel()
 
 
 def close_session() -> None:

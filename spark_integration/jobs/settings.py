@@ -5,11 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from spark_integration.jobs.errors import SparkRefused
 from spark_integration.jobs.folders import SessionFolder
 from spark_integration.jobs.targets import Kind, Target
 
 # What Spark itself hides in its logs.
 SECRET: Final = re.compile(r"(?i)secret|password|token|access[._]?key")
+# What Spark's own default, 1g, is replaced by.
+MEMORY_VARIABLE: Final = "SAMSA_SPARK_MEMORY"
+MEMORY: Final = re.compile(r"[1-9][0-9]{0,6}[mg]")
 LOOPBACK: Final = "127.0.0.1"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # Four files of 16 MB are kept: a broken query writes a trace a second.
@@ -82,6 +86,16 @@ def driver_settings(target: Target, folder: SessionFolder, log_file: Path) -> di
             "spark.network.crypto.enabled": "true",
         }
     return settings
+
+
+def memory_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the memory of the Java process of ours, where the user says how much."""
+    text = environment.get(MEMORY_VARIABLE, "")
+    if not text:
+        return {}
+    if not MEMORY.fullmatch(text):
+        raise SparkRefused(f"{MEMORY_VARIABLE} is {text!r}: give it as in 4g or 2048m")
+    return {"spark.driver.memory": text}
 
 
 def merged(*tables: Mapping[str, str]) -> dict[str, str]:

@@ -2,8 +2,17 @@
 
 from pathlib import Path
 
+import pytest
+
+from spark_integration.jobs.errors import SparkRefused
 from spark_integration.jobs.folders import SessionFolder
-from spark_integration.jobs.settings import driver_settings, is_secret, logging_of, merged
+from spark_integration.jobs.settings import (
+    driver_settings,
+    is_secret,
+    logging_of,
+    memory_settings,
+    merged,
+)
 from spark_integration.jobs.targets import parse_target
 
 SHARED = "shared"
@@ -38,6 +47,15 @@ def test_everything_that_spark_writes_lies_below_the_home(tmp_path: Path) -> Non
     assert settings["spark.sql.warehouse.dir"].startswith(tmp_path.as_uri())
     assert f"-Djava.io.tmpdir={tmp_path}" in settings["spark.driver.extraJavaOptions"]
     assert f"fileName = {tmp_path}/x.log" in logging_of(tmp_path / "x.log")
+
+
+def test_the_memory_of_java_is_as_the_user_says_and_nothing_else_than_an_amount() -> None:
+    assert memory_settings({}) == {}
+    assert memory_settings({"SAMSA_SPARK_MEMORY": "4g"}) == {"spark.driver.memory": "4g"}
+
+    for text in ("4", "4 GB", "-1g", "1g -XX:+Evil"):
+        with pytest.raises(SparkRefused, match="give it as in 4g or 2048m"):
+            memory_settings({"SAMSA_SPARK_MEMORY": text})
 
 
 def test_secrets_are_known_by_their_names() -> None:
