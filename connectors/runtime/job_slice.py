@@ -3,9 +3,9 @@
 The job's own checkpoint holds its progress; the group's offsets are for lag monitoring.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from connectors.runtime import figures
 from connectors.runtime.context import TaskContext
@@ -20,7 +20,7 @@ from connectors.runtime.traces import words
 from connectors.runtime.turn import Turn
 from connectors.sdk.connector import JobConnector
 from connectors.sdk.errors import DataError
-from connectors.sdk.records import RawRecord, TopicPartition
+from connectors.sdk.records import Place, RawRecord, TopicPartition
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Record
 
@@ -78,6 +78,10 @@ class JobTaskContext(TaskContext):
         self._inlet: Inlet | None = None
 
     @property
+    def _note(self) -> Place:
+        return {"note of job": self._spec.number}
+
+    @property
     def bootstrap(self) -> str:
         return self._ports.wire.bootstrap()
 
@@ -89,10 +93,22 @@ class JobTaskContext(TaskContext):
     def begins_at_end(self) -> bool:
         return self._reading.reset == "latest"
 
+    def places(self) -> Sequence[TopicPartition]:
+        every = wanted(self._reading, self._ports.wire.topics())
+        return share(every, number=self._spec.number, count=self._spec.count)
+
     def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
-        wire = self._ports.wire
-        places = wanted(self._reading, wire.topics())
-        return wire.bounds(share(places, number=self._spec.number, count=self._spec.count))
+        return self._ports.wire.bounds(self.places())
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return self._ports.wire.topic_ids(topics)
+
+    def note(self) -> Mapping[str, Any] | None:
+        return self._ports.offsets.read(self._note)
+
+    def keep_note(self, note: Mapping[str, Any]) -> None:
+        self._turn.require_lease()
+        self._ports.offsets.store([(self._note, note)])
 
     def committed(self) -> Mapping[TopicPartition, int]:
         return self._ports.wire.committed(self.group)

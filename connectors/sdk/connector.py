@@ -5,7 +5,7 @@ process or in several. What is dear to open may be kept in `context.kept` betwee
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -208,8 +208,23 @@ class JobContext(Context, Protocol):
     def begins_at_end(self) -> bool:
         """Return whether the job reads new partitions from their end."""
 
+    def places(self) -> Sequence[TopicPartition]:
+        """Return the partitions that are to be read, those without a leader among them."""
+
     def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
         """Return the current first offset and end of each partition to read."""
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of those topics that are there now.
+
+        One that was deleted and made again under its name has another id, and offsets of its own.
+        """
+
+    def note(self) -> Mapping[str, Any] | None:
+        """Return what `keep_note` was given last, by whichever worker; None where it never was."""
+
+    def keep_note(self, note: Mapping[str, Any]) -> None:
+        """Keep something of a JSON kind durably, for jobs that have no checkpoint of their own."""
 
     def committed(self) -> Mapping[TopicPartition, int]:
         """Return the offsets of the group, which a user may have altered."""

@@ -131,3 +131,35 @@ def test_a_group_that_cannot_be_told_fails_no_job(monkeypatch: Any) -> None:
 
 def lines(fakes: FakePorts) -> Sequence[str]:
     return [str(line[-1]) for line in fakes.log.lines]
+
+
+def test_a_note_is_there_for_the_next_worker_and_not_for_a_former_owner() -> None:
+    fakes = FakePorts(orders=1)
+    notes = []
+
+    def look(context: JobContext) -> bool:
+        notes.append(context.note())
+        context.keep_note({"most": 7})
+        return False
+
+    run(job(look), fakes)
+    run(job(look), fakes)
+    fakes.lease.verdicts = [Verdict.KEEP, Verdict.LOST]
+    lost = run(job(look), fakes)
+
+    assert notes[:2] == [None, {"most": 7}]
+    assert lost.ending is Ending.LOST
+
+
+def test_a_job_is_told_its_partitions_and_the_ids_of_topics_that_are_there() -> None:
+    fakes = FakePorts(orders=2, other=1)
+    found: list[Any] = []
+
+    def look(context: JobContext) -> bool:
+        found.extend([context.places(), context.topic_ids({"orders", "gone"})])
+        return False
+
+    run(job(look), fakes, config={"topics": "orders"})
+
+    second = TopicPartition(topic="orders", partition=1)
+    assert found[:2] == [[PLACE, second], {"orders": "orders"}]
