@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from spark_integration.jobs.java import prepare_java
+from tests.cluster import ROOT
 
 HOST = "127.0.0.1"
 # A JVM that serves within five seconds takes a minute where eight others start.
@@ -29,6 +31,19 @@ DAEMON_OPTIONS = (
     "-Dspark.master.rest.enabled=false"
 )
 DEPLOY = "org.apache.spark.deploy"
+
+
+def run_program(module: str, *arguments: str, seconds: float) -> "subprocess.CompletedProcess[str]":
+    """Run a program of these tests to its end, however that comes."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
 
 
 def spark_home() -> Path:

@@ -1,19 +1,16 @@
 """A stream that is killed by force at its batch boundaries reads every row once."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cluster import ROOT
 from tests.extras import requires
 from tests.scale import count
 from tests.spark.killed_job import ROWS_OF_A_BATCH
+from tests.spark.processes import run_program
 from tests.spark.topics import create, fill
 from tests.suite.services import shared_home
 
@@ -28,15 +25,7 @@ MOMENTS = [(batch, moment) for batch in range(10) for moment in ("before", "afte
 
 def run(bootstrap: str, topic: str, folder: Path, batch: int, moment: str) -> int:
     arguments = [bootstrap, topic, str(folder), str(batch), moment]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.killed_job", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = run_program("tests.spark.killed_job", *arguments, seconds=SECONDS)
     assert done.returncode in {0, -signal.SIGKILL}, done.stdout + done.stderr
     return done.returncode
 
