@@ -173,13 +173,14 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # One batch as a table; files of columns.
     "connectors.sdk.columns": ("connectors.sdk", "pyarrow"),
     "connectors.plugins.s3": ("connectors.sdk", "pyarrow"),
-    # Files below the home's own folder; Spark, and tables that it does not know without a JAR.
+    # Files below the home's own folder; Spark, and tables that it does not know without a JAR; a
+    # thread that ends a batch while another waits for it.
     "connectors.plugins.spark": (
         (
             "connectors.sdk connectors.plugins.file spark_integration.jobs "
             "spark_integration.datasource.source"
         ),
-        "pyspark py4j pyarrow deltalake pyiceberg sqlalchemy",
+        "pyspark py4j pyarrow deltalake pyiceberg sqlalchemy threading",
     ),
     # Expressions of strangers, of plugins as of transforms.
     "connectors.sdk.regexes": ("connectors.sdk", "re2"),

@@ -54,6 +54,12 @@ class Batch:
     keeps_columns: bool = False
     # Whether the next batch begins behind it; not where somebody has moved the job meanwhile.
     moves: bool = True
+    # Whether Spark was told to write it: whoever finds it so knows that a process has ended.
+    is_begun: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(span.end - span.start for span in self.spans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,12 @@ class State:
     epoch: int = 0
     columns: Columns = field(default_factory=dict)
     batch: Batch | None = None
+    # Ids of the topics that offsets are of; former releases have noted none.
+    topics: Mapping[str, str] = field(default_factory=dict)
+    # How many offsets a batch has at most, since a larger one was ended; 0 where none was.
+    most: int = 0
+    # How often in a row a batch of one offset was ended for lack of time or memory.
+    ends: int = 0
 
 
 def new_state() -> State:
@@ -137,16 +149,11 @@ def plan(state: State, bounds: Bounds, *, most: int, at_end: bool) -> tuple[Stat
     behind = {place: bounds[place][1] - start for place, start in begin.items()}
     spans = tuple(
         Span(place=place, start=begin[place], end=begin[place] + count)
-        for place, count in shares(behind, most).items()
+        for place, count in shares(behind, most, turn=state.number).items()
         if count
     )
     state = replace(state, next={**state.next, **begin})
     return (replace(state, batch=Batch(spans=spans)) if spans else state), lines
-
-
-def replace_next(state: State, offsets: Offsets) -> State:
-    """Return what is remembered where partitions begin elsewhere, and nothing was read."""
-    return replace(state, next=dict(offsets))
 
 
 def trimmed(batch: Batch, bounds: Bounds) -> tuple[Batch, list[str]]:
@@ -162,21 +169,31 @@ def trimmed(batch: Batch, bounds: Bounds) -> tuple[Batch, list[str]]:
     return replace(batch, spans=tuple(spans)), lines
 
 
-def shares(behind: Mapping[TopicPartition, int], most: int) -> dict[TopicPartition, int]:
-    """Divide a batch among partitions, as evenly as they have something."""
-    left, found = most, {}
-    waiting = sorted(behind, key=lambda place: (behind[place], place))
+def shares(
+    behind: Mapping[TopicPartition, int], most: int, *, turn: int = 0
+) -> dict[TopicPartition, int]:
+    """Divide a batch among partitions, as evenly as they have something.
+
+    Where there are more of them than offsets, they take turns.
+    """
+    left, found = most, dict.fromkeys(sorted(behind), 0)
+    waiting = [place for place in found if behind[place]]
+    if len(waiting) > most:
+        first = turn * most % len(waiting)
+        waiting = (waiting[first:] + waiting[:first])[:most]
+    waiting.sort(key=lambda place: (behind[place], place))
     for index, place in enumerate(waiting):
         found[place] = min(behind[place], -(-left // (len(waiting) - index)))
         left -= found[place]
-    return dict(sorted(found.items()))
+    return found
 
 
 def done(state: State) -> State:
     """Return what is remembered behind the batch."""
     assert state.batch is not None, "a batch is done that was planned"
     ends = {span.place: span.end for span in state.batch.spans} if state.batch.moves else {}
-    return replace(state, number=state.number + 1, next={**state.next, **ends}, batch=None)
+    behind = {**state.next, **ends}
+    return replace(state, number=state.number + 1, next=behind, batch=None, ends=0)
 
 
 def _lost(place: TopicPartition, start: int, first: int) -> str:
@@ -200,6 +217,7 @@ def dump(state: State) -> bytes:
             "schema": state.batch.schema,
             "keeps_columns": state.batch.keeps_columns,
             "moves": state.batch.moves,
+            "is_begun": state.batch.is_begun,
         }
     told = {
         "version": VERSION,
@@ -210,6 +228,9 @@ def dump(state: State) -> bytes:
         "told": _rows(state.told),
         "columns": to_json(state.columns),
         "batch": batch,
+        "topics": dict(state.topics),
+        "most": state.most,
+        "ends": state.ends,
     }
     return json.dumps(told).encode()
 
@@ -228,6 +249,10 @@ def load(content: bytes) -> State:
         told=_offsets(told["told"]),
         columns=from_json(told["columns"]),
         batch=None if batch is None else _batch(batch),
+        # Former releases have written none of these.
+        topics={str(name): str(one) for name, one in told.get("topics", {}).items()},
+        most=int(told.get("most", 0)),
+        ends=int(told.get("ends", 0)),
     )
 
 
@@ -245,6 +270,7 @@ def _batch(told: Mapping[str, Any]) -> Batch:
         # A batch of an earlier release has none.
         keeps_columns=bool(told.get("keeps_columns", False)),
         moves=bool(told["moves"]),
+        is_begun=bool(told.get("is_begun", False)),
     )
 
 

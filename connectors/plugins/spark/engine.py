@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from connectors.plugins.file.places import HOME
+from connectors.plugins.spark import deadlines, exhaustion
+from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.errors import SparkError
-from spark_integration.jobs.session import is_alive, session, wanted_target
+from spark_integration.jobs.session import (
+    cancel_jobs,
+    close_session,
+    exit_code,
+    is_alive,
+    session,
+    wanted_target,
+)
 from spark_integration.jobs.targets import Kind
 
 if TYPE_CHECKING:
@@ -18,10 +27,16 @@ if TYPE_CHECKING:
 
 # What Spark says of a query that cannot work, whoever runs it and when.
 HOPELESS: Final = ("AnalysisException", "ParseException")
+# It says so of our own source, too, where that could not ask the cluster.
+OF_SOURCE: Final = "PYTHON_DATA_SOURCE_ERROR"
+# Brokers that are away come back; what else failed before in a row has nothing to do with that.
+PASSING: Final = "wire.errors.Unreachable"
 # What else fails so often in a row is told as the end of the task.
 MAX_TRIES: Final = 5
 # Where exceptions of Spark, and of the bridge to its Java process, are defined.
 SPARKS: Final = ("pyspark", "py4j")
+# How long a Java process may take to end, once the bridge to it is gone.
+END_S: Final = 10.0
 # The first lines of a trace of Java say what it is about.
 MAX_CHARS: Final = 2000
 
@@ -58,8 +73,11 @@ def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 
 
 @contextmanager
-def errors(retries: int) -> Iterator[None]:
-    """Say of an error of Spark whether another try may help."""
+def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
+    """Say of an error of Spark whether another try may help.
+
+    A batch that Spark has ended with is tried again until it is one record.
+    """
     try:
         yield
     except ConnectorError:
@@ -68,17 +86,34 @@ def errors(retries: int) -> Iterator[None]:
         raise ConnectorError(str(error)) from error
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
-        if not is_alive():
-            said = (
-                "Spark's Java process has ended, for lack of memory or because it was killed;"
-                " logs/spark.log and logs/spark.out of the home say more"
-            )
+        words = f"{type(error).__name__}: {error}"
+        if not is_alive() or exhaustion.is_lost(words):
+            said = exhaustion.of_end(exit_code(END_S))
+            close_session()
+            if has_batch:
+                raise BatchTooLarge(said) from error
             if retries >= MAX_TRIES:
-                raise ConnectorError(f"{said}; make batch.max.records smaller") from error
+                raise ConnectorError(f"{said}; {exhaustion.ADVICE}") from error
             raise RetriableError(said) from error
         if not type(error).__module__.startswith(SPARKS):
             raise
-        said = f"{type(error).__name__}: {error}"[:MAX_CHARS]
-        if any(word in said for word in HOPELESS) or retries >= MAX_TRIES:
+        if has_batch and (too_large := exhaustion.of_words(words)) is not None:
+            # It may go on without a thread that it needs: the next attempt has another one.
+            close_session()
+            raise too_large from error
+        said = words[:MAX_CHARS]
+        is_hopeless = OF_SOURCE not in words and any(word in said for word in HOPELESS)
+        has_tried = retries >= MAX_TRIES and PASSING not in words
+        if is_hopeless or has_tried:
             raise ConnectorError(f"Spark cannot do it: {said}") from error
         raise RetriableError(f"Spark failed: {said}") from error
+
+
+@contextmanager
+def batch(retries: int) -> Iterator[None]:
+    """Say of an error of Spark what it means for a batch, and end one that takes too long."""
+    # A session that cannot be made has nothing to do with the size of a batch.
+    with errors(retries):
+        spark()
+    with deadlines.limited(cancel_jobs), errors(retries, has_batch=True):
+        yield

@@ -1,7 +1,7 @@
 """Frames of a batch: its records, the rows that they are, and those that are none."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.spark.batches import Span
@@ -23,16 +23,23 @@ OF_RECORDS: Final = ("key", "topic", "partition", "offset", "timestamp")
 
 
 def records(
-    spark: "SparkSession", bootstrap: str, spans: Sequence[Span], *, has_headers: bool = False
+    spark: "SparkSession",
+    bootstrap: str,
+    spans: Sequence[Span],
+    *,
+    topics: Mapping[str, str],
+    has_headers: bool = False,
 ) -> "DataFrame":
-    """Return the records of exactly these offsets."""
+    """Return the records of exactly these offsets, of the topics that have these ids."""
     starts, ends = _by_topic(spans, "start"), _by_topic(spans, "end")
+    ids = {name: topics[name] for name in starts if name in topics}
     return (
         spark.read.format(FORMAT)
         .option("kafka.bootstrap.servers", bootstrap)
         .option("assign", json.dumps({topic: sorted(map(int, of)) for topic, of in starts.items()}))
         .option("startingOffsets", json.dumps(starts))
         .option("endingOffsets", json.dumps(ends))
+        .option("topicIds", json.dumps(ids))
         .option("includeHeaders", str(has_headers).lower())
         .load()
     )
@@ -118,6 +125,26 @@ def view(frame: "DataFrame") -> "DataFrame":
         *(F.col(ROW).getField(name).alias(name) for name in inner if name != WRONG),
         *(F.col(name).alias(f"_{name}") for name in OF_RECORDS),
     )
+
+
+def wrong_bytes(frame: "DataFrame") -> int:
+    """Return how much the records are that are no rows."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    headers = F.aggregate(
+        "headers",
+        F.lit(0),
+        lambda size, one: (
+            size
+            + F.octet_length(one.getField("key"))
+            + F.coalesce(F.octet_length(one.getField("value")), F.lit(0))
+        ),
+    )
+    parts = (F.octet_length("key"), F.octet_length("value"), headers)
+    size = sum((F.coalesce(part, F.lit(0)) for part in parts), start=F.lit(0))
+    sizes = frame.where(F.col(WRONG)).select(size.alias("size"))
+    (row,) = sizes.select(F.sum(F.col("size").cast("bigint"))).collect()
+    return int(row[0] or 0)
 
 
 def wrong_records(frame: "DataFrame") -> Iterator[RawRecord]:

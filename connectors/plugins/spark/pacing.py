@@ -17,13 +17,21 @@ class Pacing:
         self._kept = kept
         self.most: int = parsed[keys.BATCH_ROWS]
         self._wait_s: float = parsed[keys.BATCH_WAIT] / 1000
+        self._began: float | None = None
 
-    def is_early(self, batch: Batch) -> bool:
+    def is_early(self, batch: Batch, *, most: int) -> bool:
         """Tell whether a batch that is not full yet may wait for more records."""
-        if sum(span.end - span.start for span in batch.spans) >= self.most:
+        if batch.size >= most:
             return False
         last: float | None = self._kept.get(LAST)
         return last is not None and time.monotonic() - last < self._wait_s
+
+    def begin(self) -> None:
+        self._began = time.monotonic()
+
+    def took_s(self) -> float:
+        """Return how long the batch took that was begun last; 0 where another process began it."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
 
     def done(self) -> None:
         self._kept[LAST] = time.monotonic()

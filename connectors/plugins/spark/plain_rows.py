@@ -1,23 +1,17 @@
 """Rows as the sink has them: one of each record, whatever its topic."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from connectors.plugins.spark import engine, frames, keys
+from connectors.plugins.spark import bad_records, engine, frames, keys
 from connectors.plugins.spark.batches import Span, State
 from connectors.plugins.spark.keys import Values
 from connectors.plugins.spark.schemas import Columns, columns_ddl, merged
 from connectors.plugins.spark.shaping import Counts
 from connectors.sdk.connector import JobContext, Parsed
-from connectors.sdk.errors import DataError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
-
-NOT_JSON: Final = "its value is no JSON object whose fields fit the columns of the table ({})"
-NOT_TEXT: Final = "its value is no UTF-8: set value.format to binary"
-# Of the columns, in a message.
-MAX_SHOWN_CHARS: Final = 300
 
 
 class PlainRows:
@@ -31,7 +25,7 @@ class PlainRows:
         from pyspark.sql import Observation  # noqa: PLC0415 - an extra
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name
 
-        source = frames.records(engine.spark(), self._context.bootstrap, spans)
+        source = frames.records(engine.spark(), self._context.bootstrap, spans, topics=state.topics)
         columns, ddl = self._columns(source, state)
         seen = Observation()
         decoded = frames.decoded(source, self._values, ddl).observe(
@@ -46,8 +40,7 @@ class PlainRows:
             frame=frames.rows(decoded, self.layout),
             columns=columns,
             seen=seen,
-            values=self._values,
-            ddl=ddl,
+            kind=bad_records.Kind(values=self._values, ddl=ddl, topics=state.topics),
         )
 
     def _columns(self, source: "DataFrame", state: State) -> tuple[Columns, str]:
@@ -70,30 +63,18 @@ class PlainBatch:
         frame: "DataFrame",
         columns: Columns,
         seen: "Observation",
-        values: Values,
-        ddl: str,
+        kind: bad_records.Kind,
     ) -> None:
         self._context = context
         self._spans = spans
         self.frame = frame
         self.columns = columns
         self._seen = seen
-        self._values = values
-        self._ddl = ddl
+        self._kind = kind
 
     def finish(self) -> Counts:
         counts = self._seen.get
         if counts["wrong"]:
-            refuse(self._context, self._spans, self._values, self._ddl)
+            bad_records.refuse(self._context, self._spans, self._kind)
         read, null = counts["read"], counts["null"]
         return Counts(read=read, skipped=null, rows=read - null - counts["wrong"])
-
-
-def refuse(context: JobContext, spans: Sequence[Span], values: Values, ddl: str) -> None:
-    """Give the records that are no rows to the dead letters, or end the task."""
-    source = frames.records(engine.spark(), context.bootstrap, spans, has_headers=True)
-    said = NOT_JSON.format(ddl[:MAX_SHOWN_CHARS]) if values is Values.JSON else NOT_TEXT
-    error = DataError(said)
-    for record in frames.wrong_records(frames.decoded(source, values, ddl)):
-        context.refuse(record, error)
-    context.settle()

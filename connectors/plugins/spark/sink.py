@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from connectors.plugins.spark import batches, engine, keys, tables
+from connectors.plugins.spark import batches, keys, tables
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.folders import table_folder
@@ -17,6 +17,7 @@ from connectors.plugins.spark.iceberg import IcebergTable, Identifier
 from connectors.plugins.spark.keys import Format, Values
 from connectors.plugins.spark.pacing import Pacing
 from connectors.plugins.spark.plain_rows import PlainRows
+from connectors.plugins.spark.progress import Progress
 from connectors.plugins.spark.shaping import Shaping
 from connectors.plugins.spark.state import StateFile
 from connectors.plugins.spark.tables import ParquetTable, Table
@@ -84,34 +85,42 @@ class SparkSinkTask(JobTask):
         job = sha256(context.connector.encode("utf-8", "surrogatepass")).hexdigest()[:JOB_CHARS]
         self._file = StateFile(self._folder, job)
         self._table = self._table_of(Format(parsed[keys.FORMAT]), parsed)
-        self._state = self._file.read(context.epoch)
-        self._state, is_moved = batches.adopt(self._state, context.committed())
+        self._progress = Progress(
+            context, self._pacing, self._file.read(context.epoch), self._file.write
+        )
+        # Before the group's offsets are looked at, which may be those of a former topic.
+        self._progress.settle()
+        adopted, is_moved = batches.adopt(self._state, context.committed())
+        self._progress.state = adopted
         if is_moved:
             context.log("goes on at the offsets of its group, which somebody has altered")
 
+    @property
+    def _state(self) -> State:
+        return self._progress.state
+
     def run(self) -> bool:
-        if self._state.batch is None:
-            self._tell()
-            bounds = self._context.bounds()
-            at_end = self._context.begins_at_end
-            planned, lines = batches.plan(
-                self._state, bounds, most=self._pacing.most, at_end=at_end
-            )
-            if planned.batch is not None and self._pacing.is_early(planned.batch):
-                return False
-            for line in lines:
-                self._context.log(line)
-            if planned.batch is None:
-                if planned.next != self._state.next:
-                    # Where a partition's end is, is known only now.
-                    self._keep(planned)
-                return False
-            self._keep(planned)
+        if batches.is_told(self._state) and self._progress.is_idle():
+            return False
+        self._progress.settle()
+        if self._state.batch is None and not self._plan():
+            return False
         assert self._state.batch is not None, "one was there or was planned"
         if self._state.batch.files is None:
             self._write()
         self._publish()
         return True
+
+    def _plan(self) -> bool:
+        """Fix the next batch; return whether there is one."""
+        self._tell()
+        planned = self._progress.plan()
+        if planned is None:
+            return False
+        if planned.batch is not None or planned.next != self._state.next:
+            # Where a partition's end is, is known only now.
+            self._progress.keep(planned)
+        return planned.batch is not None
 
     def stop(self) -> None:
         """Nothing is open between batches but the session, which the process keeps."""
@@ -129,11 +138,6 @@ class SparkSinkTask(JobTask):
             )
         return ParquetTable(self._folder)
 
-    def _keep(self, state: State) -> None:
-        self._context.require_lease()
-        self._file.write(state)
-        self._state = state
-
     def _write(self) -> None:
         """Have Spark write the batch beside the table, and note what it wrote."""
         assert self._state.batch is not None, "there is one"
@@ -143,15 +147,15 @@ class SparkSinkTask(JobTask):
         self._context.require_lease()
         self._file.clear_staging()
         if batch.spans:
-            with engine.errors(self._context.retries):
+            with self._progress.attempt(batch):
                 batch = self._write_spans(batch)
         else:
             batch = replace(batch, files=())
-        self._keep(replace(self._state, batch=batch))
+        self._progress.keep(replace(self._state, batch=batch))
 
     def _write_spans(self, batch: Batch) -> Batch:
         shaped = self._shaping.shape(batch.spans, self._state)
-        self._state = replace(self._state, columns=shaped.columns)
+        self._progress.state = replace(self._state, columns=shaped.columns)
         rows = shaped.frame
         self._require_columns(rows)
         self._table.require(rows.schema.json())
@@ -202,7 +206,7 @@ class SparkSinkTask(JobTask):
         self._context.require_lease()
         tables.move(batch.files, self._file.staging, self._table.files)
         self._table.add(self._state, batch)
-        self._keep(batches.done(self._state))
+        self._progress.keep(self._progress.done())
         self._file.clear_staging()
         self._pacing.done()
         written = sum(file.rows for file in batch.files)
@@ -218,4 +222,4 @@ class SparkSinkTask(JobTask):
                 f"the table is written up to batch {self._state.number}, and group"
                 f" {self._context.group} cannot be told; no other batch is begun before"
             )
-        self._keep(replace(self._state, told=dict(self._state.next)))
+        self._progress.keep(replace(self._state, told=dict(self._state.next)))

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.plugins.spark import engine, frames, plan_trees, statements
+from connectors.plugins.spark import bad_records, engine, frames, plan_trees, statements
 from connectors.plugins.spark.batches import Span, State
 from connectors.plugins.spark.folders import table_folder
-from connectors.plugins.spark.plain_rows import refuse
 from connectors.plugins.spark.schemas import Columns, quoted
 from connectors.plugins.spark.shaping import Counts
 from connectors.plugins.spark.sql_keys import Settings, View, problems, query_problem, settings_of
@@ -78,7 +77,8 @@ class SqlRows:
         session = self._session()
         read = skipped = 0
         for view in self._settings.views.values():
-            counts = self._view(session, view, [s for s in spans if s.place.topic == view.topic])
+            of_view = [span for span in spans if span.place.topic == view.topic]
+            counts = self._view(session, view, of_view, state.topics)
             read, skipped = read + counts.read, skipped + counts.skipped
         for name, path in self._settings.tables.items():
             _table(session, path).createOrReplaceTempView(quoted(name))
@@ -103,11 +103,18 @@ class SqlRows:
         )
         return plan
 
-    def _view(self, session: "SparkSession", view: View, spans: Sequence[Span]) -> Counts:
+    def _view(
+        self,
+        session: "SparkSession",
+        view: View,
+        spans: Sequence[Span],
+        topics: Mapping[str, str],
+    ) -> Counts:
         """Make the view of a batch; count its records, and refuse those that are no rows."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra
 
-        source = frames.records(session, self._context.bootstrap, spans) if spans else None
+        bootstrap = self._context.bootstrap
+        source = frames.records(session, bootstrap, spans, topics=topics) if spans else None
         decoded = frames.decoded(
             frames.no_records(session) if source is None else source, view.values, view.ddl
         )
@@ -121,7 +128,8 @@ class SqlRows:
         ).first()
         assert counts is not None, "an aggregate has one row"
         if counts["wrong"]:
-            refuse(self._context, spans, view.values, view.ddl)
+            kind = bad_records.Kind(values=view.values, ddl=view.ddl, topics=topics)
+            bad_records.refuse(self._context, spans, kind)
         return Counts(read=counts["read"], skipped=counts["null"])
 
 

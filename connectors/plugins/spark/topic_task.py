@@ -3,11 +3,13 @@
 What is remembered is the group's: a batch whose end was not told is written again.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from connectors.plugins.spark import batches, engine, frames
-from connectors.plugins.spark.batches import Offsets, new_state
+from connectors.plugins.spark import batches, frames, job_note
+from connectors.plugins.spark.batches import Offsets
 from connectors.plugins.spark.pacing import Pacing
+from connectors.plugins.spark.progress import Progress
 from connectors.plugins.spark.schemas import quoted
 from connectors.plugins.spark.shaping import Shaped
 from connectors.plugins.spark.sql_keys import KEY, TOPIC
@@ -28,33 +30,40 @@ class TopicTask(JobTask):
         self._topic: str = parsed[TOPIC]
         self._key: str = parsed[KEY]
         self._pacing = Pacing(context.kept, parsed)
-        self._state, _ = batches.adopt(new_state(), context.committed())
+        self._progress = Progress(
+            context,
+            self._pacing,
+            job_note.read(context),
+            lambda state: job_note.keep(context, state),
+        )
+        self._progress.settle()
+        # It begins where the group is; of what it has noted, topics and sizes count from now on.
+        noted = replace(self._progress.state, next={}, told={}, batch=None)
+        self._progress.state, _ = batches.adopt(noted, context.committed())
 
     def run(self) -> bool:
-        planned, lines = batches.plan(
-            self._state,
-            self._context.bounds(),
-            most=self._pacing.most,
-            at_end=self._context.begins_at_end,
-        )
-        if planned.batch is not None and self._pacing.is_early(planned.batch):
+        if self._progress.is_idle():
             return False
-        for line in lines:
-            self._context.log(line)
-        if planned.next != self._state.next:
+        self._progress.settle()
+        planned = self._progress.plan()
+        if planned is None:
+            return False
+        if planned.next != self._progress.state.next:
             # Where a partition begins is noted first: its end may be elsewhere by the next slice.
             self._tell(planned.next)
-            self._state = batches.replace_next(self._state, planned.next)
+            self._progress.keep(replace(planned, batch=None))
         if planned.batch is None:
             return False
-        with engine.errors(self._context.retries):
+        with self._progress.attempt(planned.batch):
             shaped = self._rows.shape(planned.batch.spans, planned)
             written = self._write(shaped)
-        counts = shaped.finish()
-        self._state = batches.done(planned)
+            counts = shaped.finish()
+        done = self._progress.done()
         self._pacing.done()
         self._context.count(read=counts.read, written=written, skipped=counts.skipped)
-        self._tell(self._state.next)
+        # A group that cannot be told is no reason to make the next batch smaller.
+        self._progress.keep(done)
+        self._tell(done.next)
         return True
 
     def stop(self) -> None:

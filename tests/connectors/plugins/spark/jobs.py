@@ -1,12 +1,16 @@
 """What a job is offered in tests: a running cluster, and a group that is a dictionary."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from confluent_kafka import Consumer, Producer
+import pytest
+from confluent_kafka import Consumer, Producer, TopicCollection
 from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
 
+from connectors.plugins.spark import frames
 from connectors.sdk.errors import DataError, RetriableError
 from connectors.sdk.records import RawRecord, TopicPartition
 from connectors.sdk.testing import MemoryContext
@@ -29,6 +33,30 @@ class JobContext(MemoryContext):
     # How often the lease is asked for until it is lost.
     asked: int = 10_000
     is_group_away: bool = False
+
+    # What the task has noted, and the ids that topics are said to have, where not their own.
+    noted: Mapping[str, Any] | None = None
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def places(self) -> Sequence[TopicPartition]:
+        return sorted(self.bounds())
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        client = AdminClient({"bootstrap.servers": self.bootstrap})
+        found = client.describe_topics(TopicCollection(list(topics)))
+        # As a slice writes them.
+        ids = {
+            name: str(future.result().topic_id).replace("+", "-").replace("/", "_")
+            for name, future in found.items()
+        }
+        return {**ids, **self.ids}
+
+    def note(self) -> Mapping[str, Any] | None:
+        return self.noted
+
+    def keep_note(self, note: Mapping[str, Any]) -> None:
+        self.require_lease()
+        self.noted = json.loads(json.dumps(note))
 
     def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
         client = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "bounds"})
@@ -64,6 +92,18 @@ class JobContext(MemoryContext):
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         self.told |= {} if self.is_group_away else offsets
         return not self.is_group_away
+
+
+def end_in_the_middle(monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
+    """Run a slice whose process ends as Spark is asked to read a batch."""
+
+    def end(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as ending:
+        ending.setattr(frames, "records", end)
+        with pytest.raises(KeyboardInterrupt):
+            run()
 
 
 def send(context: JobContext, *values: object, partition: int = 0, topic: str = "") -> None:

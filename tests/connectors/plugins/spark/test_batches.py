@@ -41,6 +41,15 @@ def test_a_batch_is_divided_as_evenly_as_partitions_have_something() -> None:
     assert shares({A: 3, B: 0}, 100) == {A: 3, B: 0}
 
 
+def test_more_partitions_than_offsets_take_turns() -> None:
+    behind = {A: 1, B: 50, C: 1000}
+
+    turns = [shares(behind, 2, turn=turn) for turn in range(3)]
+
+    assert [sum(found.values()) for found in turns] == [2, 2, 2]
+    assert turns == [{A: 1, B: 1, C: 0}, {A: 1, B: 0, C: 1}, {A: 0, B: 1, C: 1}]
+
+
 def test_a_first_batch_begins_at_the_beginning_or_at_the_end() -> None:
     bounds = {A: (10, 20)}
     first = planned(state(), bounds)
@@ -161,6 +170,9 @@ def test_a_state_is_read_back_as_it_was() -> None:
         epoch=3,
         columns=parse("OBJECT<a: ARRAY<BIGINT>>"),
         batch=batch,
+        topics={"orders": "x"},
+        most=7,
+        ends=1,
     )
 
     assert load(dump(kept)) == kept
@@ -172,3 +184,13 @@ def test_a_batch_of_a_release_without_other_formats_is_read() -> None:
     del told["batch"]["keeps_columns"]
 
     assert load(json.dumps(told).encode()) == kept
+
+
+def test_a_state_of_a_former_release_is_read_without_ids_and_limits() -> None:
+    batch = Batch(spans=(Span(place=A, start=0, end=9),))
+    told = json.loads(dump(state(next={A: 0}, batch=batch)))
+    for name in ("topics", "most", "ends"):
+        del told[name]
+    del told["batch"]["is_begun"]
+
+    assert load(json.dumps(told).encode()) == state(next={A: 0}, batch=batch)

@@ -8,14 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from pyarrow import parquet
 
+from connectors.plugins.spark import bad_records
+from connectors.plugins.spark.batch_size import BatchTooLarge
+from connectors.plugins.spark.deadlines import limited
 from connectors.plugins.spark.sink import SparkSink, SparkSinkTask
 from connectors.sdk import contract
 from connectors.sdk.errors import ConnectorError, DataError, RetriableError
 from connectors.sdk.testing import parse_config
-from tests.connectors.plugins.spark.jobs import JobContext, send
+from spark_integration.jobs.session import cancel_jobs
+from tests.connectors.plugins.spark.jobs import JobContext, end_in_the_middle, send
 from tests.extras import requires
+from tests.fakes.broker_thread import broker_beside
+from tests.spark.topics import create
 
 pytestmark = [requires("java", "spark"), pytest.mark.slow]
 
@@ -297,3 +305,108 @@ def test_a_folder_outside_of_the_files_is_refused(home: Path, context: JobContex
 
     with pytest.raises(ConnectorError, match="symbolic link"):
         run(context, config())
+
+
+def make_anew(context: JobContext) -> None:
+    admin = AdminClient({"bootstrap.servers": context.bootstrap})
+    admin.delete_topics([context.topic])[context.topic].result()
+    create(context.bootstrap, context.topic, partitions=2)
+
+
+def test_a_topic_made_anew_that_has_grown_past_its_offset_is_read_from_its_start(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    told = config(value_schema="id BIGINT")
+    send(context, {"id": 1}, {"id": 2})
+    run(context, told)
+
+    # The group keeps what it was told, as where a commit comes in behind the deletion.
+    make_anew(context)
+    send(context, *({"id": number} for number in range(10, 15)))
+    run(context, told)
+
+    assert sorted(row["id"] for row in table(spark, home)) == [1, 2, *range(10, 15)]
+    assert [line for line in context.lines if "was deleted and made anew since" in line]
+    assert sorted(context.told.values()) == [0, 5]
+
+
+def test_a_topic_made_anew_between_plan_and_read_is_not_read_in_place_of_the_old_one(
+    home: Path, context: JobContext
+) -> None:
+    send(context, {"id": 1})
+    context.ids[context.topic] = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+    with pytest.raises(RetriableError, match="was deleted and made anew since its offsets"):
+        run(context, config(value_schema="id BIGINT"))
+
+    assert files(home) == []
+
+
+def test_a_batch_in_which_the_worker_ended_is_tried_again_smaller(
+    spark: Any, home: Path, context: JobContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = config(value_schema="id BIGINT", batch_max_records="8")
+    send(context, *({"id": number} for number in range(12)))
+
+    end_in_the_middle(monkeypatch, lambda: run(context, told))
+    run(context, told)
+
+    assert sorted(row["id"] for row in table(spark, home)) == list(range(12))
+    assert "it had 8 offsets, and is tried again with 2" in context.lines[0]
+
+
+def test_bad_records_beyond_the_bound_all_come_to_the_dead_letters(
+    spark: Any, home: Path, context: JobContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bad_records, "MAX_BYTES", 100)
+    send(context, {"id": 1}, *[b"x" * 60] * 5, {"id": 2})
+
+    run(context, config(value_schema="id BIGINT"))
+
+    assert sorted(row["id"] for row in table(spark, home)) == [1, 2]
+    assert sorted(record.offset for record in context.refused) == [1, 2, 3, 4, 5]
+
+
+def test_a_record_of_18_mb_becomes_a_row(home: Path, context: JobContext) -> None:
+    large = {"max.message.bytes": "20000000"}
+    admin = AdminClient({"bootstrap.servers": context.bootstrap})
+    topic = NewTopic(f"{context.topic}-large", 1, 1, config=large)
+    admin.create_topics([topic])[topic.topic].result()
+    context.topic = topic.topic
+    producer = Producer({"bootstrap.servers": context.bootstrap, "message.max.bytes": 20_000_000})
+    for value in (b"a" * 18_000_000, b"b"):
+        producer.produce(context.topic, value)
+    assert producer.flush(30) == 0
+
+    run(context, config(value_format="string"))
+
+    found = [row["value"] for path in files(home) for row in parquet.read_table(path).to_pylist()]
+    assert sorted(map(len, found)) == [1, 18_000_000]
+
+
+def test_a_batch_that_is_damaged_on_the_disk_is_named_and_nothing_is_written(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    disk = tmp_path_factory.mktemp("damaged")
+    with broker_beside(disk, topics={"damaged": 1}) as broker:
+        damaged = JobContext(bootstrap=broker.bootstrap, topic="damaged")
+        send(damaged, {"id": 1}, {"id": 2})
+        segment = max(disk.glob("**/damaged-0/*.log"), key=lambda path: path.stat().st_size)
+        content = bytearray(segment.read_bytes())
+        content[content.rindex(b"2")] ^= 1
+        segment.write_bytes(content)
+
+        with pytest.raises(RetriableError, match="damaged-0 cannot be read at offset 0"):
+            run(damaged, config(value_schema="id BIGINT"))
+
+    assert files(home) == []
+    assert damaged.told == {}
+
+
+def test_what_takes_too_long_is_ended_and_the_session_goes_on(spark: Any) -> None:
+    endless = spark.range(10**13).selectExpr("sum(hash(id))")
+
+    with pytest.raises(BatchTooLarge, match="was told to end it"), limited(cancel_jobs, 0.5):
+        endless.collect()
+
+    assert spark.range(3).count() == 3

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
 
 from connectors.plugins.spark.sql import SparkSql, SparkSqlTask
 from connectors.sdk.errors import ConfigError, ConnectorError, DataError, RetriableError
 from connectors.sdk.testing import parse_config
-from tests.connectors.plugins.spark.jobs import JobContext, send
+from tests.connectors.plugins.spark.jobs import JobContext, end_in_the_middle, send
 from tests.extras import requires
 from tests.spark.topics import create
 
@@ -172,3 +173,35 @@ def test_tables_that_cannot_be_read_right_are_refused(home: Path, context: JobCo
     (home / "files/lake/c/_delta_log").mkdir(parents=True)
     with pytest.raises(ConnectorError, match="is a Delta table"):
         run(context, told)
+
+
+def test_a_topic_made_anew_that_has_grown_past_its_offset_is_queried_from_its_start(
+    context: JobContext, unique: Callable[[str], str]
+) -> None:
+    out = create(context.bootstrap, unique("out"))
+    told = config(context, query="SELECT id FROM orders", output_topic=out)
+    send(context, {"id": 1}, {"id": 2})
+    run(context, told)
+
+    admin = AdminClient({"bootstrap.servers": context.bootstrap})
+    admin.delete_topics([context.topic])[context.topic].result()
+    create(context.bootstrap, context.topic, partitions=2)
+    send(context, {"id": 3}, {"id": 4}, {"id": 5})
+    run(context, told)
+
+    assert sorted(value["id"] for _, value in records(context, out)) == [1, 2, 3, 4, 5]
+    assert sorted(context.told.values()) == [0, 3]
+
+
+def test_a_batch_for_a_topic_in_which_the_worker_ended_is_tried_again_smaller(
+    context: JobContext, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = create(context.bootstrap, unique("out"))
+    told = config(context, query="SELECT id FROM orders", output_topic=out, batch_max_records="8")
+    send(context, *({"id": number} for number in range(12)))
+
+    end_in_the_middle(monkeypatch, lambda: run(context, told))
+    run(context, told)
+
+    assert sorted(value["id"] for _, value in records(context, out)) == list(range(12))
+    assert "it had 8 offsets, and is tried again with 2" in context.lines[0]

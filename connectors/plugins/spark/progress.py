@@ -1,0 +1,97 @@
+"""How far a job is, and how that changes around a batch, wherever its rows go.
+
+What is kept is kept by the one who knows where: beside a table, or as a note of the task.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from connectors.plugins.spark import batch_size, batches, engine, former_topics
+from connectors.plugins.spark.batch_size import BatchTooLarge
+from connectors.plugins.spark.batches import Batch, State
+from connectors.plugins.spark.pacing import Pacing
+from connectors.sdk.connector import JobContext
+from connectors.sdk.errors import ConnectorError
+
+
+class Progress:
+    def __init__(
+        self, context: JobContext, pacing: Pacing, state: State, keep: Callable[[State], None]
+    ) -> None:
+        self._context = context
+        self._pacing = pacing
+        self._keep = keep
+        self.state = state
+
+    def keep(self, state: State) -> None:
+        """Make a state durable, which holds from then on."""
+        self._context.require_lease()
+        self._keep(state)
+        self.state = state
+
+    def is_idle(self) -> bool:
+        """Tell whether all is read: ids of topics are then not asked for, second by second.
+
+        A topic that was made anew and ends at the same offset is found when it goes on.
+        """
+        if self.state.batch is not None:
+            return False
+        bounds = self._context.bounds()
+        return all(self.state.next.get(place) == end for place, (_, end) in bounds.items())
+
+    def settle(self) -> None:
+        """Leave topics that were deleted or made anew, and make a batch smaller that ended us."""
+        self.state, has_left = former_topics.settle(self._context, self.state)
+        if has_left:
+            self.keep(self.state)
+        batch = self.state.batch
+        if batch is not None and batch.files is None and batch.is_begun:
+            self._shrink(batch_size.ENDED)
+
+    def plan(self) -> State | None:
+        """Return the state with the next batch fixed; None while it waits for more records."""
+        most = batch_size.limit(self.state, self._pacing.most)
+        planned, lines = former_topics.plan(self._context, self.state, most=most)
+        if planned.batch is not None and self._pacing.is_early(planned.batch, most=most):
+            return None
+        for line in lines:
+            self._context.log(line)
+        return planned
+
+    @contextmanager
+    def attempt(self, batch: Batch) -> Iterator[None]:
+        """Note that a batch is begun; have it smaller next time where it was too large."""
+        self._pacing.begin()
+        self.keep(replace(self.state, batch=replace(batch, is_begun=True)))
+        try:
+            with engine.batch(self._context.retries):
+                yield
+        except BatchTooLarge as error:
+            self._shrink(str(error))
+            raise
+        except Exception:
+            # The worker lives, so the batch did not end it. The first error is the one to tell.
+            with suppress(Exception):
+                self.keep(batch_size.unbegun(self.state))
+            raise
+
+    def done(self) -> State:
+        """Return what is remembered behind the batch."""
+        assert self.state.batch is not None, "a batch is done that was planned"
+        return batch_size.grown(
+            batches.done(self.state),
+            size=self.state.batch.size,
+            configured=self._pacing.most,
+            took_s=self._pacing.took_s(),
+        )
+
+    def _shrink(self, why: str) -> None:
+        try:
+            smaller, line = batch_size.shrunk(self.state, why)
+        except ConnectorError:
+            # Whoever restarts the task wants it tried again.
+            self.keep(replace(batch_size.unbegun(self.state), ends=0))
+            raise
+        self.keep(smaller)
+        self._context.log(line)

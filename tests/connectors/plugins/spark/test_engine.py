@@ -1,0 +1,140 @@
+"""What errors of Spark mean for a batch, without a Spark."""
+
+from typing import Any
+
+import pytest
+
+from connectors.plugins.spark import engine
+from connectors.plugins.spark.batch_size import BatchTooLarge
+from connectors.sdk.errors import ConnectorError, RetriableError
+
+
+class Py4JJavaError(Exception):
+    """As the bridge's, by its place and name."""
+
+
+class Py4JNetworkError(Exception):
+    """As what the bridge raises when Java does not answer."""
+
+
+Py4JJavaError.__module__ = Py4JNetworkError.__module__ = "py4j.protocol"
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """A session that works; how often it was closed."""
+    found: list[bool] = []
+    monkeypatch.setattr(engine, "spark", lambda: None)
+    monkeypatch.setattr(engine, "is_alive", lambda: True)
+    monkeypatch.setattr(engine, "exit_code", lambda _: None)
+    monkeypatch.setattr(engine, "close_session", lambda: found.append(True))
+    return found
+
+
+def end(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.setattr(engine, "is_alive", lambda: False)
+    monkeypatch.setattr(engine, "exit_code", lambda _: code)
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_java_process_that_ran_out_of_memory_is_told_by_that_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end(monkeypatch, 52)
+
+    with (
+        pytest.raises(BatchTooLarge, match=r"ran out of memory \(java\.lang\.OutOfMemoryError\)"),
+        engine.batch(0),
+    ):
+        raise Py4JJavaError("Error while sending or receiving")
+
+
+def test_a_java_process_that_is_about_to_end_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, closed: list[bool]
+) -> None:
+    monkeypatch.setattr(engine, "exit_code", lambda wait_s: 52 if wait_s else None)
+
+    with pytest.raises(BatchTooLarge, match="OutOfMemoryError"), engine.batch(0):
+        raise Py4JNetworkError("Error while sending or receiving")
+
+    assert closed == [True]
+
+
+def test_lack_of_memory_on_the_driver_has_the_session_replaced(closed: list[bool]) -> None:
+    with pytest.raises(BatchTooLarge, match="SAMSA_SPARK_MEMORY"), engine.batch(0):
+        raise Py4JJavaError(": java.lang.OutOfMemoryError: Java heap space")
+
+    assert closed == [True]
+
+
+def test_any_other_error_of_spark_is_tried_again_as_it_is(closed: list[bool]) -> None:
+    with pytest.raises(RetriableError, match="Spark failed") as failed, engine.batch(0):
+        raise Py4JJavaError("a broker is away")
+
+    assert not isinstance(failed.value, BatchTooLarge)
+    assert closed == []
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_batch_goes_on_to_shrink_however_often_it_has_ended_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end(monkeypatch, -9)
+
+    with pytest.raises(BatchTooLarge, match="killed"), engine.batch(engine.MAX_TRIES + 1):
+        raise Py4JJavaError("Error while sending or receiving")
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_session_that_cannot_be_made_is_no_matter_of_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> Any:
+        raise Py4JJavaError("Java gateway process exited before sending its port number")
+
+    monkeypatch.setattr(engine, "spark", fail)
+    end(monkeypatch, 1)
+
+    with pytest.raises(RetriableError) as failed, engine.batch(0):
+        pass
+    assert not isinstance(failed.value, BatchTooLarge)
+    with pytest.raises(ConnectorError, match="SAMSA_SPARK_MEMORY"), engine.batch(engine.MAX_TRIES):
+        pass
+
+
+# As Spark 4.3 tells of a source in Python that fails while it plans.
+OF_SOURCE = (
+    "[PYTHON_DATA_SOURCE_ERROR] Failed to generate Python data source read partitions: Traceback"
+    " (most recent call last):\nspark_integration.datasource.{} SQLSTATE: 38000"
+)
+
+
+class AnalysisException(Exception):
+    """As Spark's, by its place and name."""
+
+
+AnalysisException.__module__ = "pyspark.errors.exceptions.captured"
+
+
+@pytest.mark.usefixtures("closed")
+def test_brokers_that_are_away_end_no_task_however_long() -> None:
+    away = OF_SOURCE.format("wire.errors.Unreachable: no broker answers")
+
+    with pytest.raises(RetriableError, match="no broker answers"), engine.batch(engine.MAX_TRIES):
+        raise AnalysisException(away)
+
+
+@pytest.mark.usefixtures("closed")
+def test_what_the_source_refuses_is_tried_again_and_then_ends_the_task() -> None:
+    lost = OF_SOURCE.format("errors.DataLost: topic orders was deleted and made anew")
+
+    with pytest.raises(RetriableError), engine.batch(0):
+        raise AnalysisException(lost)
+    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(engine.MAX_TRIES):
+        raise AnalysisException(lost)
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_query_that_cannot_work_ends_the_task_at_once() -> None:
+    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(0):
+        raise AnalysisException("[UNRESOLVED_COLUMN] x")
