@@ -100,8 +100,8 @@ def require_ids(wanted: Mapping[str, bytes], topics: Mapping[str, TopicFacts]) -
     for name, topic_id in wanted.items():
         if name in topics and topics[name].topic_id != topic_id:
             raise DataLost(
-                f"topic {name} was deleted and made anew since its offsets were looked up: none of"
-                " them is an offset of the topic that is there now"
+                f"topic {name} was deleted and recreated after its offsets were looked up: none of"
+                " them is an offset of the topic that exists now"
             )
 
 

@@ -21,7 +21,7 @@ class ConnectEngine:
         return not self.spark.is_stopped
 
     def exit_code(self, wait_s: float) -> int | None:
-        """Return None: its process is somebody else's."""
+        """Return None: the server's process is not ours."""
         del wait_s
         return None
 

@@ -100,7 +100,7 @@ def exit_code(wait_s: float = 0.0) -> int | None:
 
 
 def cancel_jobs() -> None:
-    """End what the session computes; whoever waits for that gets an error."""
+    """End what the session computes; the callers that wait for it get an error."""
     with HELD.lock:
         engine = HELD.engine if HELD.process == os.getpid() else None
     if engine is not None:

@@ -54,7 +54,7 @@ class Batch:
     keeps_columns: bool = False
     # Whether the next batch begins behind it; not where somebody has moved the job meanwhile.
     moves: bool = True
-    # Whether Spark was told to write it: whoever finds it so knows that a process has ended.
+    # Whether Spark has begun to write it. A worker that finds it so replaces one that ended.
     is_begun: bool = False
 
     @property

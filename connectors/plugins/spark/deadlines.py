@@ -1,4 +1,4 @@
-"""The time that one batch has: Spark is told to end it before the worker would be ended for it."""
+"""The time that one batch has: cancel it in Spark before Celery ends the worker for it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def limited(cancel: Callable[[], None], seconds: float = BATCH_S) -> Iterator[No
         # Whatever it says: what was ended fails in many ways.
         if is_late.is_set():
             raise BatchTooLarge(
-                f"Spark did not write the batch within {seconds:.0f} s, and was told to end it"
+                f"Spark did not write the batch within {seconds:.0f} s, so it was cancelled"
             ) from error
         raise
     finally:

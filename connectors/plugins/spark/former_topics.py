@@ -1,6 +1,6 @@
-"""Topics that were deleted, or made anew under their names, since their offsets were kept.
+"""Topics that were deleted, or recreated under their names, after their offsets were stored.
 
-Offsets are those of one topic: a new one that has grown past them would be read from the middle on.
+Offsets belong to one topic: a recreated one that has grown past them would lose its beginning.
 """
 
 from collections.abc import Iterable, Mapping
@@ -69,8 +69,8 @@ def _without(batch: Batch | None, former: set[str]) -> Batch | None:
 def settle(context: JobContext, state: State) -> tuple[State, bool]:
     """Forget former topics; return whether there were any, which is to be kept then.
 
-    The group is told where they begin before that is kept: a commit of ours that came in behind
-    the deletion would else be taken for an offset that somebody has set.
+    Commit to the group where they begin before that is kept: else a commit of ours that arrived
+    after the deletion looks like an offset that a user has set.
     """
     names = {place.topic for place in context.places()}
     names |= state.topics.keys() | {place.topic for place in state.next}
@@ -84,15 +84,15 @@ def settle(context: JobContext, state: State) -> tuple[State, bool]:
     for place in places:
         if place not in bounds:
             raise RetriableError(
-                f"{place.topic} was made anew, and its partition {place.partition} has no leader"
+                f"{place.topic} was recreated, and its partition {place.partition} has no leader"
                 " yet, so it is not known where it begins"
             )
     altered = _altered(state, context.committed(), places)
     begin = {place: bounds[place][1 if context.begins_at_end else 0] for place in places} | altered
     if not context.commit(begin):
         raise RetriableError(
-            f"group {context.group} cannot be told where {min(left.made_anew)} begins, which was"
-            " made anew"
+            f"group {context.group} did not take the offsets where {min(left.made_anew)} begins,"
+            " which was recreated"
         )
     next_ = {**left.state.next, **begin}
     return replace(left.state, next=next_, told={**left.state.told, **begin}), True
@@ -101,7 +101,7 @@ def settle(context: JobContext, state: State) -> tuple[State, bool]:
 def _altered(
     former: State, committed: Offsets, places: Iterable[TopicPartition]
 ) -> Mapping[TopicPartition, int]:
-    """Return offsets of new topics that somebody has set: none of those that we may have told."""
+    """Return offsets of new topics that a user has set: none that we may have committed."""
     batch = former.batch
     ends = {span.place: span.end for span in batch.spans} if batch is not None else {}
     return {
@@ -114,11 +114,11 @@ def _altered(
 
 
 def plan(context: JobContext, state: State, *, most: int) -> tuple[State, list[str]]:
-    """Fix the next batch; RetriableError where a topic was made anew since its id was asked for."""
+    """Fix the next batch; RetriableError if a topic was recreated since its id was read."""
     try:
         return batches.plan(state, context.bounds(), most=most, at_end=context.begins_at_end)
     except ConnectorError:
         names = state.topics.keys() | {place.topic for place in state.next}
         if leave(state, context.topic_ids(names)).made_anew:
-            raise RetriableError("a topic was made anew while its offsets were looked up") from None
+            raise RetriableError("a topic was recreated while its offsets were looked up") from None
         raise

@@ -33,7 +33,7 @@ class Progress:
     def is_idle(self) -> bool:
         """Tell whether all is read: ids of topics are then not asked for, second by second.
 
-        A topic that was made anew and ends at the same offset is found when it goes on.
+        A recreated topic that ends at the same offset is found when it grows.
         """
         if self.state.batch is not None:
             return False
@@ -41,7 +41,7 @@ class Progress:
         return all(self.state.next.get(place) == end for place, (_, end) in bounds.items())
 
     def settle(self) -> None:
-        """Leave topics that were deleted or made anew, and make a batch smaller that ended us."""
+        """Leave deleted and recreated topics; shrink a batch in which the worker ended."""
         self.state, has_left = former_topics.settle(self._context, self.state)
         if has_left:
             self.keep(self.state)
@@ -90,7 +90,7 @@ class Progress:
         try:
             smaller, line = batch_size.shrunk(self.state, why)
         except ConnectorError:
-            # Whoever restarts the task wants it tried again.
+            # A restart of the task begins to count at zero.
             self.keep(replace(batch_size.unbegun(self.state), ends=0))
             raise
         self.keep(smaller)

@@ -61,7 +61,7 @@ class TopicTask(JobTask):
         done = self._progress.done()
         self._pacing.done()
         self._context.count(read=counts.read, written=written, skipped=counts.skipped)
-        # A group that cannot be told is no reason to make the next batch smaller.
+        # Before the commit: one that fails is no reason to shrink the next batch.
         self._progress.keep(done)
         self._tell(done.next)
         return True

@@ -123,5 +123,5 @@ def test_ten_thousand_partitions_with_a_few_records_are_few_tasks() -> None:
 def test_a_topic_is_not_read_in_place_of_the_one_that_was_meant() -> None:
     require_ids({"t": bytes(16), "gone": bytes(16)}, TOPICS)
 
-    with pytest.raises(DataLost, match="topic t was deleted and made anew since its offsets"):
+    with pytest.raises(DataLost, match="topic t was deleted and recreated after its offsets"):
         require_ids({"t": b"x" * 16}, TOPICS)

@@ -1,4 +1,4 @@
-"""Spark is told to end a batch that takes too long, and only that."""
+"""A batch that takes too long is cancelled, and only that."""
 
 import threading
 

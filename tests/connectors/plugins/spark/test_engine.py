@@ -126,7 +126,7 @@ def test_brokers_that_are_away_end_no_task_however_long() -> None:
 
 @pytest.mark.usefixtures("closed")
 def test_what_the_source_refuses_is_tried_again_and_then_ends_the_task() -> None:
-    lost = OF_SOURCE.format("errors.DataLost: topic orders was deleted and made anew")
+    lost = OF_SOURCE.format("errors.DataLost: topic orders was deleted and recreated")
 
     with pytest.raises(RetriableError), engine.batch(0):
         raise AnalysisException(lost)

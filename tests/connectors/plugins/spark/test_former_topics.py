@@ -123,5 +123,5 @@ def test_a_topic_made_anew_while_its_ends_are_looked_up_is_looked_at_again() -> 
     fakes = cluster(9)
     fakes.wire.make_anew("a")
 
-    with pytest.raises(RetriableError, match="made anew while"):
+    with pytest.raises(RetriableError, match="recreated while"):
         plan(context(fakes), state(), most=100)
