@@ -2,8 +2,9 @@
 
 Standard library only: `samsa` runs it on the bare interpreter. A state file inside the
 environment names what was installed, by the hash of its requirements; it is written last, so an
-interrupted installation is recognised and the environment is made anew. A second start reads a
-few small files, prints nothing and needs no network.
+interrupted installation is recognised and the environment is made anew. An extra only adds to an
+environment that a home may be running from: one that was interrupted is installed again in place.
+A second start reads a few small files, prints nothing and needs no network.
 """
 
 import fcntl
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from cli import installed
 from cli.installer import InstallError, install
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,10 +114,13 @@ class Environment:
         # Debian may have put a newer Python behind the name that .venv points to; only that
         # Python can tell without being started, and `samsa` asks it first.
         is_own = Path(sys.executable) == self.python
+        is_cut_off = "unfinished" in state
         return (
             state.get("root") == str(self._root)
-            and "unfinished" not in state
+            and (not is_cut_off or (state["unfinished"] in EXTRAS and state["unfinished"] != name))
             and state.get(name) == self._wanted(name)
+            # Users uninstall extras by hand, and an interrupted one may have replaced packages.
+            and (not (is_cut_off or name in EXTRAS) or self._has_packages_of(name))
             and os.access(self.python, os.X_OK)
             and (not is_own or state.get("python") == version_of(sys.executable))
         )
@@ -139,6 +144,11 @@ class Environment:
         wanted = SETS[name]
         sys.stderr.write(f"Installing packages for {wanted.purpose}\n")
         state = self._read_state()
+        if state.get("unfinished") in EXTRAS:
+            # Never made anew: the home that runs from it would lose its packages.
+            sys.stderr.write("The last installation was interrupted: going on with it\n")
+            installed.remove_cut_off(self._site_packages())
+            del state["unfinished"]
         if "unfinished" in state:
             sys.stderr.write("The last installation was interrupted: starting anew\n")
         if (
@@ -166,9 +176,16 @@ class Environment:
     def _create(self) -> dict[str, str]:
         self._make_venv(self._folder)
         # Found from anywhere, without PYTHONPATH, which would leak into every child process.
-        packages = next(self._folder.glob("lib/python*/site-packages"))
-        (packages / "samsa-checkout.pth").write_text(f"{self._root}\n", encoding="utf-8")
+        (self._site_packages() / "samsa-checkout.pth").write_text(
+            f"{self._root}\n", encoding="utf-8"
+        )
         return {"root": str(self._root), "python": version_of(self.python)}
+
+    def _site_packages(self) -> Path:
+        return next(self._folder.glob("lib/python*/site-packages"))
+
+    def _has_packages_of(self, name: str) -> bool:
+        return installed.has_all(self._site_packages(), self._root / SETS[name].requirements)
 
     def _wanted(self, name: str) -> str:
         return hashlib.sha256((self._root / SETS[name].requirements).read_bytes()).hexdigest()

@@ -41,6 +41,9 @@ class Disk:
         if self.failure is not None:
             raise self.failure
         self.installed.append(requirements.name)
+        (metadata,) = python.parents[1].glob("lib/python*/site-packages")
+        (metadata / "one-1.dist-info").mkdir(exist_ok=True)
+        (metadata / "one-1.dist-info" / "INSTALLER").touch()
 
 
 @pytest.fixture
@@ -96,6 +99,52 @@ def test_an_interrupted_installation_is_made_anew(disk: Disk) -> None:
 
     assert disk.made == 2
     assert disk.environment().has("run")
+
+
+def test_an_interrupted_extra_is_installed_again_in_the_environment_that_runs(disk: Disk) -> None:
+    disk.environment().ensure("run")
+    disk.failure = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        disk.environment().ensure("spark")
+    disk.failure = None
+
+    assert disk.environment().has("run")
+    assert not disk.environment().has("spark")
+    disk.environment().ensure("spark")
+
+    assert disk.made == 1
+    assert disk.environment().has("run")
+    assert disk.environment().has("spark")
+
+
+def test_an_interrupted_extra_that_replaced_a_package_of_others_has_them_mended(
+    disk: Disk,
+) -> None:
+    disk.environment().ensure("run")
+    disk.failure = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        disk.environment().ensure("spark")
+    disk.failure = None
+    (half,) = disk.root.glob(".venv/lib/python*/site-packages/*.dist-info/INSTALLER")
+    half.unlink()
+
+    assert not disk.environment().has("run")
+    disk.environment().ensure("run")
+
+    assert disk.made == 1
+    assert disk.environment().has("run")
+
+
+def test_an_extra_that_was_uninstalled_by_hand_is_missing(disk: Disk) -> None:
+    disk.environment().ensure("run")
+    disk.environment().ensure("spark")
+    (package,) = disk.root.glob(".venv/lib/python*/site-packages/*.dist-info")
+    shutil.rmtree(package)
+
+    assert not disk.environment().has("spark")
+    disk.environment().ensure("spark")
+
+    assert disk.environment().has("spark")
 
 
 def test_a_failed_installation_leaves_what_was_whole(disk: Disk) -> None:
