@@ -32,7 +32,7 @@ def list_extras() -> None:
 @extras.command
 @click.argument("names", nargs=-1, required=True)
 def install(names: tuple[str, ...]) -> None:
-    """Install extras by name; workers take them up when they start."""
+    """Install extras by name; workers that run find them."""
     unknown = [name for name in names if name not in EXTRAS]
     if unknown:
         raise click.ClickException(
@@ -44,7 +44,7 @@ def install(names: tuple[str, ...]) -> None:
             environment.ensure(name)
         except InstallError as error:
             raise click.ClickException(f"{name}: {error}") from error
-        click.echo(f"{name} is installed; restart Samsa so that its workers find it")
+        click.echo(f"{name} is installed; workers that run find it")
 
 
 def with_needs(names: Sequence[str]) -> list[str]:

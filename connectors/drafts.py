@@ -90,6 +90,7 @@ class Draft:
     title: str
     kind: str
     missing: str  # why the plugin cannot run here
+    extra: str  # what would bring what it lacks
     name: str
     config: Mapping[str, str]
     fields: tuple[Field, ...]
@@ -115,6 +116,11 @@ class Draft:
     def errors(self) -> int:
         """Return how many keys are wrong or missing."""
         return sum(bool(field.errors) for field in self.fields)
+
+    @property
+    def wrong_fields(self) -> int:
+        """Return how many of them a form shows: the class has no field."""
+        return self.errors - bool(self.whole_errors)
 
     @property
     def missing_keys(self) -> int:
@@ -160,6 +166,7 @@ def look(
         title=found.title,
         kind=registry.kind_of(found),
         missing=lacks.reason if lacks else "",
+        extra=lacks.extra if lacks else "",
         name=config.get(NAME, "").strip(),
         config=shown,
         fields=fields,

@@ -42,6 +42,8 @@ class Missing:
     """Why a connector cannot run, with what to do about it."""
 
     reason: str
+    # The extra that brings what is missing, if one does.
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +111,9 @@ def missing(plugin: type[Connector]) -> Missing | None:
         else f"pip install {' '.join(absent)}"
     )
     return Missing(
-        reason=f"{plugin.name} needs {', '.join(absent)}, which is not installed: run `{line}`,"
-        " and restart the workers"
+        reason=f"{plugin.name} needs packages that are not installed"
+        f" ({', '.join(absent)}): run `{line}`",
+        extra=plugin.extra,
     )
 
 

@@ -96,7 +96,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """One entry of the catalogue. `missing` says why it cannot run here, and is empty if it can."""
+    """One entry of the catalogue.
+
+    `missing` says why it cannot run here, and is empty if it can; `extra` brings what it lacks.
+    """
 
     name: str
     names: tuple[str, ...]
@@ -108,6 +111,7 @@ class Plugin:
     # The origin of a foreign connector: a package, or a folder of the home.
     origin: str
     missing: str
+    extra: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +207,7 @@ def catalogue() -> list[Plugin]:
             is_foreign=registry.is_foreign(plugin),
             origin=registry.origin_of(plugin),
             missing=missing.reason if (missing := registry.missing(plugin)) else "",
+            extra=missing.extra if missing else "",
         )
         for plugin in registry.classes()
     ]

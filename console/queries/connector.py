@@ -102,6 +102,7 @@ class ConnectorPage:
     behind: Behind | None = None
     may: May | None = None
     missing: str = ""  # why the plugin cannot run here
+    extra: str = ""  # what would bring what it lacks
     tasks: tuple[TaskRow, ...] = ()
     config: tuple[tuple[str, str], ...] = ()
     config_json: str = ""
@@ -148,6 +149,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         info=info,
         title=info.plugin if plugin is None else plugin.title,
         missing="" if plugin is None else plugin.missing,
+        extra="" if plugin is None else plugin.extra,
         status=status,
         mark=STATES[state_of(status)],
         cause=causes_of(cluster, [status])[name],

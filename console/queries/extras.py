@@ -31,7 +31,7 @@ MAX_BYTES: Final = 65_536
 class Extra:
     name: str
     # Whose presence tells that it is installed.
-    package: str
+    packages: tuple[str, ...]
     purpose: str
 
 
@@ -41,14 +41,14 @@ EXTRAS: Final = {
     for extra in (
         Extra(
             name="spark",
-            package="pyspark",
-            purpose="Spark itself, with a Java where the machine has none: a download of 447 MiB, "
-            "which is then built for some minutes",
+            packages=("pyspark", "pyarrow", "deltalake", "pyiceberg"),
+            purpose="Spark, for tables and SQL queries over topics, with a Java where the machine "
+            "has none. A download of 447 MiB, which is then built for up to some minutes.",
         ),
         Extra(
             name="parquet",
-            package="pyarrow",
-            purpose="Files of columns (pyarrow), as the S3 sink writes them on demand",
+            packages=("pyarrow",),
+            purpose="Parquet files (pyarrow), which the S3 sink writes on demand.",
         ),
     )
 }
@@ -57,7 +57,7 @@ EXTRAS: Final = {
 class Progress(Enum):
     """How an extra stands: the word, and the mark beside it."""
 
-    MISSING = ("Missing", "stale")
+    MISSING = ("Not installed", "stale")
     WAITING = ("Waiting", "stale")
     RUNNING = ("Installing", "warn")
     FAILED = ("Failed", "bad")
@@ -134,7 +134,9 @@ def _read(cluster_id: str | None, rights: Rights) -> Extras:
 def _row(extra: Extra, told: Mapping[str, Any], wanted: str) -> ExtraRow:
     is_its = told.get("name") == extra.name
     state = told.get("state") if is_its else None
-    progress = Progress.INSTALLED if is_installed(extra.package) else Progress.MISSING
+    progress = Progress.MISSING
+    if all(is_installed(package) for package in extra.packages):
+        progress = Progress.INSTALLED
     line = ""
     if wanted == extra.name:
         progress = Progress.WAITING
@@ -152,11 +154,11 @@ def _row(extra: Extra, told: Mapping[str, Any], wanted: str) -> ExtraRow:
 
 
 def is_installed(package: str) -> bool:
+    """Tell whether a package is there as a whole: installers write this file last."""
     try:
-        distribution(package)
+        return distribution(package).read_text("INSTALLER") is not None
     except PackageNotFoundError:
         return False
-    return True
 
 
 def _told() -> Mapping[str, Any] | None:

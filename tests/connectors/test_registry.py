@@ -95,6 +95,7 @@ def test_a_connector_without_its_extra_says_how_to_install_it() -> None:
 
     assert missing is not None
     assert missing.reason == (
-        "samsa.needy needs surely-not-there>=1, which is not installed: run"
-        " `./samsa extras install needy`, and restart the workers"
+        "samsa.needy needs packages that are not installed (surely-not-there>=1): run"
+        " `./samsa extras install needy`"
     )
+    assert missing.extra == "needy"

@@ -90,9 +90,29 @@ def test_a_plugin_whose_extra_is_missing_says_how_to_install_it(
     monkeypatch.setattr("connectors.registry._is_here", lambda _needed: False)
     monkeypatch.setattr("connectors.plugins.datagen.connector.Datagen.modules", ("antigravity",))
 
-    line = "samsa.datagen needs antigravity, which is not installed: run `pip install antigravity`"
+    line = (
+        "samsa.datagen needs packages that are not installed (antigravity): run"
+        " <code>pip install antigravity</code>"
+    )
     assert line in text_of(alice.get(CATALOGUE))
     assert line in text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
+
+
+def test_a_form_leads_to_the_button_that_installs_what_it_lacks_and_says_it_once(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.registry._is_here", lambda _needed: False)
+    monkeypatch.setattr("connectors.plugins.datagen.connector.Datagen.modules", ("antigravity",))
+    monkeypatch.setattr("connectors.plugins.datagen.connector.Datagen.extra", "flight")
+    button = f'<a href="/extras?cluster={CLUSTER}">install flight here</a>'
+
+    page = text_of(alice.post(NEW, fields(CONFIG)))
+
+    assert button in page
+    assert button in text_of(alice.get(CATALOGUE))
+    assert page.count("<code>./samsa extras install flight</code>") == 1
+    assert "What it needs has to be installed first." in page
+    assert "each says what it needs" not in page
 
 
 def test_what_the_connector_says_of_the_whole_is_told_above_the_fields(
@@ -176,7 +196,7 @@ def test_what_is_typed_is_checked_beside_its_field(alice: Client) -> None:
     page = text_of(answer)
     assert answer.status_code == 200
     assert "Invalid value many for configuration tasks.max: Not a number of type INT" in page
-    assert "1 is wrong or missing" in page
+    assert "1 value is wrong or missing" in page
     assert models.Connector.objects.count() == 0
 
 

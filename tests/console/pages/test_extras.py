@@ -59,7 +59,7 @@ def test_what_is_there_and_what_is_missing_is_told(olga: Client, machine: Machin
     page = text_of(olga)
 
     assert page.count(">Installed<") == 1
-    assert page.count(">Missing<") == 1
+    assert page.count(">Not installed<") == 1
     assert 'aria-label="Install spark"' in page
     assert 'aria-label="Install parquet"' not in page
     assert "hx-trigger" not in page.partition('id="extras"')[2]
@@ -93,14 +93,25 @@ def test_progress_is_told_until_the_end(olga: Client, machine: Machine) -> None:
     # One at a time.
     assert "Install parquet" not in page
 
-    machine.installed.add("pyspark")
+    machine.installed |= {"pyspark", "pyarrow", "deltalake"}
     machine.tells("done", "spark")
 
     page = text_of(olga)
 
     assert ">Installed<" in page
-    assert "Start the home again" in page
+    assert "Connectors can use it now" in page
+    assert f'href="/connectors/+new?cluster={CLUSTER_ID}"' in page
     assert 'hx-trigger="every 2s"' not in page
+
+
+def test_what_was_cut_off_in_the_middle_is_not_installed(olga: Client, machine: Machine) -> None:
+    machine.installed |= {"pyspark", "pyarrow"}
+    machine.tells("failed", "spark", line="the home stopped before it was installed: ask again")
+
+    page = text_of(olga)
+
+    assert ">Failed<" in page
+    assert 'aria-label="Install spark"' in page
 
 
 def test_what_failed_says_why_and_may_be_tried_again(olga: Client, machine: Machine) -> None:
