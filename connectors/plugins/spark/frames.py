@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.spark.batches import Span
 from connectors.plugins.spark.keys import Layout, Values
-from connectors.plugins.spark.schemas import Columns, parse
+from connectors.plugins.spark.schemas import PAYLOAD, Columns, parse
 from connectors.sdk.records import RawRecord
 
 if TYPE_CHECKING:
@@ -95,13 +95,16 @@ def decoded(frame: "DataFrame", values: Values, ddl: str) -> "DataFrame":
     return frame.withColumn(ROW, F.col(f"{READ}.{ROW}")).withColumn(WRONG, is_wrong).drop(READ)
 
 
-def rows(frame: "DataFrame", layout: Layout) -> "DataFrame":
-    """Return what is written of decoded records."""
+def rows(frame: "DataFrame", layout: Layout, *, has_envelopes: bool = False) -> "DataFrame":
+    """Return what is written of decoded records: of envelopes, the columns of what is inside."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
-    inner = good.schema[ROW].dataType.fieldNames()  # type: ignore[attr-defined]
-    columns: list[Column] = [F.col(ROW).getField(name).alias(name) for name in inner]
+    row, whole = good.schema[ROW].dataType, F.col(ROW)
+    if has_envelopes:
+        row, whole = row[PAYLOAD].dataType, whole.getField(PAYLOAD)  # type: ignore[index]
+    inner = row.fieldNames()  # type: ignore[attr-defined]
+    columns: list[Column] = [whole.getField(name).alias(name) for name in inner]
     if layout.has_metadata:
         columns += [
             F.col("topic").alias("_topic"),

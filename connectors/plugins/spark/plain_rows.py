@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from connectors.plugins.spark import bad_records, engine, frames, keys
 from connectors.plugins.spark.batches import Span, State
 from connectors.plugins.spark.keys import Values
-from connectors.plugins.spark.schemas import Columns, columns_ddl, merged
+from connectors.plugins.spark.schemas import Columns, columns_ddl, holds_envelopes, merged
 from connectors.plugins.spark.shaping import Counts
 from connectors.sdk.connector import JobContext, Parsed
 
@@ -37,7 +37,7 @@ class PlainRows:
         return PlainBatch(
             context=self._context,
             spans=spans,
-            frame=frames.rows(decoded, self.layout),
+            frame=frames.rows(decoded, self.layout, has_envelopes=holds_envelopes(columns)),
             columns=columns,
             seen=seen,
             kind=bad_records.Kind(values=self._values, ddl=ddl, topics=state.topics),

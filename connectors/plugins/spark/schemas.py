@@ -30,6 +30,8 @@ ATOMS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 VOID: Final = "VOID"
+# The two fields of a value that carries its schema with it.
+SCHEMA, PAYLOAD = "schema", "payload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,11 @@ def quoted(name: str) -> str:
 
 def columns_ddl(columns: Columns) -> str:
     return ", ".join(f"{quoted(name)} {type_.ddl()}" for name, type_ in columns.items())
+
+
+def holds_envelopes(columns: Columns) -> bool:
+    """Tell whether values carry their schema with them, as Kafka's JsonConverter writes them."""
+    return columns.keys() == {SCHEMA, PAYLOAD} and columns[PAYLOAD].is_struct
 
 
 def parse(text: str) -> Columns:

@@ -211,6 +211,11 @@ class SparkSinkTask(JobTask):
         self._pacing.done()
         written = sum(file.rows for file in batch.files)
         self._context.count(read=batch.read, written=written, skipped=batch.skipped)
+        if batch.files:
+            self._context.log(
+                f"wrote batch {self._state.number - 1} into {self._folder}"
+                f" (rows: {written}, files: {len(batch.files)})"
+            )
         self._tell()
 
     def _tell(self) -> None:

@@ -81,6 +81,24 @@ def test_objects_become_rows_whose_columns_are_found_and_grow(
     assert (context.counts["read"], context.counts["written"]) == (4, 3)
     assert context.counts["skipped"] == 1
     assert sorted(context.told.values()) == [1, 3]
+    folder = home / "files/lake/orders"
+    assert context.lines[-1] == f"wrote batch 1 into {folder} (rows: 1, files: 1)"
+
+
+def test_of_values_that_carry_their_schema_the_fields_become_columns(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    described = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": False}]}
+    send(context, {"schema": described, "payload": {"id": 1}})
+    run(context, config(include_metadata="true"))
+    send(context, {"schema": described, "payload": {"id": 2, "name": "b"}})
+    run(context, config(include_metadata="true"))
+
+    rows = sorted(table(spark, home), key=lambda row: row["id"])
+    assert [(row["id"], row["name"]) for row in rows] == [(1, None), (2, "b")]
+    assert "payload" not in rows[0]
+    assert "schema" not in rows[0]
+    assert [row["_offset"] for row in rows] == [0, 1]
 
 
 def test_rows_lie_in_folders_of_their_days_and_columns(
