@@ -129,8 +129,12 @@ def running_cluster(  # noqa: PLR0913 - one for each option of `up`
     web_bind: str = "",
     port: int = 0,
     environment: Mapping[str, str] | None = None,
+    checkout: Path = ROOT,
 ) -> Iterator[Cluster]:
-    """Start a cluster, hand it over when it is healthy, and stop it without a trace."""
+    """Start a cluster, hand it over when it is healthy, and stop it without a trace.
+
+    Another checkout than the tests' own is run by the `.venv` that it has.
+    """
     made, key = certificate or (None, None)
     options = Options(
         home=folder,
@@ -144,19 +148,20 @@ def running_cluster(  # noqa: PLR0913 - one for each option of `up`
         web_key=key,
         web_bind=web_bind,
     )
-    cluster = start(options, environment or {})
+    cluster = start(options, environment or {}, checkout=checkout)
     try:
         yield cluster
     finally:
         stop(cluster)
 
 
-def start(options: Options, environment: Mapping[str, str]) -> Cluster:
+def start(options: Options, environment: Mapping[str, str], *, checkout: Path = ROOT) -> Cluster:
     parent = os.getpid()
+    python = sys.executable if checkout == ROOT else checkout / ".venv" / "bin" / "python"
     home = Home(options.home)
     supervisor = subprocess.Popen(
-        [sys.executable, "-m", "brokers.supervisor", *options.arguments()],
-        cwd=ROOT,
+        [python, "-m", "brokers.supervisor", *options.arguments()],
+        cwd=checkout,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from psycopg import sql
 
 from tests.browser.home import NEW_PASSWORD
 from tests.browser.visitor import LONG_PATIENCE_MS, Visitor
+from tests.browser.walk import Guest
 
 TOPIC: Final = "orders"
 # Created beforehand by the owner of the database.
@@ -169,14 +170,14 @@ def count_the_rows(copier: Copier) -> None:
     assert copier.rows("kept_orders") == copier.rows("kept_orders", "DISTINCT orderid")
 
 
-def is_state(copier: Copier, word: str) -> None:
+def is_state(guest: Guest, word: str) -> None:
     """Wait until the page says of the connector that it is so."""
-    mark = copier.visitor.page.locator(".title .st")
+    mark = guest.visitor.page.locator(".title .st")
     expect(mark).to_have_text(word, timeout=LONG_PATIENCE_MS)
 
 
-def help_of(copier: Copier, key: str) -> Locator:
-    return copier.visitor.page.locator(f'[id="help-{key}"]')
+def help_of(guest: Guest, key: str) -> Locator:
+    return guest.visitor.page.locator(f'[id="help-{key}"]')
 
 
 def end_of_topic(bootstrap: str) -> int:
