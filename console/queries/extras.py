@@ -43,7 +43,7 @@ EXTRAS: Final = {
             name="spark",
             packages=("pyspark", "pyarrow", "deltalake", "pyiceberg"),
             purpose="Spark, for tables and SQL queries over topics, with a Java where the machine "
-            "has none. A download of 447 MiB, which is then built for up to some minutes.",
+            "has none. It downloads 447 MiB, and then builds for a minute or more.",
         ),
         Extra(
             name="parquet",
