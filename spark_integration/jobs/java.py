@@ -5,18 +5,17 @@ was made without that module, so it would not start. The door is a folder to be 
 `bin/java` drops this one argument.
 """
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
 
+from spark_integration.jobs.doors import write_door
 from spark_integration.jobs.errors import SparkMissing
 
 # What the classes of Spark 4 are compiled for.
@@ -104,15 +103,5 @@ def ask(program: Path, *, origin: str) -> Java | None:
 
 
 def make_door(folder: Path, java: Path) -> None:
-    """Write `bin/java` below a folder, whole or not at all: others may start it meanwhile."""
-    script = DOOR.format(java=shlex.quote(str(java)))
-    programs = folder / "bin"
-    programs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = programs / "java"
-    if target.is_file() and target.read_text(encoding="utf-8") == script:
-        return
-    number, name = tempfile.mkstemp(dir=programs)
-    with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123 (a descriptor)
-        file.write(script)
-        os.fchmod(number, 0o700)
-    Path(name).replace(target)
+    """Write `bin/java` below a folder."""
+    write_door(folder / "bin" / "java", DOOR.format(java=shlex.quote(str(java))))

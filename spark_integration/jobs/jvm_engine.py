@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_integration.jobs.folders import SessionFolder
 from spark_integration.jobs.java import prepare_java
-from spark_integration.jobs.python import python_of
+from spark_integration.jobs.python import prepare_python
 from spark_integration.jobs.settings import (
     driver_settings,
     is_secret,
@@ -25,7 +25,7 @@ from spark_integration.jobs.settings import (
     merged,
     session_settings,
 )
-from spark_integration.jobs.targets import Target
+from spark_integration.jobs.targets import Kind, Target
 
 # A JVM in order takes a second; after that it is killed.
 STOP_SECONDS: Final = 20
@@ -51,7 +51,9 @@ class JvmEngine:
         log_settings.write_text(logging_of(logs / "spark.log"), encoding="utf-8")
         # Spark's scripts and its Python workers look for these in the environment only.
         os.environ["JAVA_HOME"] = str(prepare_java(home / "spark" / "java", os.environ).home)
-        os.environ["PYSPARK_PYTHON"] = python_of(os.environ)
+        os.environ["PYSPARK_PYTHON"] = prepare_python(
+            home / "spark", os.environ, is_near=target.kind is Kind.LOCAL
+        )
         wanted = merged(
             session_settings(len(os.sched_getaffinity(0))),
             driver_settings(target, self._folder, log_settings),
