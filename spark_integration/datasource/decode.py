@@ -82,8 +82,9 @@ def decode(
     joined = b"".join([*(section.data for section in sections), bytes(PADDING)])
     if len(joined) > MAX_BUFFER:
         raise CorruptBatch(f"{len(joined)} bytes of records in one piece, over {MAX_BUFFER}")
-    starts, ends = record_bounds(sections, joined)
-    scan = Scan(numpy.frombuffer(joined, dtype=numpy.uint8), starts, ends)
+    ends = record_ends(sections, joined)
+    scan = Scan(numpy.frombuffer(joined, dtype=numpy.uint8), begins(ends), ends)
+    scan.varints()  # the length, which gave the ends
     scan.skip(1)  # attributes, which are unused
     timestamp_deltas = scan.varints(VARLONG_BYTES)
     offset_deltas = scan.varints()
@@ -113,39 +114,47 @@ def of(sections: Sequence[Section], name: str) -> Places:
     return numpy.array([getattr(section, name) for section in sections], dtype=numpy.int64)
 
 
-def record_bounds(sections: Sequence[Section], joined: bytes) -> tuple[Places, Places]:
-    """Return the begin of each record, after its length, and its end."""
-    starts: list[int] = []
+def record_ends(sections: Sequence[Section], joined: bytes) -> Places:
+    """Return the end of each record, where the length of the next one begins."""
     ends: list[int] = []
     position = limit = 0
     for section in sections:
         limit += len(section.data)
         for _ in range(section.record_count):
-            # Unrolled for speed: nearly all records are shorter than 8 KiB.
+            # The only Python loop over records. A valid length is even, since zigzag makes negative
+            # ones odd; nearly all have one or two bytes, since records are shorter than 8 KiB.
             size = joined[position]
-            position += 1
-            if size >= 0x80:
-                byte = joined[position]
-                position += 1
-                size = size & 0x7F | (byte & 0x7F) << 7
-                shift = 14
-                while byte >= 0x80 and shift < 7 * VARINT_BYTES:
-                    byte = joined[position]
-                    position += 1
-                    size |= (byte & 0x7F) << shift
-                    shift += 7
-            starts.append(position)
-            position += size >> 1
-            if size & 1 or position > limit:
-                raise CorruptBatch(wrong(section, len(starts), "is longer than the rest"))
+            if not size & 0x81:
+                position += 1 + (size >> 1)
+            elif not size & 1 and (byte := joined[position + 1]) < 0x80:
+                position += 2 + ((size & 0x7F | byte << 7) >> 1)
+            else:
+                position = end_of_large(joined, position)
+            if position > limit:
+                raise CorruptBatch(wrong(section, "is longer than the rest"))
             ends.append(position)
         if position != limit:
-            raise CorruptBatch(wrong(section, len(starts), f"leaves {limit - position} bytes"))
-    return numpy.array(starts, dtype=numpy.int64), numpy.array(ends, dtype=numpy.int64)
+            raise CorruptBatch(wrong(section, f"leaves {limit - position} bytes"))
+    return numpy.array(ends, dtype=numpy.int64)
 
 
-def wrong(section: Section, number: int, what: str) -> str:
-    return f"the batch at offset {section.base_offset}: the last record of {number} {what}"
+def begins(ends: Places) -> Places:
+    return numpy.concatenate([numpy.zeros(1, dtype=numpy.int64), ends])[: len(ends)]
+
+
+def end_of_large(joined: bytes, position: int) -> int:
+    """Return the end of a record with a length of any size; the end of the buffer if invalid."""
+    size = 0
+    for place in range(VARINT_BYTES):
+        byte = joined[position + place]
+        size |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return len(joined) if size & 1 else position + place + 1 + (size >> 1)
+    return len(joined)
+
+
+def wrong(section: Section, what: str) -> str:
+    return f"the batch at offset {section.base_offset}: a record, of {section.record_count}, {what}"
 
 
 class Scan:
