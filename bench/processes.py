@@ -30,6 +30,14 @@ class Process:
         user, system = self._fields()[11:13]
         return (int(user) + int(system)) / TICKS
 
+    def cpu_seconds_with_ended(self) -> float:
+        """Return that of the process and of all its descendants that ended; no others'."""
+        try:
+            return sum(int(ticks) for ticks in self._fields()[11:15]) / TICKS
+        except FileNotFoundError:
+            # It ended itself meanwhile, and counts with its parent.
+            return 0.0
+
     def rss_bytes(self) -> int:
         return int(self._text("statm").split()[1]) * PAGE_BYTES
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cli.environment import ROOT, Environment
 from cli.installer import InstallError
-from cli.maven import KafkaJars, connect_jars
+from cli.maven import KafkaJars, connect_jars, spark_kafka_jars
 from cli.npm import NodePackages
 
 JAVA_AT_LEAST = 17
@@ -303,6 +303,15 @@ EXTRAS = {
             is_here=KafkaJars().is_here,
             ensure=KafkaJars().ensure,
             missing="no Kafka broker to compare with: "
+            "as root, apt install maven; then, where Maven's registry answers, ./samsa test",
+            is_required=False,
+            is_foreign=True,
+        ),
+        Extra(
+            name="maven-spark",
+            is_here=spark_kafka_jars().is_here,
+            ensure=spark_kafka_jars().ensure,
+            missing="no JAR of Spark's own Kafka source to compare with: "
             "as root, apt install maven; then, where Maven's registry answers, ./samsa test",
             is_required=False,
             is_foreign=True,

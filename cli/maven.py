@@ -1,4 +1,4 @@
-"""Fetches Apache Kafka itself with Maven, for the tests that compare with a real broker.
+"""Fetches Apache Kafka itself, and Spark's own door to it, with Maven, for tests that compare.
 
 An extra of the tests, never a requirement: it is tried only where Maven is installed and its
 registry answers. No registry is named here; Maven's own settings know one. Either outcome is kept
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from cli.environment import ROOT
@@ -61,26 +62,39 @@ PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 # The one jar that the oracle wheel lacks for a worker of Kafka Connect; all others lie there, in
 # the version that this one is of.
-CONNECT_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+CONNECT_JARS = (("org.eclipse.jetty", "jetty-security", "12.0.34"),)
+# Spark's `format("kafka")`, for a Spark of 4.2 or 4.3. The second jar is of an older release: not
+# every mirror of the registry has it in this one, and what the first calls of it has not changed.
+# All else that they need lies among Spark's own jars.
+SPARK_KAFKA_VERSION = "4.2.0"
+SPARK_KAFKA_JARS = (
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_KAFKA_VERSION),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+    ("org.apache.kafka", "kafka-clients", "3.9.2"),
+    ("org.apache.commons", "commons-pool2", "2.13.0"),
+)
+# A project that needs just some jars, and nothing that these need.
+BARE_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>samsa</groupId>
-  <artifactId>connect-for-tests</artifactId>
+  <artifactId>jars-for-tests</artifactId>
   <version>1</version>
   <dependencies>
-    <dependency>
-      <groupId>org.eclipse.jetty</groupId>
-      <artifactId>jetty-security</artifactId>
-      <version>12.0.34</version>
+{dependencies}
+  </dependencies>
+</project>
+"""
+BARE_DEPENDENCY = """    <dependency>
+      <groupId>{}</groupId>
+      <artifactId>{}</artifactId>
+      <version>{}</version>
       <exclusions>
         <exclusion>
           <groupId>*</groupId>
           <artifactId>*</artifactId>
         </exclusion>
       </exclusions>
-    </dependency>
-  </dependencies>
-</project>
-"""
+    </dependency>"""
 
 
 class KafkaJars:
@@ -147,12 +161,27 @@ class KafkaJars:
                     raise InstallError(f"the jars could not be kept: {error}") from error
 
 
+def bare_project(jars: Sequence[tuple[str, str, str]]) -> str:
+    """Return a project that needs these jars: group, name and version of each."""
+    found = "\n".join(BARE_DEPENDENCY.format(*jar) for jar in jars)
+    return BARE_PROJECT.format(dependencies=found)
+
+
 def connect_jars() -> KafkaJars:
     """Return what a worker of Kafka Connect needs beside the oracle wheel."""
     return KafkaJars(
         ROOT / ".venv" / f"connect-{KAFKA_VERSION}",
-        project=CONNECT_PROJECT,
+        project=bare_project(CONNECT_JARS),
         what="a jar of Jetty, 0.1 MB",
+    )
+
+
+def spark_kafka_jars() -> KafkaJars:
+    """Return what a Spark of ours lacks for its own `format("kafka")`."""
+    return KafkaJars(
+        ROOT / ".venv" / f"spark-kafka-{SPARK_KAFKA_VERSION}",
+        project=bare_project(SPARK_KAFKA_JARS),
+        what=f"Spark's own Kafka source {SPARK_KAFKA_VERSION}, 10 MB",
     )
 
 

@@ -3,11 +3,12 @@
 import os
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from cli.installer import InstallError
-from cli.maven import RETRY_AFTER_SECONDS, KafkaJars
+from cli.maven import RETRY_AFTER_SECONDS, KafkaJars, bare_project
 
 # Writes one jar where it is told to, and notes that it was asked.
 WORKS = """#!/bin/sh
@@ -89,3 +90,16 @@ def test_without_maven_nothing_is_tried(
         jars.ensure()
 
     assert not jars.folder.parent.exists()
+
+
+def test_a_bare_project_needs_its_jars_and_nothing_that_these_need() -> None:
+    text = bare_project([("org.one", "a", "1.0"), ("org.two", "b", "2.0")])
+
+    found = ElementTree.fromstring(text).findall(  # noqa: S314 (our own)
+        ".//{*}dependencies/{*}dependency"
+    )
+    assert [
+        [row.findtext(f"{{*}}{part}") for part in ("groupId", "artifactId", "version")]
+        for row in found
+    ] == [["org.one", "a", "1.0"], ["org.two", "b", "2.0"]]
+    assert all(row.findtext(".//{*}exclusion/{*}groupId") == "*" for row in found)
