@@ -19,6 +19,7 @@ from typing import IO
 
 from spark_integration.jobs.java import prepare_java
 from tests.cluster import ROOT
+from tests.suite.spark import SHORT_LIVED_JAVA
 
 HOST = "127.0.0.1"
 # A JVM that serves within five seconds takes a minute where eight others start.
@@ -61,6 +62,8 @@ def spark_environment(folder: Path, python: Path) -> dict[str, str]:
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "JAVA_HOME": str(java.home),
+        # Also for executors and for the programs that only put commands together.
+        "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA,
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),

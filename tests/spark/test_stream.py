@@ -1,4 +1,4 @@
-"""`spark.readStream.format("samsa")` against a running home, in the shared session."""
+"""`spark.readStream.format("samsa")` against a running home, and Spark's own `kafka` beside it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +37,9 @@ class Job:
         # What a test does within a batch, before it counts.
         self.within: Callable[[int], None] | None = None
 
-    def run(self) -> None:
+    def run(self, name: str = "samsa") -> None:
         """Read what is there now, then end; an error of a batch is raised."""
-        asked = self._spark.readStream.format("samsa").options(**self._options)
+        asked = self._spark.readStream.format(name).options(**self._options)
         written = asked.load().writeStream.foreachBatch(self._take)
         query = (
             written.option("checkpointLocation", self._checkpoint)
@@ -70,16 +70,16 @@ class Job:
 
 
 def test_available_now_reads_in_batches_and_goes_on_where_it_ended(
-    spark: Any, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+    spark: Any, door: str, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     topic = create(bootstrap, unique("now"))
     fill(bootstrap, topic, {0: 25}, **{"compression.type": "lz4"})
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic}
     job = Job(spark, tmp_path, **options, startingOffsets="earliest", maxOffsetsPerTrigger=10)
 
-    job.run()
+    job.run(door)
     fill(bootstrap, topic, {0: 5})
-    job.run()
+    job.run(door)
 
     assert job.batches == [
         list(range(10)),
@@ -87,6 +87,27 @@ def test_available_now_reads_in_batches_and_goes_on_where_it_ended(
         list(range(20, 25)),
         list(range(25, 30)),
     ]
+
+
+@requires("maven-spark")
+@pytest.mark.parametrize(("first", "second"), [("kafka", "samsa"), ("samsa", "kafka")])
+def test_a_checkpoint_of_one_door_is_gone_on_from_through_the_other(
+    spark: Any,
+    bootstrap: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    first: str,
+    second: str,
+) -> None:
+    topic = create(bootstrap, unique("moved"), partitions=2)
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic}
+    job = Job(spark, tmp_path, **options, startingOffsets="earliest")
+
+    for count, name in enumerate([first, second], start=2):
+        fill(bootstrap, topic, {0: count, 1: count})
+        job.run(name)
+
+    assert job.batches == [[0, 0, 1, 1], [2, 2, 3, 3, 4, 4]]
 
 
 def fail_first_batch(

@@ -25,8 +25,7 @@ UNIT_SECONDS: Final = 40.0
 SPARK: Final = "tests/spark"
 TOGETHER: Final = {
     re.compile(r"from tests\.tidy\.project import .*\b(sources|product)\b"): "tests/tidy",
-    re.compile(r"^def .*\bspark: \w", re.MULTILINE): SPARK,
-    re.compile(r"^    spark: \w+,$", re.MULTILINE): SPARK,
+    re.compile(r"^(def .*| {4}.*)\bspark: \w+[,)]", re.MULTILINE): SPARK,
 }
 # Units that stay whole however long they take.
 UNDIVIDED: Final = frozenset({SPARK})

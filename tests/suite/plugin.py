@@ -21,7 +21,7 @@ from cli.extras import EXTRAS
 from tests.extras import missing
 from tests.scale import IS_DESK
 from tests.suite.folders import write_to_memory
-from tests.suite.order import LongestFirst
+from tests.suite.order import SPARK, LongestFirst, unit_of_file
 from tests.suite.services import SERVICES
 from tests.suite.shared import SharedFailure, keeping, unique_name
 
@@ -150,6 +150,7 @@ def pytest_collection_modifyitems(
 ) -> Iterator[None]:
     for item in items:
         mark_needs(item)
+    require_one_spark(items)
     yield
     run, wanted = config.stash[RUN], listed(config)
     if wanted is not None:
@@ -169,6 +170,17 @@ def mark_needs(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))
     if any(EXTRAS[name].is_foreign for name in names):
         item.add_marker("foreign")
+
+
+def require_one_spark(items: list[pytest.Item]) -> None:
+    """Refuse a test that would start a Spark beside the one of all others, in its own worker."""
+    users = (item for item in items if "spark" in getattr(item, "fixturenames", ()))
+    files = {item.nodeid.partition("::")[0] for item in users}
+    if lost := sorted(file for file in files if unit_of_file(file) != SPARK):
+        raise pytest.UsageError(
+            f"{', '.join(lost)}: uses the fixture `spark`, and its text does not say so: "
+            "add a row to TOGETHER in tests/suite/order.py"
+        )
 
 
 def is_marked(item: pytest.Item, name: str) -> bool:

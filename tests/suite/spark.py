@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from cli.maven import spark_kafka_jars
 from spark_integration.jobs.session import close_session, session
+
+# For a JVM that lives for a minute beside other work on two cores: it compiles each method once and
+# at once, and collects garbage in one thread.
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +21,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("spark")
     # Two cores whatever the machine has, and little memory: others run beside it.
     environment = {"SAMSA_SPARK": "local[2]"}
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.driver.defaultJavaOptions": SHORT_LIVED_JAVA,
+    }
+    if spark_kafka_jars().is_here():
+        # Spark's own `format("kafka")`, which tests compare with; no other test sees it.
+        settings["spark.jars"] = spark_kafka_paths()
     # pytest adds its handler to loggers that pass nothing on, as two of Spark's do; Spark's would
     # give it a form of their own, for all tests behind this one.
     with pytest.MonkeyPatch.context() as patch:
@@ -24,6 +36,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
         patch.setattr(PySparkLogger, "addHandler", logging.Logger.addHandler)
         yield from running(home, environment, settings)
+
+
+def spark_kafka_paths() -> str:
+    return ",".join(str(path) for path in sorted(spark_kafka_jars().folder.glob("*.jar")))
 
 
 def running(home: Path, environment: dict[str, str], settings: dict[str, str]) -> Iterator[Any]:

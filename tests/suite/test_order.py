@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.suite import order
-from tests.suite.order import LONG_SECONDS, UNIT_SECONDS, Queue, plan, unit_of_file, with_guesses
+from tests.suite.order import (
+    LONG_SECONDS,
+    SPARK,
+    UNIT_SECONDS,
+    Queue,
+    plan,
+    unit_of_file,
+    with_guesses,
+)
 
 
 def apart(_path: str) -> None:
@@ -72,6 +80,28 @@ def test_a_file_says_by_its_text_what_it_shares(
 
     unit_of_file.cache_clear()
     assert found == ["cluster.py", "tests/tidy", None, None]
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "def test_one(spark: Any) -> None: ...",
+        "def test_two(\n    spark: Any, bootstrap: str\n) -> None: ...",
+        "def test_three(\n    tmp_path: Path,\n    spark: SparkSession,\n) -> None: ...",
+        "def test_four(\n    tmp_path: Path, spark: Any, door: str\n) -> None: ...",
+    ],
+)
+def test_files_that_use_the_spark_of_all_share_a_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signature: str
+) -> None:
+    monkeypatch.setattr(order, "ROOT", tmp_path)
+    unit_of_file.cache_clear()
+    (tmp_path / "jobs.py").write_text(signature, encoding="utf-8")
+
+    found = unit_of_file("jobs.py")
+
+    unit_of_file.cache_clear()
+    assert found == SPARK
 
 
 def test_what_was_not_measured_is_guessed() -> None:

@@ -96,3 +96,15 @@ def test_a_run_that_reaches_its_limit_of_failures_says_so(folder: Path) -> None:
     (folder / "test_probe.py").write_text("def test_it(): raise OSError\n", encoding="utf-8")
 
     assert outcome(folder, "-x")["is_stopped"]
+
+
+@pytest.mark.slow
+def test_a_spark_that_no_row_tells_of_is_refused(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    probe = "import pytest\n@pytest.fixture\ndef spark(): ...\ndef test_it(spark): ...\n"
+    (folder / "test_probe.py").write_text(probe, encoding="utf-8")
+
+    run_pytest([str(folder / "test_probe.py"), "-q", "-p", "tests.suite.plugin"])
+
+    assert "add a row to TOGETHER" in capfd.readouterr().err
