@@ -1,24 +1,63 @@
-"""A session on a server of Spark Connect, which other processes share."""
+"""A session on a server of Spark Connect, which other processes share.
 
+The server needs nothing of Samsa: the code of `format("samsa")` comes with the session, which the
+server forgets with all else that a session has brought.
+"""
+
+import os
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client.retries import DefaultPolicy
 
+from spark_integration.jobs.package import OWN_ZIP, own_zip
+from spark_integration.jobs.settings import merged, session_settings
 from spark_integration.jobs.targets import Target
+
+# Some six seconds in all, for a connection that broke. Spark's own ten minutes would hold all
+# connectors of the worker; a server that is away for longer is asked again by them.
+TRIES: Final = 5
+FIRST_WAIT_MS: Final = 250
+MOST_WAIT_MS: Final = 2000
 
 
 class ConnectEngine:
-    """One session over the network; it can be lost and found again, so it has no process."""
+    """One session over the network."""
 
     def __init__(self, target: Target, settings: Mapping[str, str]) -> None:
-        token = f";token={target.token}" if target.token else ""
+        # A token may have any characters, and an address divides its settings by some of them.
+        token = f";token={quote(target.token, safe='')}" if target.token else ""
+        # Made without a request: the first one is that below.
         self.spark = SparkSession.builder.remote(f"{target.url}{token}").create()
-        for name, value in settings.items():
-            self.spark.conf.set(name, value)
+        # Whoever wants a session of a server that is away asks again by themselves.
+        self.spark.client.set_retry_policies([])
+        try:
+            for name, value in merged(session_settings(), settings).items():
+                self.spark.conf.set(name, value)
+            self._send_code()
+        except BaseException:
+            # The server has a session of it, or will have.
+            self.close()
+            raise
+        self.spark.client.set_retry_policies([patience()])
 
     def is_alive(self) -> bool:
-        return not self.spark.is_stopped
+        """Ask the server: it forgets sessions that nobody used for an hour, and all by its end."""
+        # Once: another session is made in less time than it takes to ask again.
+        self.spark.client.set_retry_policies([])
+        try:
+            self.spark.conf.get("spark.sql.session.timeZone")
+        # It has a class for each thing that a server may say, and for those that gRPC says.
+        except Exception:  # noqa: BLE001
+            return False
+        finally:
+            self.spark.client.set_retry_policies([patience()])
+        return True
 
     def exit_code(self, wait_s: float) -> int | None:
         """Return None: the server's process is not ours."""
@@ -29,6 +68,23 @@ class ConnectEngine:
         self.spark.interruptAll()
 
     def close(self) -> None:
-        # The server may be gone.
+        # The server may be gone, and is not waited for.
+        with suppress(Exception):
+            self.spark.client.set_retry_policies([])
         with suppress(Exception):
             self.spark.stop()
+
+    def _send_code(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="samsa-") as folder:
+            code = Path(folder) / OWN_ZIP
+            code.write_bytes(own_zip())
+            self.spark.addArtifacts(os.fspath(code), pyfile=True)
+
+
+def patience() -> DefaultPolicy:
+    return DefaultPolicy(
+        max_retries=TRIES,
+        initial_backoff=FIRST_WAIT_MS,
+        max_backoff=MOST_WAIT_MS,
+        backoff_multiplier=2,
+    )

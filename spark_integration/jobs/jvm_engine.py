@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_integration.jobs.folders import SessionFolder
 from spark_integration.jobs.java import prepare_java
+from spark_integration.jobs.package import OWN_ZIP, own_zip
 from spark_integration.jobs.python import prepare_python
 from spark_integration.jobs.settings import (
     driver_settings,
@@ -55,8 +56,8 @@ class JvmEngine:
             home / "spark", os.environ, is_near=target.kind is Kind.LOCAL
         )
         wanted = merged(
-            session_settings(len(os.sched_getaffinity(0))),
-            driver_settings(target, self._folder, log_settings),
+            session_settings(),
+            driver_settings(target, self._folder, log_settings, cores=len(os.sched_getaffinity(0))),
             settings,
         )
         # What the JVM and Python workers print; begun anew with each session.
@@ -68,7 +69,13 @@ class JvmEngine:
         # With the defaults: what the user's spark-defaults.conf says, and what came at the start.
         conf = SparkConf(_jvm=gateway.jvm).setAll(list(wanted.items()))
         with interrupts_as_before():
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        if target.kind is Kind.STANDALONE:
+            # Its executors start elsewhere than in the checkout.
+            code = self._folder.path / OWN_ZIP
+            code.write_bytes(own_zip())
+            spark.sparkContext.addPyFile(str(code))
+        return spark
 
     def is_alive(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None

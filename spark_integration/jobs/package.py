@@ -20,6 +20,9 @@ from spark_integration.datasource.releases import needed
 NAME: Final = "pyspark_samsa"
 ROOM: Final = re.compile(r"\bspark_integration\.datasource\b")
 SOURCES: Final = Path(__file__).parents[1] / "datasource"
+# Under which the modules know each other in a checkout.
+OWN_NAME: Final = "spark_integration"
+OWN_ZIP: Final = "samsa-source.zip"
 # The oldest date that a zip can tell; the true one would make each build another file.
 DATE: Final = (1980, 1, 1, 0, 0, 0)
 MODE: Final = 0o644
@@ -66,6 +69,15 @@ def build_package(version: str, sources: Path = SOURCES) -> Package:
         zip_name=f"{NAME}.zip",
         zip=zipped(modules),
     )
+
+
+def own_zip(sources: Path = SOURCES) -> bytes:
+    """Return the room under its own name, for a session of ours on a Spark that has no Samsa."""
+    modules = {
+        f"{OWN_NAME}/{sources.name}/{path.relative_to(sources).as_posix()}": path.read_bytes()
+        for path in sorted(sources.rglob("*.py"))
+    }
+    return zipped({f"{OWN_NAME}/__init__.py": b"", **modules})
 
 
 def packaged_modules(version: str, sources: Path) -> dict[str, bytes]:

@@ -75,11 +75,20 @@ def session(
             HELD.engine = None
         if HELD.engine is None:
             memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
-            wanted = merged(memory, settings or {})
-            HELD.engine = make_engine(home, target, wanted)
-            HELD.target = target
-            require_streams(HELD.engine.spark.version)
+            engine = make_engine(home, target, merged(memory, settings or {}))
+            try:
+                require_streams(engine.spark.version)
+            except BaseException:
+                # It is used by nobody, whatever was wrong with it.
+                engine.close()
+                raise
+            HELD.engine, HELD.target = engine, target
         return HELD.engine.spark
+
+
+def has_session() -> bool:
+    """Tell whether a session was made and not given up, whether it works or not."""
+    return HELD.engine is not None and HELD.process == os.getpid()
 
 
 def is_alive() -> bool:

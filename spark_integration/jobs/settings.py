@@ -39,11 +39,9 @@ def logging_of(log: Path) -> str:
     return LOGGING.replace("LOG_FILE", str(log))
 
 
-def session_settings(cores: int) -> dict[str, str]:
+def session_settings() -> dict[str, str]:
     """Return what a session asks for wherever Spark runs."""
     return {
-        # The usual 200 make as many state stores, which a small machine pays for in each batch.
-        "spark.sql.shuffle.partitions": str(cores),
         # State that does not fit into memory goes to disk, and a batch writes what changed.
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -54,9 +52,13 @@ def session_settings(cores: int) -> dict[str, str]:
     }
 
 
-def driver_settings(target: Target, folder: SessionFolder, log_file: Path) -> dict[str, str]:
+def driver_settings(
+    target: Target, folder: SessionFolder, log_file: Path, *, cores: int
+) -> dict[str, str]:
     """Return what a driver in a JVM of ours needs beside that."""
     settings = {
+        # The usual 200 make as many state stores, which a small machine pays for in each batch.
+        "spark.sql.shuffle.partitions": str(cores),
         "spark.master": target.url,
         "spark.app.name": "samsa",
         # A port that nobody guards; the console shows what matters of it.

@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from spark_integration.jobs.package import SOURCES, build_package
+from spark_integration.jobs.package import SOURCES, build_package, own_zip
 from tests.tidy.project import ROOT
 
 VERSION = "1.2.3"
@@ -120,3 +120,20 @@ def test_a_spark_whose_sources_read_no_streams_with_limits_is_told_so(tmp_path: 
     done = made_on(tmp_path, "4.1.2", has_sources=True)
 
     assert re.search(r"RuntimeError: this is Spark 4\.1\.2; samsa needs 4\.2", done.stderr)
+
+
+def test_a_session_of_ours_brings_the_room_under_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "code.zip").write_bytes(own_zip())
+    program = "import spark_integration.datasource.wire.messages as m; print(m.__file__)"
+
+    # In a folder, and with a path, where no checkout is.
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "code.zip")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.startswith(str(tmp_path / "code.zip"))

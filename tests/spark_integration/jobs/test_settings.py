@@ -20,7 +20,8 @@ SHARED = "shared"
 
 def settings_of(folder: Path, text: str, *, token: str = "") -> dict[str, str]:
     session = SessionFolder(folder)
-    found = driver_settings(parse_target(text, token=token), session, folder / "log4j2.properties")
+    target, log = parse_target(text, token=token), folder / "log4j2.properties"
+    found = driver_settings(target, session, log, cores=2)
     session.remove()
     return found
 
