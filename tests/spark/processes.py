@@ -7,9 +7,11 @@ that the test chooses. They end with the test, and what they started with them.
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import venv
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +28,9 @@ HOST = "127.0.0.1"
 START_SECONDS = 120
 STOP_SECONDS = 20
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+# A test ends before the compiler of Java that takes its time has made anything faster; both cores
+# are for what runs.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # As docker-compose.yml has them.
 DAEMON_OPTIONS = (
     "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true "
@@ -54,6 +59,14 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
+def empty_environment(folder: Path) -> Path:
+    """Make a virtual environment that has Spark, as a link to what is installed; no Samsa."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (own,) = folder.glob("lib/python*/site-packages")
+    (own / "spark.pth").write_text(f"{spark_home().parent}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
 def spark_environment(folder: Path, python: Path) -> dict[str, str]:
     """Return what programs of Spark find around them, below a folder of theirs."""
     java = prepare_java(folder / "java", os.environ)
@@ -68,6 +81,7 @@ def spark_environment(folder: Path, python: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": str(python),
+        "JAVA_TOOL_OPTIONS": JAVA_OPTIONS,
     }
 
 
@@ -130,11 +144,11 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 
 @contextmanager
-def connect_server(folder: Path, python: Path) -> Iterator[str]:
+def connect_server(folder: Path, python: Path, *, port: int = 0, token: str = "") -> Iterator[str]:
     """Run a Connect server with a Spark of its own; yield its address."""
     settings = {
         "spark.connect.grpc.binding.address": HOST,
-        "spark.connect.grpc.binding.port": "0",
+        "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": HOST,
         "spark.driver.host": HOST,
         "spark.driver.memory": "1g",
@@ -149,8 +163,17 @@ def connect_server(folder: Path, python: Path) -> Iterator[str]:
         "spark-internal",
     ]
     ready = r"Spark Connect server started at: \S+:(\d+)"
-    with serving(folder, command, spark_environment(folder, python), ready) as port:
-        yield f"sc://localhost:{port}"
+    environment = spark_environment(folder, python)
+    if token:
+        environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
+    with serving(folder, command, environment, ready) as bound:
+        yield f"sc://localhost:{bound}"
+
+
+def free_port() -> int:
+    """Return a port that a program may take, and take again when it is started a second time."""
+    with socket.create_server((HOST, 0)) as opened:
+        return int(opened.getsockname()[1])
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import importlib.util
 import re
 import subprocess
 import sys
-import venv
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -25,7 +24,13 @@ from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord, NewTopic, Record, Span
 from tests.cluster import ROOT
 from tests.extras import requires
-from tests.spark.processes import HOST, connect_server, spark_environment, standalone_cluster
+from tests.spark.processes import (
+    HOST,
+    connect_server,
+    empty_environment,
+    spark_environment,
+    standalone_cluster,
+)
 from tests.suite.services import shared_home
 
 pytestmark = [requires("java", "spark"), pytest.mark.slow]
@@ -157,17 +162,6 @@ def expect_both_jobs_done(bootstrap: str, topics: Mapping[str, str]) -> None:
     copies = read(bootstrap, topics["copies"])
     assert sorted(int(record.value or b"-1") for record in copies) == list(range(300))
     assert {record.headers for record in copies} == {HEADERS}
-
-
-def empty_environment(folder: Path) -> Path:
-    """Make a virtual environment that has Spark, as a link to what is installed; no Samsa."""
-    venv.create(folder, with_pip=False, symlinks=True)
-    (own,) = folder.glob("lib/python*/site-packages")
-    spec = importlib.util.find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    (own / "spark.pth").write_text(f"{Path(spec.origin).parents[1]}\n", encoding="utf-8")
-    return folder / "bin" / "python"
 
 
 def install(python: Path, wheel: Path) -> None:

@@ -1,42 +1,53 @@
-"""The session that all connectors of a worker share, and what its errors mean."""
+"""The session that all connectors of a worker share, and what its errors mean.
+
+It is one in a Java process of the worker's own, or one on a Connect server; what differs between
+them is said here and nowhere else.
+"""
 
 import os
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.file.places import HOME
 from connectors.plugins.spark import deadlines, exhaustion
 from connectors.plugins.spark.batch_size import BatchTooLarge
+from connectors.plugins.spark.server_errors import holds, of_server, without
+from connectors.plugins.spark.sharing import require_shared
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.session import (
     cancel_jobs,
     close_session,
     exit_code,
+    has_session,
     is_alive,
     session,
     wanted_target,
 )
-from spark_integration.jobs.targets import Kind
+from spark_integration.jobs.targets import VARIABLE, Kind, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What Spark says of a query that cannot work, whoever runs it and when.
+# What Spark says of a query that cannot work, regardless of the session and the attempt.
 HOPELESS: Final = ("AnalysisException", "ParseException")
 # It says so of our own source, too, where that could not ask the cluster.
 OF_SOURCE: Final = "PYTHON_DATA_SOURCE_ERROR"
-# Brokers that are away come back; what else failed before in a row has nothing to do with that.
-PASSING: Final = "wire.errors.Unreachable"
-# What else fails so often in a row is told as the end of the task.
+# Brokers that are away come back. A folder of an earlier attempt is found by a request that was
+# sent twice; the next attempt has another folder.
+PASSING: Final = ("wire.errors.Unreachable", "PATH_ALREADY_EXISTS")
+# After so many failures in a row the task ends.
 MAX_TRIES: Final = 5
-# Where exceptions of Spark, and of the bridge to its Java process, are defined.
-SPARKS: Final = ("pyspark", "py4j")
+# The modules that define exceptions of Spark, and of the ways to its Java process.
+SPARKS: Final = ("pyspark", "py4j", "grpc")
 # How long a Java process may take to end, once the bridge to it is gone.
 END_S: Final = 10.0
+# Among what is kept between slices: the session that was seen to share the folder of the table.
+SHARED: Final = "shared"
 # The first lines of a trace of Java say what it is about.
 MAX_CHARS: Final = 2000
 
@@ -48,16 +59,36 @@ REGISTERED: Final[ContextVar["SparkSession | None"]] = ContextVar("registered", 
 def spark() -> "SparkSession":
     from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415 - an extra
 
-    if wanted_target(os.environ).kind is Kind.CONNECT:
-        raise ConnectorError(
-            "SAMSA_SPARK names a Connect server, and connectors run in a session of the worker's"
-            " own: set it to local, local[N] or spark://HOST:PORT"
-        )
     found = session(Path(os.environ.get(HOME) or ".samsa").absolute())
     if REGISTERED.get() is not found:
         found.dataSource.register(SamsaDataSource)
         REGISTERED.set(found)
     return found
+
+
+def target() -> Target:
+    return wanted_target(os.environ)
+
+
+def require_own_process(what: str) -> None:
+    """Refuse what has to look into Spark's Java process, where that is another machine's."""
+    if target().kind is Kind.CONNECT:
+        raise ConnectorError(
+            f"{what} does not run on a Connect server, which {VARIABLE} names: a query is checked"
+            " as Spark itself has parsed it, which only a Java process of the worker's own shows;"
+            f" set {VARIABLE} to local, local[N] or spark://HOST:PORT"
+        )
+
+
+def require_folder(folder: Path, kept: MutableMapping[str, Any]) -> None:
+    """Refuse a Spark elsewhere that does not see a folder; asked once for each session."""
+    found, at = spark(), target()
+    seen = kept.get(SHARED)
+    if at.kind is Kind.LOCAL or (seen is not None and seen() is found):
+        return
+    require_shared(found, folder, at.url)
+    # A session that was given up is not kept for this.
+    kept[SHARED] = weakref.ref(found)
 
 
 def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
@@ -74,9 +105,9 @@ def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 
 @contextmanager
 def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
-    """Say of an error of Spark whether another try may help.
+    """Turn an error of Spark into one that says whether another attempt may help.
 
-    A batch that Spark has ended with is tried again until it is one record.
+    A batch that made Spark end is tried again until it is one record.
     """
     try:
         yield
@@ -86,32 +117,52 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
         raise ConnectorError(str(error)) from error
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        if not is_alive() or exhaustion.is_lost(words):
-            said = exhaustion.of_end(exit_code(END_S))
-            close_session()
-            if has_batch:
-                raise BatchTooLarge(said) from error
-            if retries >= MAX_TRIES:
-                raise ConnectorError(f"{said}; {exhaustion.ADVICE}") from error
-            raise RetriableError(said) from error
-        if not type(error).__module__.startswith(SPARKS):
+        at = target()
+        meant = _meaning(error, at, retries, has_batch=has_batch)
+        if meant is error:
             raise
-        if has_batch and (too_large := exhaustion.of_words(words)) is not None:
-            # It may go on without a thread that it needs: the next attempt has another one.
-            close_session()
-            raise too_large from error
-        said = words[:MAX_CHARS]
-        is_hopeless = OF_SOURCE not in words and any(word in said for word in HOPELESS)
-        has_tried = retries >= MAX_TRIES and PASSING not in words
-        if is_hopeless or has_tried:
-            raise ConnectorError(f"Spark cannot do it: {said}") from error
-        raise RetriableError(f"Spark failed: {said}") from error
+        # A trace shows what an error comes from as well.
+        raise meant from (None if holds(str(error), at.token) else error)
+
+
+def _meaning(error: Exception, at: Target, retries: int, *, has_batch: bool) -> Exception:
+    """Return what to raise for an error: the error itself, if it is not of Spark."""
+    is_of_spark = type(error).__module__.startswith(SPARKS)
+    words = without(f"{type(error).__name__}: {error}", at.token)
+    if at.kind is Kind.CONNECT:
+        found = of_server(error, at, tries=retries, most_tries=MAX_TRIES, had_session=has_session())
+        if is_of_spark and found is not None:
+            return found
+    elif not is_alive() or exhaustion.is_lost(words):
+        # The bridge raises errors of many classes then.
+        return _end_of_process(retries, has_batch=has_batch)
+    if not is_of_spark:
+        return error
+    if has_batch and (too_large := exhaustion.of_words(words)) is not None:
+        # It may go on without a thread that it needs: the next attempt has another one.
+        close_session()
+        return too_large
+    said = words[:MAX_CHARS]
+    is_hopeless = OF_SOURCE not in words and any(word in said for word in HOPELESS)
+    is_passing = any(word in words for word in PASSING)
+    if not is_passing and (is_hopeless or retries >= MAX_TRIES):
+        return ConnectorError(f"Spark cannot do it: {said}")
+    return RetriableError(f"Spark failed: {said}")
+
+
+def _end_of_process(retries: int, *, has_batch: bool) -> ConnectorError:
+    said = exhaustion.of_end(exit_code(END_S))
+    close_session()
+    if has_batch:
+        return BatchTooLarge(said)
+    if retries >= MAX_TRIES:
+        return ConnectorError(f"{said}; {exhaustion.ADVICE}")
+    return RetriableError(said)
 
 
 @contextmanager
 def batch(retries: int) -> Iterator[None]:
-    """Say of an error of Spark what it means for a batch, and end one that takes too long."""
+    """Turn errors of Spark into what they mean for a batch, and end one that takes too long."""
     # A session that cannot be made has nothing to do with the size of a batch.
     with errors(retries):
         spark()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from connectors.plugins.spark import batches, keys, tables
+from connectors.plugins.spark import batches, engine, keys, tables
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.folders import table_folder
@@ -154,6 +154,7 @@ class SparkSinkTask(JobTask):
         self._progress.keep(replace(self._state, batch=batch))
 
     def _write_spans(self, batch: Batch) -> Batch:
+        engine.require_folder(self._file.staging.parent, self._context.kept)
         shaped = self._shaping.shape(batch.spans, self._state)
         self._progress.state = replace(self._state, columns=shaped.columns)
         rows = shaped.frame

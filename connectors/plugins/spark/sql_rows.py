@@ -58,6 +58,7 @@ class SqlRows:
         # Of a text that refers to another, only the worker knows what it says.
         if (wrong_query := query_problem(parsed["query"])) is not None:
             raise ConfigError(f"query: {wrong_query}")
+        engine.require_own_process("samsa.spark.sql")
         self._context = context
         self._settings: Settings = settings_of(parsed)
         self.layout = self._settings.layout

@@ -1,12 +1,17 @@
-"""What errors of Spark mean for a batch, without a Spark."""
+"""What errors of Spark mean for a batch, here and on a server, without a Spark."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from connectors.plugins.spark import engine
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.sdk.errors import ConnectorError, RetriableError
+from spark_integration.jobs.errors import SparkRefused
+from tests.spark_integration.jobs.test_faults import Code, SparkError
+
+TOKEN = "of-this-test"  # noqa: S105 (it is none)
 
 
 class Py4JJavaError(Exception):
@@ -138,3 +143,87 @@ def test_what_the_source_refuses_is_tried_again_and_then_ends_the_task() -> None
 def test_a_query_that_cannot_work_ends_the_task_at_once() -> None:
     with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(0):
         raise AnalysisException("[UNRESOLVED_COLUMN] x")
+
+
+class OfSpark(SparkError):
+    __module__ = "pyspark.errors"
+
+
+class Session:
+    """What the worker has of Spark."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAMSA_SPARK", "sc://localhost")
+    monkeypatch.setenv("SAMSA_SPARK_TOKEN", TOKEN)
+
+
+def fail(error: Exception) -> NoReturn:
+    raise error
+
+
+def meaning(error: Exception, *, tries: int = 0) -> BaseException:
+    try:
+        with engine.errors(tries):
+            fail(error)
+    except Exception as found:  # noqa: BLE001 - what is looked at
+        return found
+    raise AssertionError("it raises something")
+
+
+@pytest.mark.usefixtures("server")
+def test_an_error_that_says_the_token_does_not_show_it_and_not_where_it_comes_from() -> None:
+    found = meaning(OfSpark(f"no session for {TOKEN}", Code.INTERNAL))
+
+    assert isinstance(found, RetriableError)
+    assert "no session for …" in str(found)
+    assert found.__cause__ is None
+    assert found.__suppress_context__
+
+
+@pytest.mark.usefixtures("server")
+def test_a_folder_of_an_attempt_before_is_no_reason_to_give_up() -> None:
+    there = OfSpark("AnalysisException: [PATH_ALREADY_EXISTS] x", Code.INTERNAL)
+    wrong = OfSpark("AnalysisException: [UNRESOLVED_COLUMN] x", Code.INTERNAL)
+
+    assert isinstance(meaning(there), RetriableError)
+    assert not isinstance(meaning(wrong), RetriableError)
+
+
+@pytest.mark.usefixtures("server")
+def test_what_is_not_of_spark_stays_what_it_is() -> None:
+    error = SparkError("x", Code.UNAVAILABLE)
+
+    assert meaning(error) is error
+
+
+def test_a_target_that_is_refused_ends_the_task_with_the_reason() -> None:
+    found = meaning(SparkRefused("set SAMSA_SPARK_TOKEN"))
+
+    assert type(found) is ConnectorError
+    assert str(found) == "set SAMSA_SPARK_TOKEN"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_folder_is_proved_once_for_each_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    sessions: list[Any] = [Session()]
+    monkeypatch.setattr(engine, "spark", lambda: sessions[-1])
+    monkeypatch.setattr(engine, "require_shared", lambda *given: asked.append(given[2]))
+    kept: dict[str, Any] = {}
+
+    for _ in range(2):
+        engine.require_folder(tmp_path, kept)
+    sessions.append(Session())
+    engine.require_folder(tmp_path, kept)
+
+    assert asked == ["sc://localhost:15002/"] * 2
+
+
+@pytest.mark.usefixtures("server")
+def test_a_query_is_refused_on_a_server_with_what_to_do() -> None:
+    with pytest.raises(ConnectorError, match=r"samsa\.spark\.sql does not run .* set SAMSA_SPARK"):
+        engine.require_own_process("samsa.spark.sql")

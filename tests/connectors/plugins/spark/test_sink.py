@@ -1,7 +1,10 @@
 """The sink over a running cluster and a real Spark, slice by slice, ended between any two steps."""
 
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,8 +18,10 @@ from pyarrow import parquet
 from connectors.plugins.spark import bad_records
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.deadlines import limited
+from connectors.plugins.spark.plain_rows import PlainRows
 from connectors.plugins.spark.sink import SparkSink, SparkSinkTask
 from connectors.sdk import contract
+from connectors.sdk.connector import Parsed
 from connectors.sdk.errors import ConnectorError, DataError, RetriableError
 from connectors.sdk.testing import parse_config
 from spark_integration.jobs.session import cancel_jobs
@@ -428,3 +433,51 @@ def test_what_takes_too_long_is_ended_and_the_session_goes_on(spark: Any) -> Non
         endless.collect()
 
     assert spark.range(3).count() == 3
+
+
+class HeldRows(PlainRows):
+    """Rows that Spark writes only once it is let: it waits at two pipes."""
+
+    def __init__(self, context: Any, parsed: Parsed, *, began: Path, gate: Path) -> None:
+        super().__init__(context, parsed)
+        self._pipes = str(began), str(gate)
+
+    def shape(self, spans: Any, state: Any) -> Any:
+        shaped = super().shape(spans, state)
+        began, gate = self._pipes
+
+        def hold(batches: Any) -> Any:
+            from pathlib import Path  # noqa: PLC0415 - in a Python of Spark's
+
+            Path(began).write_text("now")
+            Path(gate).read_text()
+            yield from batches
+
+        shaped.frame = shaped.frame.mapInArrow(hold, shaped.frame.schema)
+        return shaped
+
+
+def test_what_spark_writes_when_its_worker_is_gone_is_not_in_the_table_twice(
+    spark: Any, home: Path, context: JobContext, tmp_path: Path
+) -> None:
+    told = config(value_schema="id BIGINT")
+    began, gate = tmp_path / "began", tmp_path / "gate"
+    for pipe in (began, gate):
+        os.mkfifo(pipe)
+    send(context, {"id": 1}, {"id": 2})
+    # It may note its batch and have it written, and is gone when Spark has done so.
+    gone = replace(context, asked=2, kept={})
+    orphan = SparkSinkTask(lambda *given: HeldRows(*given, began=began, gate=gate))
+    orphan.start(gone, parse_config(SparkSink.definition(), told))
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(orphan.run)
+        began.read_text()
+
+        run(replace(context, epoch=2), told)
+        gate.write_text("go")
+        with pytest.raises(RetriableError):
+            writing.result()
+    send(context, {"id": 3})
+    run(replace(context, epoch=3), told)
+
+    assert sorted(row["id"] for row in table(spark, home)) == [1, 2, 3]
