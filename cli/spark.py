@@ -1,18 +1,35 @@
-"""`./samsa spark`: what a Spark of one's own needs for `format("samsa")`."""
+"""`./samsa spark`: what a Spark of one's own needs, and Spark's own servers in the foreground."""
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
+from cli.home import HOME_OPTION
 from cli.version import VERSION
+from spark_integration.jobs import programs
+from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.package import build_package
+from spark_integration.jobs.programs import Program
+
+MEMORY = click.option(
+    "--memory", default="1g", show_default=True, help="As Java writes it: 512m, 4g."
+)
+HOST = click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on, by which the other machines know this one.",
+)
 
 
 @click.group
 def spark() -> None:
-    """Make what a Spark of one's own needs."""
+    """Make what a Spark of one's own needs, and run Spark's servers."""
 
 
 @spark.command
@@ -35,6 +52,65 @@ def package(out: Path) -> None:
         raise click.ClickException(
             f"cannot write to {out}: {error.strerror or error}; name another folder with --out"
         ) from error
+
+
+@spark.command
+@HOME_OPTION
+@click.option("--port", default=15002, show_default=True, type=click.IntRange(1, 65535))
+@click.option(
+    "--master",
+    "at",
+    default="local[*]",
+    show_default=True,
+    help="Where its jobs run: here, or on the workers of spark://HOST:7077.",
+)
+@MEMORY
+def server(home: Path, port: int, at: str, memory: str) -> None:
+    """Run a Connect server on loopback until Ctrl-C; SAMSA_SPARK_TOKEN is its secret."""
+    with told():
+        made = programs.connect_server(home, os.environ, port=port, master=at, memory=memory)
+        become(made)
+
+
+@spark.command
+@HOME_OPTION
+@HOST
+@click.option("--port", default=7077, show_default=True, type=click.IntRange(1, 65535))
+def master(home: Path, host: str, port: int) -> None:
+    """Run a standalone master until Ctrl-C; SAMSA_SPARK_TOKEN is its secret."""
+    with told():
+        become(programs.master(home, os.environ, host=host, port=port))
+
+
+@spark.command
+@HOME_OPTION
+@HOST
+@click.option("--cores", default=os.cpu_count() or 1, help="All of the machine, if not given.")
+@MEMORY
+@click.argument("address", metavar="spark://HOST:PORT")
+def worker(home: Path, host: str, cores: int, memory: str, address: str) -> None:
+    """Run a worker of the master at spark://HOST:PORT until Ctrl-C, with the same secret."""
+    with told():
+        made = programs.worker(home, os.environ, host=host, at=address, cores=cores, memory=memory)
+        become(made)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    try:
+        yield
+    except SparkError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+
+
+def become(program: Program) -> NoReturn:
+    """Go on as a program of Spark, which then has the terminal and its signals."""
+    programs.prepare(program)
+    # Modules that a worker of Python finds in its current folder would be taken for its own.
+    os.chdir(program.folder)
+    os.execve(program.command[0], program.command, dict(program.environment))
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,0 +1,169 @@
+"""Programs of Spark's own, from the wheel: a Connect server, a master and its workers.
+
+Whoever reaches one of them runs code as its user, so none is started without a secret, on loopback
+neither; and the secret never stands in a command, which all users of the machine may read. A server
+listens on loopback only, since it does not speak TLS: others reach it through what does.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final
+
+from spark_integration.jobs.errors import SparkMissing, SparkRefused
+from spark_integration.jobs.java import prepare_java
+from spark_integration.jobs.python import python_of
+from spark_integration.jobs.settings import LOOPBACK, merged, session_settings
+from spark_integration.jobs.targets import TOKEN_VARIABLE, Kind, parse_target
+
+SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
+MASTER: Final = "org.apache.spark.deploy.master.Master"
+WORKER: Final = "org.apache.spark.deploy.worker.Worker"
+# How Spark's programs are given secrets without a command.
+CONNECT_SECRET: Final = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 (its name)
+CLUSTER_SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
+# A master asks for the secret, and its doors without one stay shut: that for jobs over HTTP, and
+# the button of its page that ends jobs. What jobs leave behind is removed after a week.
+DAEMON_OPTIONS: Final = (
+    "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true"
+    " -Dspark.master.rest.enabled=false -Dspark.ui.killEnabled=false"
+    " -Dspark.worker.cleanup.enabled=true"
+)
+INSTALL: Final = "pyspark is not installed: ./samsa extras install spark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to run in the place of this process, in a folder, once its settings are written."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    folder: Path
+    # The file that the command names, which is for nobody else to read.
+    settings_file: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def connect_server(
+    home: Path, environment: Mapping[str, str], *, port: int, master: str, memory: str
+) -> Program:
+    """Return a Connect server with a Spark of its own, or with the executors of a cluster."""
+    token = _token(environment, "a Connect server")
+    target = parse_target(master, token=token)
+    if target.kind is Kind.CONNECT:
+        raise SparkRefused(f"--master is {master!r}; give local[*], local[N] or spark://HOST:7077")
+    folder = home / "spark" / "server"
+    settings = {
+        "spark.master": target.url,
+        "spark.app.name": "samsa-connect",
+        "spark.driver.memory": memory,
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.sql.catalogImplementation": "in-memory",
+        # Libraries and files of sessions, which would lie in /tmp for good.
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
+        "spark.authenticate": "true",
+        "spark.network.crypto.enabled": "true",
+    }
+    if target.kind is Kind.STANDALONE:
+        settings["spark.authenticate.secret"] = token
+    if target.is_loopback:
+        settings |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+    program = _spark_home() / "bin" / "spark-submit"
+    file = folder / "settings.conf"
+    return Program(
+        command=(
+            *(str(program), "--properties-file", str(file), "--load-spark-defaults"),
+            *("--class", SERVER, "spark-internal"),
+        ),
+        environment={**_environment(home, environment), CONNECT_SECRET: token},
+        folder=folder,
+        settings_file=file,
+        settings=merged(session_settings(), settings),
+    )
+
+
+def master(home: Path, environment: Mapping[str, str], *, host: str, port: int) -> Program:
+    listening = ("--host", host, "--port", str(port), "--webui-port", "0")
+    return _daemon(home, environment, MASTER, listening, host=host)
+
+
+def worker(
+    home: Path, environment: Mapping[str, str], *, host: str, at: str, cores: int, memory: str
+) -> Program:
+    """Return a worker of the master at an address; its executors get the cores and the memory."""
+    target = parse_target(at, token=_token(environment, "a worker"))
+    if target.kind is not Kind.STANDALONE:
+        raise SparkRefused(f"{at!r} is no master: give spark://HOST:7077")
+    files = home / "spark" / "worker"
+    listening = ("--host", host, "--webui-port", "0", "--work-dir", str(files / "jobs"))
+    size = ("--cores", str(cores), "--memory", memory)
+    return _daemon(home, environment, WORKER, (*listening, *size, target.url), host=host)
+
+
+def _daemon(
+    home: Path, environment: Mapping[str, str], name: str, words: tuple[str, ...], *, host: str
+) -> Program:
+    kind = "a master" if name == MASTER else "a worker"
+    token = _token(environment, kind)
+    # Its page listens there too, and nowhere else.
+    around = _environment(home, environment) | {"SPARK_LOCAL_IP": host}
+    options = f"{DAEMON_OPTIONS} {environment.get('SPARK_DAEMON_JAVA_OPTS', '')}".rstrip()
+    around |= {CLUSTER_SECRET: token, "SPARK_DAEMON_JAVA_OPTS": options}
+    return Program(
+        command=(str(_spark_home() / "bin" / "spark-class"), name, *words),
+        environment=around,
+        folder=home / "spark" / kind.split()[1],
+    )
+
+
+def _token(environment: Mapping[str, str], what: str) -> str:
+    if token := environment.get(TOKEN_VARIABLE, ""):
+        return token
+    raise SparkRefused(
+        f"{what} runs whatever it is sent by those that know its secret, and {TOKEN_VARIABLE} is"
+        " not set: set it to one, here and where the server or the master is used"
+    )
+
+
+def _environment(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program of Spark finds around it: ours, but where its parts are."""
+    kept = {name: text for name, text in environment.items() if name != TOKEN_VARIABLE}
+    return kept | {
+        "JAVA_HOME": str(prepare_java(home / "spark" / "java", environment).home),
+        "SPARK_HOME": str(_spark_home()),
+        "PYSPARK_PYTHON": python_of(environment),
+        "SPARK_LOCAL_DIRS": environment.get("SPARK_LOCAL_DIRS") or str(home / "spark" / "tmp"),
+    }
+
+
+def _spark_home() -> Path:
+    try:
+        return Path(str(distribution("pyspark").locate_file("pyspark")))
+    except PackageNotFoundError:
+        raise SparkMissing(INSTALL) from None
+
+
+def prepare(program: Program) -> None:
+    """Make the folder of a program, and the file with its settings."""
+    program.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if program.settings_file is None:
+        return
+    lines = "".join(f"{name} {_escaped(text)}\n" for name, text in program.settings.items())
+    # Whoever could read an older file may have it open.
+    program.settings_file.unlink(missing_ok=True)
+    number = os.open(program.settings_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123 (a descriptor)
+        file.write(lines)
+
+
+def _escaped(text: str) -> str:
+    """Return a value as Java reads it from a file of properties."""
+    return "".join(
+        f"\\u{ord(char):04x}" if char in "\\#!=: " or not " " <= char <= "~" else char
+        for char in text
+    )
