@@ -14,7 +14,7 @@ from typing import Final
 
 from spark_integration.jobs.errors import SparkMissing, SparkRefused
 from spark_integration.jobs.java import prepare_java
-from spark_integration.jobs.python import python_of
+from spark_integration.jobs.python import prepare_python
 from spark_integration.jobs.settings import LOOPBACK, merged, session_settings
 from spark_integration.jobs.targets import TOKEN_VARIABLE, Kind, parse_target
 
@@ -136,7 +136,7 @@ def _environment(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
     return kept | {
         "JAVA_HOME": str(prepare_java(home / "spark" / "java", environment).home),
         "SPARK_HOME": str(_spark_home()),
-        "PYSPARK_PYTHON": python_of(environment),
+        "PYSPARK_PYTHON": prepare_python(home / "spark", environment, is_near=True),
         "SPARK_LOCAL_DIRS": environment.get("SPARK_LOCAL_DIRS") or str(home / "spark" / "tmp"),
     }
 

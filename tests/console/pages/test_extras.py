@@ -93,7 +93,7 @@ def test_progress_is_told_until_the_end(olga: Client, machine: Machine) -> None:
     # One at a time.
     assert "Install parquet" not in page
 
-    machine.installed |= {"pyspark", "pyarrow", "deltalake"}
+    machine.installed |= {"pyspark", "pyarrow", "deltalake", "pyiceberg"}
     machine.tells("done", "spark")
 
     page = text_of(olga)
