@@ -4,7 +4,10 @@ Pure. The names are those that pages and the REST interface show.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
+
+from connectors.sdk.records import JobBatch
 
 # Read from the source or the topics; written to the topics or handed to the sink.
 READ: Final = "records_read"
@@ -19,6 +22,8 @@ COMMITTED: Final = "commits"
 NAMES: Final = (READ, WRITTEN, FILTERED, SKIPPED, FAILED, DEAD, RETRIED, COMMITTED)
 # Rates per second since the task last reported.
 RATES: Final = {READ: "read_per_s", WRITTEN: "written_per_s"}
+# Of a job: its last batch, as an object.
+BATCH: Final = "last_batch"
 # The shortest time for a rate; the last report of a slice keeps its former rate if the time since
 # the report before is shorter.
 MIN_SECONDS: Final = 0.1
@@ -32,12 +37,20 @@ class Figures:
         self._counts = dict.fromkeys(NAMES, 0)
         # Not a set: another thread cannot copy one that grows.
         self._topics: dict[str, None] = {}
+        self._batch: JobBatch | None = None
 
     def add(self, name: str, count: int = 1) -> None:
         self._counts[name] += count
 
     def use(self, topic: str) -> None:
         self._topics[topic] = None
+
+    def note(self, batch: JobBatch) -> None:
+        self._batch = batch
+
+    def batch(self) -> JobBatch | None:
+        """Return the last batch of the slice; None where it has done none."""
+        return self._batch
 
     def counts(self) -> Mapping[str, int]:
         return dict(self._counts)
@@ -52,12 +65,15 @@ class Account:
     def __init__(self, before: Mapping[str, Any], began_s: float) -> None:
         self._before = before
         self._rates = {rate: before.get(rate, 0.0) for rate in RATES.values()}
+        self._batch = {BATCH: before[BATCH]} if BATCH in before else {}
         self._told: Mapping[str, int] = {}
         self._told_at_s = began_s
         self._shortest_s = MIN_SECONDS
 
-    def after(self, counts: Mapping[str, int], now_s: float) -> dict[str, Any]:
-        """Return the figures, the slice's counts so far included."""
+    def after(
+        self, counts: Mapping[str, int], now_s: float, batch: JobBatch | None = None
+    ) -> dict[str, Any]:
+        """Return the figures, with the slice's counts and its last batch until now."""
         seconds = now_s - self._told_at_s
         if seconds >= self._shortest_s:
             for name, rate in RATES.items():
@@ -66,4 +82,6 @@ class Account:
             self._told, self._told_at_s = dict(counts), now_s
             self._shortest_s = MIN_REST_SECONDS
         sums = {name: int(self._before.get(name, 0)) + counts.get(name, 0) for name in NAMES}
-        return {**sums, **self._rates}
+        if batch is not None:
+            self._batch = {BATCH: asdict(batch)}
+        return {**sums, **self._rates, **self._batch}

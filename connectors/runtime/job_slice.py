@@ -20,7 +20,7 @@ from connectors.runtime.traces import words
 from connectors.runtime.turn import Turn
 from connectors.sdk.connector import JobConnector
 from connectors.sdk.errors import DataError
-from connectors.sdk.records import Place, RawRecord, TopicPartition
+from connectors.sdk.records import JobBatch, Place, RawRecord, TopicPartition
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Record
 
@@ -142,6 +142,9 @@ class JobTaskContext(TaskContext):
         }
         for name, count in counted.items():
             self._turn.figures.add(name, count)
+
+    def note_batch(self, batch: JobBatch) -> None:
+        self._turn.figures.note(batch)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         self._turn.require_lease()

@@ -11,7 +11,14 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from connectors.sdk.configs import Definition, Value
 from connectors.sdk.errors import DataError
-from connectors.sdk.records import Place, RawRecord, SinkRecord, SourceRecord, TopicPartition
+from connectors.sdk.records import (
+    JobBatch,
+    Place,
+    RawRecord,
+    SinkRecord,
+    SourceRecord,
+    TopicPartition,
+)
 
 # A config as it was written: texts by key. Parsed: values by key.
 Config: TypeAlias = Mapping[str, str]
@@ -237,6 +244,9 @@ class JobContext(Context, Protocol):
 
     def count(self, *, read: int = 0, written: int = 0, skipped: int = 0, dead: int = 0) -> None:
         """Add to the counts that pages show."""
+
+    def note_batch(self, batch: JobBatch) -> None:
+        """Have pages show a batch that is done; the newest one counts."""
 
     def settle(self) -> None:
         """Wait until all rejected records are in the dead letter topic."""

@@ -98,3 +98,20 @@ class SinkRecord(Record):
         return self.retried or RecordPlace(
             topic=self.origin_topic, partition=self.origin_partition, offset=self.origin_offset
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBatch:
+    """A batch that a job has done, as pages show it: what it held, and what took its time."""
+
+    # Records that were read, and rows that were written.
+    records: int
+    rows: int
+    # Until the records were looked through, and from then on until all was durable.
+    read_s: float
+    write_s: float
+    # Since the batch before it; None where this process has done none before.
+    waited_s: float | None
+    # Of the newest record; None where that is not known.
+    newest_ms: int | None
+    ended_ms: int

@@ -72,7 +72,9 @@ class Pulse:
     def told(self) -> Told:
         """Return the report on the task."""
         return Told(
-            figures=self._account.after(self._figures.counts(), time.monotonic()),
+            figures=self._account.after(
+                self._figures.counts(), time.monotonic(), self._figures.batch()
+            ),
             topics=self._figures.topics(),
         )
 

@@ -150,6 +150,18 @@ def wrong_bytes(frame: "DataFrame") -> int:
     return int(row[0] or 0)
 
 
+def counts_of() -> "list[Column]":
+    """Return what is counted of decoded records: all, those that are no rows, and how new."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    return [
+        F.count(F.lit(1)).alias("read"),
+        F.count_if(F.col(WRONG)).alias("wrong"),
+        F.count_if(F.col("value").isNull()).alias("null"),
+        F.max(F.unix_millis("timestamp")).alias("newest"),
+    ]
+
+
 def wrong_records(frame: "DataFrame") -> Iterator[RawRecord]:
     """Yield the records that are no rows, one partition of the frame after the other."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415

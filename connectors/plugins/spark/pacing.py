@@ -1,4 +1,7 @@
-"""When the next batch is begun: at once where it is full, else a while behind the last one."""
+"""When the next batch is begun, and how long one takes.
+
+One that is full is begun at once, another one a while behind the last.
+"""
 
 import time
 from collections.abc import MutableMapping
@@ -7,9 +10,35 @@ from typing import Any, Final
 from connectors.plugins.spark import keys
 from connectors.plugins.spark.batches import Batch
 from connectors.sdk.connector import Parsed
+from connectors.sdk.records import JobBatch
 
 # Among what is kept between slices: when the last batch was done.
 LAST: Final = "last batch"
+
+
+class Watch:
+    """What one batch takes its time for, from when this is made."""
+
+    def __init__(self, last_s: float | None) -> None:
+        self._began_s = time.monotonic()
+        self._waited_s = None if last_s is None else self._began_s - last_s
+        self._read_s = 0.0
+
+    def has_read(self) -> None:
+        """Note that the records are looked through, and what is left is to write rows."""
+        self._read_s = time.monotonic() - self._began_s
+
+    def ended(self, *, records: int, rows: int, newest_ms: int | None) -> JobBatch:
+        took_s = time.monotonic() - self._began_s
+        return JobBatch(
+            records=records,
+            rows=rows,
+            read_s=round(self._read_s, 3),
+            write_s=round(took_s - self._read_s, 3),
+            waited_s=None if self._waited_s is None else round(self._waited_s, 3),
+            newest_ms=newest_ms,
+            ended_ms=int(1000 * time.time()),
+        )
 
 
 class Pacing:
@@ -32,6 +61,10 @@ class Pacing:
     def took_s(self) -> float:
         """Return how long the batch took that was begun last; 0 where another process began it."""
         return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def watch(self) -> Watch:
+        """Return a watch for the batch that begins now."""
+        return Watch(self._kept.get(LAST))
 
     def done(self) -> None:
         self._kept[LAST] = time.monotonic()

@@ -23,17 +23,11 @@ class PlainRows:
 
     def shape(self, spans: Sequence[Span], state: State) -> "PlainBatch":
         from pyspark.sql import Observation  # noqa: PLC0415 - an extra
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name
 
         source = frames.records(engine.spark(), self._context.bootstrap, spans, topics=state.topics)
         columns, ddl = self._columns(source, state)
         seen = Observation()
-        decoded = frames.decoded(source, self._values, ddl).observe(
-            seen,
-            F.count(F.lit(1)).alias("read"),
-            F.count_if(F.col(frames.WRONG)).alias("wrong"),
-            F.count_if(F.col("value").isNull()).alias("null"),
-        )
+        decoded = frames.decoded(source, self._values, ddl).observe(seen, *frames.counts_of())
         return PlainBatch(
             context=self._context,
             spans=spans,
@@ -77,4 +71,9 @@ class PlainBatch:
         if counts["wrong"]:
             bad_records.refuse(self._context, self._spans, self._kind)
         read, null = counts["read"], counts["null"]
-        return Counts(read=read, skipped=null, rows=read - null - counts["wrong"])
+        return Counts(
+            read=read,
+            skipped=null,
+            rows=read - null - counts["wrong"],
+            newest_ms=counts["newest"],
+        )

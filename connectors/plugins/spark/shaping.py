@@ -20,6 +20,8 @@ class Counts:
     skipped: int
     # How many rows they make; None where that is not known beforehand.
     rows: int | None = None
+    # When the newest of the records was written; None where that is not known.
+    newest_ms: int | None = None
 
 
 class Shaped(Protocol):

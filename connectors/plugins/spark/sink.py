@@ -78,6 +78,7 @@ class SparkSinkTask(JobTask):
 
     def start(self, context: JobContext, parsed: Parsed) -> None:
         self._context = context
+        self._newest_ms: int | None = None
         self._folder = table_folder(parsed[keys.PATH])
         self._shaping = self._make_shaping(context, parsed)
         self._layout = self._shaping.layout
@@ -106,6 +107,7 @@ class SparkSinkTask(JobTask):
         if self._state.batch is None and not self._plan():
             return False
         assert self._state.batch is not None, "one was there or was planned"
+        self._watch, self._newest_ms = self._pacing.watch(), None
         if self._state.batch.files is None:
             self._write()
         self._publish()
@@ -156,6 +158,7 @@ class SparkSinkTask(JobTask):
     def _write_spans(self, batch: Batch) -> Batch:
         engine.require_folder(self._file.staging.parent, self._context.kept)
         shaped = self._shaping.shape(batch.spans, self._state)
+        self._watch.has_read()
         self._progress.state = replace(self._state, columns=shaped.columns)
         rows = shaped.frame
         self._require_columns(rows)
@@ -163,6 +166,7 @@ class SparkSinkTask(JobTask):
         staging = self._file.new_staging()
         tables.write(rows, self._layout.folders, staging, keeps_columns=self._table.keeps_columns)
         counts = shaped.finish()
+        self._newest_ms = counts.newest_ms
         files = tuple(tables.written_files(staging, self._state))
         there = sum(file.rows for file in files)
         if counts.rows is not None and there != counts.rows:
@@ -217,6 +221,9 @@ class SparkSinkTask(JobTask):
                 f"wrote batch {self._state.number - 1} into {self._folder}"
                 f" (rows: {written}, files: {len(batch.files)})"
             )
+        self._context.note_batch(
+            self._watch.ended(records=batch.read, rows=written, newest_ms=self._newest_ms)
+        )
         self._tell()
 
     def _tell(self) -> None:

@@ -76,17 +76,16 @@ class SqlRows:
                     f"{span.place.topic} is read and is no view: give its columns in view.schemas"
                 )
         session = self._session()
-        read = skipped = 0
-        for view in self._settings.views.values():
-            of_view = [span for span in spans if span.place.topic == view.topic]
-            counts = self._view(session, view, of_view, state.topics)
-            read, skipped = read + counts.read, skipped + counts.skipped
+        of_views = [
+            self._view(
+                session, view, [s for s in spans if s.place.topic == view.topic], state.topics
+            )
+            for view in self._settings.views.values()
+        ]
         for name, path in self._settings.tables.items():
             _table(session, path).createOrReplaceTempView(quoted(name))
         frame = _frame(session, self._plan(session))
-        return SqlBatch(
-            frame=frame, columns=state.columns, counts=Counts(read=read, skipped=skipped)
-        )
+        return SqlBatch(frame=frame, columns=state.columns, counts=_sum(of_views))
 
     def _session(self) -> "SparkSession":
         parent = engine.spark()
@@ -112,8 +111,6 @@ class SqlRows:
         topics: Mapping[str, str],
     ) -> Counts:
         """Make the view of a batch; count its records, and refuse those that are no rows."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra
-
         bootstrap = self._context.bootstrap
         source = frames.records(session, bootstrap, spans, topics=topics) if spans else None
         decoded = frames.decoded(
@@ -122,16 +119,21 @@ class SqlRows:
         frames.view(decoded).createOrReplaceTempView(quoted(view.name))
         if source is None:
             return Counts(read=0, skipped=0)
-        counts = decoded.select(
-            F.count(F.lit(1)).alias("read"),
-            F.count_if(F.col(frames.WRONG)).alias("wrong"),
-            F.count_if(F.col("value").isNull()).alias("null"),
-        ).first()
+        counts = decoded.select(*frames.counts_of()).first()
         assert counts is not None, "an aggregate has one row"
         if counts["wrong"]:
             kind = bad_records.Kind(values=view.values, ddl=view.ddl, topics=topics)
             bad_records.refuse(self._context, spans, kind)
-        return Counts(read=counts["read"], skipped=counts["null"])
+        return Counts(read=counts["read"], skipped=counts["null"], newest_ms=counts["newest"])
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    known = [one.newest_ms for one in counts if one.newest_ms is not None]
+    return Counts(
+        read=sum(one.read for one in counts),
+        skipped=sum(one.skipped for one in counts),
+        newest_ms=max(known, default=None),
+    )
 
 
 def _frame(session: "SparkSession", plan: Any) -> "DataFrame":

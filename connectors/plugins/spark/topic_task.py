@@ -54,8 +54,10 @@ class TopicTask(JobTask):
             self._progress.keep(replace(planned, batch=None))
         if planned.batch is None:
             return False
+        watch = self._pacing.watch()
         with self._progress.attempt(planned.batch):
             shaped = self._rows.shape(planned.batch.spans, planned)
+            watch.has_read()
             written = self._write(shaped)
             counts = shaped.finish()
         done = self._progress.done()
@@ -64,6 +66,9 @@ class TopicTask(JobTask):
         # Before the commit: one that fails is no reason to shrink the next batch.
         self._progress.keep(done)
         self._tell(done.next)
+        self._context.note_batch(
+            watch.ended(records=counts.read, rows=written, newest_ms=counts.newest_ms)
+        )
         return True
 
     def stop(self) -> None:

@@ -1,7 +1,10 @@
 """Figures of a task: counts grow over its slices, rates are those of its last seconds."""
 
+from dataclasses import asdict
+
 from connectors.runtime import figures
 from connectors.runtime.figures import Account, Figures
+from connectors.sdk.records import JobBatch
 
 
 def test_counts_go_on_where_the_task_was_before() -> None:
@@ -38,3 +41,30 @@ def test_a_slice_names_each_of_its_topics_once() -> None:
         counted.use(topic)
 
     assert counted.topics() == {"a", "b"}
+
+
+def batch(records: int) -> JobBatch:
+    return JobBatch(
+        records=records,
+        rows=records,
+        read_s=0.5,
+        write_s=1.5,
+        waited_s=None,
+        newest_ms=None,
+        ended_ms=1000,
+    )
+
+
+def test_the_last_batch_of_a_job_stays_until_there_is_another_one() -> None:
+    counted = Figures()
+    counted.note(batch(7))
+    counted.note(batch(9))
+    account = Account({figures.BATCH: {"records": 3}}, 0.0)
+
+    before = account.after({}, 1.0, Figures().batch())
+    after = account.after({}, 2.0, counted.batch())
+
+    assert before[figures.BATCH] == {"records": 3}
+    assert after[figures.BATCH] == asdict(batch(9))
+    assert account.after({}, 3.0)[figures.BATCH] == asdict(batch(9))
+    assert figures.BATCH not in Account({}, 0.0).after({}, 1.0)

@@ -8,7 +8,7 @@ from connectors.runtime.ports import Ending, SliceEnd, TaskSpec, Verdict
 from connectors.sdk.configs import Definition
 from connectors.sdk.connector import JobConnector, JobContext, JobTask, Parsed
 from connectors.sdk.errors import RetriableError
-from connectors.sdk.records import TopicPartition
+from connectors.sdk.records import JobBatch, TopicPartition
 from gateway.kafka.errors import failure
 from tests.fakes.slice_ports import FakePorts
 
@@ -163,3 +163,18 @@ def test_a_job_is_told_its_partitions_and_the_ids_of_topics_that_are_there() -> 
 
     second = TopicPartition(topic="orders", partition=1)
     assert found[:2] == [[PLACE, second], {"orders": "orders"}]
+
+
+def test_a_job_tells_its_last_batch() -> None:
+    done = JobBatch(
+        records=5, rows=4, read_s=0.1, write_s=0.2, waited_s=1.0, newest_ms=7, ended_ms=9
+    )
+
+    def work(context: JobContext) -> bool:
+        context.note_batch(done)
+        return False
+
+    ports = FakePorts(Verdict.YIELD, orders=1).ports
+    runtime_slice.run(TaskSpec(connector="c", plugin=job(work)), ports)
+
+    assert ports.figures.batch() == done

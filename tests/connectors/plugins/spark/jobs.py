@@ -12,8 +12,11 @@ from confluent_kafka.admin import AdminClient
 
 from connectors.plugins.spark import frames
 from connectors.sdk.errors import DataError, RetriableError
-from connectors.sdk.records import RawRecord, TopicPartition
+from connectors.sdk.records import JobBatch, RawRecord, TopicPartition
 from connectors.sdk.testing import MemoryContext
+
+# Of every record that is sent.
+SENT_MS = 1_700_000_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +31,7 @@ class JobContext(MemoryContext):
     group: str = "connect-test"
     told: dict[TopicPartition, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    batches: list[JobBatch] = field(default_factory=list)
     refused: list[RawRecord] = field(default_factory=list)
     is_tolerant: bool = True
     # How often the lease is asked for until it is lost.
@@ -89,6 +93,9 @@ class JobContext(MemoryContext):
         for name, number in counted.items():
             self.counts[name] = self.counts.get(name, 0) + number
 
+    def note_batch(self, batch: JobBatch) -> None:
+        self.batches.append(batch)
+
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         self.told |= {} if self.is_group_away else offsets
         return not self.is_group_away
@@ -110,7 +117,5 @@ def send(context: JobContext, *values: object, partition: int = 0, topic: str = 
     producer = Producer({"bootstrap.servers": context.bootstrap})
     for value in values:
         raw = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
-        producer.produce(
-            topic or context.topic, value=raw, partition=partition, timestamp=1_700_000_000_000
-        )
+        producer.produce(topic or context.topic, value=raw, partition=partition, timestamp=SENT_MS)
     assert producer.flush(30) == 0

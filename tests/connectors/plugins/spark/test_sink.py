@@ -25,7 +25,7 @@ from connectors.sdk.connector import Parsed
 from connectors.sdk.errors import ConnectorError, DataError, RetriableError
 from connectors.sdk.testing import parse_config
 from spark_integration.jobs.session import cancel_jobs
-from tests.connectors.plugins.spark.jobs import JobContext, end_in_the_middle, send
+from tests.connectors.plugins.spark.jobs import SENT_MS, JobContext, end_in_the_middle, send
 from tests.extras import requires
 from tests.fakes.broker_thread import broker_beside
 from tests.spark.topics import create
@@ -88,6 +88,12 @@ def test_objects_become_rows_whose_columns_are_found_and_grow(
     assert sorted(context.told.values()) == [1, 3]
     folder = home / "files/lake/orders"
     assert context.lines[-1] == f"wrote batch 1 into {folder} (rows: 1, files: 1)"
+    first, second = context.batches
+    assert [(one.records, one.rows) for one in (first, second)] == [(3, 2), (1, 1)]
+    assert {first.newest_ms, second.newest_ms} == {SENT_MS}
+    # Columns are looked for before rows are written.
+    assert min(first.read_s, first.write_s) > 0
+    assert second.ended_ms > first.ended_ms
 
 
 def test_of_values_that_carry_their_schema_the_fields_become_columns(

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from connectors.plugins.spark.sql import SparkSql, SparkSqlTask
 from connectors.sdk.errors import ConfigError, ConnectorError, DataError, RetriableError
 from connectors.sdk.testing import parse_config
-from tests.connectors.plugins.spark.jobs import JobContext, end_in_the_middle, send
+from tests.connectors.plugins.spark.jobs import SENT_MS, JobContext, end_in_the_middle, send
 from tests.extras import requires
 from tests.spark.topics import create
 
@@ -77,6 +77,10 @@ def test_rows_become_records_of_a_topic(context: JobContext, unique: Callable[[s
     ]
     assert [record.offset for record in context.refused] == [3]
     assert context.counts == {"read": 5, "written": 2, "skipped": 1}
+    assert [(one.records, one.rows, one.newest_ms) for one in context.batches] == [
+        (4, 1, SENT_MS),
+        (1, 1, SENT_MS),
+    ]
     assert sorted(context.told.values()) == [1, 4]
 
 
