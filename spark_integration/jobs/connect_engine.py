@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
+from spark_integration.jobs.chronicle import EngineFacts
 from spark_integration.jobs.package import OWN_ZIP, own_zip
 from spark_integration.jobs.settings import merged, session_settings
 from spark_integration.jobs.targets import Target
@@ -64,8 +65,22 @@ class ConnectEngine:
         del wait_s
         return None
 
+    def has_ended(self) -> bool:
+        """Tell whether this process has ended it; the server is not asked."""
+        return bool(self.spark.is_stopped)
+
     def cancel(self) -> None:
         self.spark.interruptAll()
+
+    def facts(self) -> EngineFacts:
+        return EngineFacts(version=self.spark.version)
+
+    def cores(self) -> int | None:
+        """Return None: they are the server's."""
+        return None
+
+    def how_it_ended(self) -> str:
+        return "the session on the Connect server has ended"
 
     def close(self) -> None:
         # The server may be gone, and is not waited for.

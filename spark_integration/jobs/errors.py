@@ -9,5 +9,9 @@ class SparkMissing(SparkError):
     """Spark, or the Java that it needs, is not installed."""
 
 
+class SparkNotStarted(SparkError):
+    """Spark's Java process did not start; another attempt may succeed."""
+
+
 class SparkRefused(SparkError):
     """A setting is wrong, or not safe."""

@@ -10,26 +10,35 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from spark_integration.jobs.chronicle import EngineFacts, last_words
+from spark_integration.jobs.errors import SparkNotStarted
 from spark_integration.jobs.folders import SessionFolder
 from spark_integration.jobs.java import prepare_java
 from spark_integration.jobs.package import OWN_ZIP, own_zip
 from spark_integration.jobs.python import prepare_python
 from spark_integration.jobs.settings import (
+    LOOPBACK,
     driver_settings,
     is_secret,
     logging_of,
     merged,
     session_settings,
+    wants_ui,
 )
 from spark_integration.jobs.targets import Kind, Target
 
 # A JVM in order takes a second; after that it is killed.
 STOP_SECONDS: Final = 20
+# On which address Spark's pages listen; without it, on all of the machine.
+ADDRESS: Final = "SPARK_LOCAL_IP"
+NO_START: Final = "Java has not started Spark; logs/spark.out of the home has all that it said\n"
 
 
 class JvmEngine:
@@ -38,6 +47,7 @@ class JvmEngine:
     def __init__(self, home: Path, target: Target, settings: Mapping[str, str]) -> None:
         self._folder = SessionFolder(home)
         self._jvm: subprocess.Popen[bytes] | None = None
+        self._output = home / "logs" / "spark.out"
         try:
             self.spark = self._start(home, target, settings)
         except BaseException:
@@ -50,21 +60,28 @@ class JvmEngine:
         logs.mkdir(exist_ok=True)
         log_settings = self._folder.path / "log4j2.properties"
         log_settings.write_text(logging_of(logs / "spark.log"), encoding="utf-8")
-        # Spark's scripts and its Python workers look for these in the environment only.
-        os.environ["JAVA_HOME"] = str(prepare_java(home / "spark" / "java", os.environ).home)
+        self._java = prepare_java(home / "spark" / "java", os.environ)
+        # Spark looks for it in the environment only, and so for what its scripts are started with.
         os.environ["PYSPARK_PYTHON"] = prepare_python(
             home / "spark", os.environ, is_near=target.kind is Kind.LOCAL
         )
+        has_ui = wants_ui(os.environ) and target.is_loopback
+        cores = len(os.sched_getaffinity(0))
         wanted = merged(
             session_settings(),
-            driver_settings(target, self._folder, log_settings, cores=len(os.sched_getaffinity(0))),
+            driver_settings(target, self._folder, log_settings, cores=cores, has_ui=has_ui),
             settings,
         )
         # What the JVM and Python workers print; begun anew with each session.
-        with (logs / "spark.out").open("wb") as output:
-            gateway = launch_gateway(
-                shown_settings(wanted), popen_kwargs={"stdout": output, "stderr": output}
-            )
+        # JAVA_HOME is not kept: the next session would take it for the user's, past our door.
+        given = {"JAVA_HOME": str(self._java.home), **({ADDRESS: LOOPBACK} if has_ui else {})}
+        with self._output.open("wb") as output, variables(given):
+            try:
+                gateway = launch_gateway(
+                    shown_settings(wanted), popen_kwargs={"stdout": output, "stderr": output}
+                )
+            except PySparkRuntimeError as error:
+                raise SparkNotStarted(f"{NO_START}{last_words(self._output)}") from error
         self._jvm = gateway.proc
         # With the defaults: what the user's spark-defaults.conf says, and what came at the start.
         conf = SparkConf(_jvm=gateway.jvm).setAll(list(wanted.items()))
@@ -87,8 +104,38 @@ class JvmEngine:
             self._jvm.wait(wait_s)
         return self._jvm.returncode
 
+    def has_ended(self) -> bool:
+        return not self.is_alive()
+
     def cancel(self) -> None:
         self.spark.sparkContext.cancelAllJobs()
+
+    def facts(self) -> EngineFacts:
+        context = self.spark.sparkContext
+        runtime: Any = context._jvm.java.lang.Runtime.getRuntime()  # noqa: SLF001
+        url = urlsplit(context.uiWebUrl or "")
+        return EngineFacts(
+            version=self.spark.version,
+            java_version=self._java.version,
+            java_origin=self._java.origin,
+            process=0 if self._jvm is None else self._jvm.pid,
+            heap_bytes=int(runtime.maxMemory()),
+            cores=self.cores(),
+            # Under the address that it listens on, whatever name it gives the machine.
+            ui_url=f"http://{LOOPBACK}:{url.port}" if url.port else "",
+        )
+
+    def cores(self) -> int | None:
+        return int(self.spark.sparkContext.defaultParallelism)
+
+    def how_it_ended(self) -> str:
+        code = None if self._jvm is None else self._jvm.poll()
+        how = f"with exit code {code}"
+        if code is not None and code < 0:
+            how = f"by signal {-code}"
+            if code == -signal.SIGKILL:
+                how += ": it was killed, as the system does where memory is short"
+        return f"Spark's Java process has ended {how}\n{last_words(self._output)}"
 
     def close(self) -> None:
         """Stop Spark, end the JVM, and take away what both wrote."""
@@ -106,6 +153,20 @@ def shown_settings(settings: Mapping[str, str]) -> SparkConf:
     """Return what the JVM is started with: all but secrets, since a command line is public."""
     shown = [(name, value) for name, value in settings.items() if not is_secret(name)]
     return SparkConf(loadDefaults=False).setAll(shown)
+
+
+@contextmanager
+def variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Have a program that starts find variables, which this process does not keep."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 @contextmanager

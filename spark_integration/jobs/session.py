@@ -7,11 +7,13 @@ says SAMSA_SPARK (see `targets`), and nothing else in the house asks.
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from spark_integration.datasource.releases import is_too_old, needed
+from spark_integration.jobs.chronicle import Chronicle, EngineFacts, Facts, Stage, streams_of
 from spark_integration.jobs.errors import SparkMissing, SparkRefused
 from spark_integration.jobs.settings import memory_settings, merged
 from spark_integration.jobs.targets import (
@@ -35,11 +37,20 @@ class Engine(Protocol):
 
     def is_alive(self) -> bool: ...
 
+    # Without a question to another process: any thread asks, at any time.
+    def has_ended(self) -> bool: ...
+
     def exit_code(self, wait_s: float) -> int | None: ...
 
     def cancel(self) -> None: ...
 
     def close(self) -> None: ...
+
+    def facts(self) -> EngineFacts: ...
+
+    def cores(self) -> int | None: ...
+
+    def how_it_ended(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -51,6 +62,7 @@ class Held:
     process: int = 0
     target: Target | None = None
     engine: Engine | None = None
+    chronicle: Chronicle = field(default_factory=Chronicle)
 
 
 HELD: Final = Held()
@@ -69,20 +81,23 @@ def session(
     target = wanted_target(environment)
     with HELD.lock:
         if HELD.process != os.getpid():
-            HELD.process, HELD.engine = os.getpid(), None
+            HELD.process, HELD.engine, HELD.chronicle = os.getpid(), None, Chronicle()
         if HELD.engine is not None and (HELD.target != target or not HELD.engine.is_alive()):
+            note_end(HELD.engine)
             HELD.engine.close()
             HELD.engine = None
         if HELD.engine is None:
-            memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
-            engine = make_engine(home, target, merged(memory, settings or {}))
-            try:
-                require_streams(engine.spark.version)
-            except BaseException:
-                # It is used by nobody, whatever was wrong with it.
-                engine.close()
-                raise
-            HELD.engine, HELD.target = engine, target
+            with HELD.chronicle.starting(target):
+                memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
+                engine = make_engine(home, target, merged(memory, settings or {}))
+                try:
+                    require_streams(engine.spark.version)
+                    HELD.chronicle.running(engine.facts())
+                except BaseException:
+                    # It is used by nobody, whatever was wrong with it.
+                    engine.close()
+                    raise
+                HELD.engine, HELD.target = engine, target
         return HELD.engine.spark
 
 
@@ -120,8 +135,36 @@ def close_session() -> None:
     """End the session of this process, with its JVM where it has one."""
     with HELD.lock:
         if HELD.engine is not None and HELD.process == os.getpid():
+            note_end(HELD.engine)
             HELD.engine.close()
+            HELD.chronicle.closed()
         HELD.engine = None
+
+
+def facts() -> Facts:
+    """Return what is known of the session of this process, at once, whatever it does."""
+    if HELD.process != os.getpid():
+        return Facts()
+    engine = HELD.engine
+    if engine is not None:
+        note_end(engine)
+    return HELD.chronicle.facts
+
+
+def note_end(engine: Engine) -> None:
+    """Note the end of an engine that was not closed."""
+    if HELD.chronicle.facts.stage is Stage.RUNNING and engine.has_ended():
+        HELD.chronicle.failed(engine.how_it_ended())
+
+
+def look() -> None:
+    """Note what the session does now; asks Spark, so it belongs to the thread that works."""
+    engine = HELD.engine if HELD.process == os.getpid() else None
+    if engine is None or engine.has_ended():
+        return
+    # It may end meanwhile, in any of the ways of its client; the next batch will meet that.
+    with suppress(Exception):
+        HELD.chronicle.seen(cores=engine.cores(), streams=streams_of(engine.spark))
 
 
 def wanted_target(environment: Mapping[str, str]) -> Target:

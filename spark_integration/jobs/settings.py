@@ -15,6 +15,7 @@ SECRET: Final = re.compile(r"(?i)secret|password|token|access[._]?key")
 MEMORY_VARIABLE: Final = "SAMSA_SPARK_MEMORY"
 MEMORY: Final = re.compile(r"[1-9][0-9]{0,6}[mg]")
 LOOPBACK: Final = "127.0.0.1"
+UI_VARIABLE: Final = "SAMSA_SPARK_UI"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # Four files of 16 MB are kept: a broken query writes a trace a second.
 LOGGING: Final = """\
@@ -52,8 +53,13 @@ def session_settings() -> dict[str, str]:
     }
 
 
+def wants_ui(environment: Mapping[str, str]) -> bool:
+    """Tell whether Spark's own pages are to be served."""
+    return environment.get(UI_VARIABLE, "").strip().lower() in {"true", "1", "yes", "on"}
+
+
 def driver_settings(
-    target: Target, folder: SessionFolder, log_file: Path, *, cores: int
+    target: Target, folder: SessionFolder, log_file: Path, *, cores: int, has_ui: bool = False
 ) -> dict[str, str]:
     """Return what a driver in a JVM of ours needs beside that."""
     settings = {
@@ -62,7 +68,9 @@ def driver_settings(
         "spark.master": target.url,
         "spark.app.name": "samsa",
         # A port that nobody guards; the console shows what matters of it.
-        "spark.ui.enabled": "false",
+        "spark.ui.enabled": str(has_ui).lower(),
+        # Who may look there need not be who may end the jobs of others.
+        "spark.ui.killEnabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder.temporary),
         "spark.sql.warehouse.dir": folder.warehouse.as_uri(),

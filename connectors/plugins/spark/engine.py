@@ -18,13 +18,14 @@ from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.server_errors import holds, of_server, without
 from connectors.plugins.spark.sharing import require_shared
 from connectors.sdk.errors import ConnectorError, RetriableError
-from spark_integration.jobs.errors import SparkError
+from spark_integration.jobs.errors import SparkError, SparkNotStarted
 from spark_integration.jobs.session import (
     cancel_jobs,
     close_session,
     exit_code,
     has_session,
     is_alive,
+    look,
     session,
     wanted_target,
 )
@@ -63,6 +64,7 @@ def spark() -> "SparkSession":
     if REGISTERED.get() is not found:
         found.dataSource.register(SamsaDataSource)
         REGISTERED.set(found)
+    look()
     return found
 
 
@@ -114,6 +116,9 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
     except ConnectorError:
         raise
     except SparkError as error:
+        # Memory of the machine may be short for a while.
+        if isinstance(error, SparkNotStarted) and retries < MAX_TRIES:
+            raise RetriableError(str(error)) from error
         raise ConnectorError(str(error)) from error
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:

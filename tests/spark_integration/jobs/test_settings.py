@@ -12,6 +12,7 @@ from spark_integration.jobs.settings import (
     logging_of,
     memory_settings,
     merged,
+    wants_ui,
 )
 from spark_integration.jobs.targets import parse_target
 
@@ -67,3 +68,14 @@ def test_secrets_are_known_by_their_names() -> None:
 
 def test_a_later_setting_overrules() -> None:
     assert merged({"a": "1", "b": "1"}, {"a": "2"}) == {"a": "2", "b": "1"}
+
+
+def test_pages_of_spark_are_off_unless_they_are_asked_for(tmp_path: Path) -> None:
+    session = SessionFolder(tmp_path)
+    shown = driver_settings(parse_target("local"), session, tmp_path / "x", has_ui=True)
+    session.remove()
+
+    assert (shown["spark.ui.enabled"], shown["spark.ui.killEnabled"]) == ("true", "false")
+    assert not wants_ui({})
+    assert not wants_ui({"SAMSA_SPARK_UI": "false"})
+    assert wants_ui({"SAMSA_SPARK_UI": "True"})

@@ -8,7 +8,7 @@ import pytest
 from connectors.plugins.spark import engine
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.sdk.errors import ConnectorError, RetriableError
-from spark_integration.jobs.errors import SparkRefused
+from spark_integration.jobs.errors import SparkNotStarted, SparkRefused
 from tests.spark_integration.jobs.test_faults import Code, SparkError
 
 TOKEN = "of-this-test"  # noqa: S105 (it is none)
@@ -196,6 +196,13 @@ def test_what_is_not_of_spark_stays_what_it_is() -> None:
     error = SparkError("x", Code.UNAVAILABLE)
 
     assert meaning(error) is error
+
+
+def test_a_spark_that_does_not_start_is_tried_again_and_then_ends_the_task() -> None:
+    found = meaning(SparkNotStarted("no memory"))
+
+    assert isinstance(found, RetriableError)
+    assert type(meaning(SparkNotStarted("no memory"), tries=engine.MAX_TRIES)) is ConnectorError
 
 
 def test_a_target_that_is_refused_ends_the_task_with_the_reason() -> None:
