@@ -238,6 +238,20 @@ class Worker(models.Model):
         return self.name
 
 
+class WorkerReport(models.Model):
+    """What a worker said last of what its tasks run in; it stays when the worker is gone."""
+
+    cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
+    name = models.CharField(max_length=WORKER_CHARS, unique=True)
+    pool = models.CharField(max_length=STATE_CHARS)
+    host = models.CharField(max_length=WORKER_CHARS)
+    told = models.JSONField()  # as its pool's plugin has it, without a secret
+    told_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class UntoldChange(models.Model):
     """A change that is not among the changes of its cluster yet; see `changes`."""
 

@@ -130,8 +130,11 @@ def connectors(cluster: str, *, among: Iterable[str] | None = None) -> list[Conn
     return [_info(row) for row in rows.order_by("name")[:MAX_CONNECTORS]]
 
 
-def names(cluster: str) -> list[str]:
+def names(cluster: str, *, pool: str | None = None) -> list[str]:
+    """Return the names of connectors, or of those whose tasks a pool of workers runs."""
     rows = models.Connector.objects.filter(cluster=cluster).order_by("name")
+    if pool is not None:
+        rows = rows.filter(pool=pool)
     return list(rows.values_list("name", flat=True)[:MAX_CONNECTORS])
 
 

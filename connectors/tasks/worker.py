@@ -31,6 +31,7 @@ from connectors.tasks import (
     redrives,
     workers,
 )
+from connectors.tasks.reports import Reporter
 from connectors.tasks.slices import HostClock, Runner
 
 log: Final = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class Child:
         self._draining = draining
         self._parent = processes.this_one(os.getppid())
         self._runner = Runner(place.name, wire, is_draining=draining.is_set)
+        self._reporter = Reporter(cluster=place.cluster, worker=place.name, pool=place.pool)
         self._registered = threading.Event()
         self._over = threading.Event()
         # Messages that are being worked on, and those that came since the last look.
@@ -98,6 +100,10 @@ class Child:
     def end(self) -> None:
         self._over.set()
         self._runner.close()
+        # What it says last is not to be overwritten by what the thread is saying.
+        if self._thread.is_alive():
+            self._thread.join(workers.SEEN_EVERY_S)
+        self._reporter.end()
 
     def run(self, task: int, ticket: datetime) -> None:
         """Run a slice, and give the next one to the queue where the task goes on at once."""
@@ -178,6 +184,7 @@ class Child:
                 self._register(is_new=False)
             self._listen()
             home.touch(self._place.component)
+            self._reporter.say()
             return
         self._register(is_new=True)
         self._registered.set()

@@ -23,6 +23,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1200 if IS_LONG else 300),
 ]
+SETTINGS = {"SAMSA_SPARK": "local[2]", "SAMSA_SPARK_UI": "true"}
+# As the kernel writes 127.0.0.1, for either family of addresses.
+LOOPBACK = "0100007F"
+LISTENS = "0A"
 # A session takes five seconds on a calm machine, and batches have to follow.
 PATIENCE_S = 180.0
 # Where a Java process says whose child it is, and what it is.
@@ -91,8 +95,40 @@ def kill(home: ConnectorsHome, name: str, turn: int) -> None:
             os.kill(process, signal.SIGKILL)
 
 
+def addresses_of(port: int) -> set[str]:
+    """Return where a port of this machine listens, as the kernel writes it."""
+    lines = [
+        line.split()
+        for family in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{family}").read_text(encoding="ascii").splitlines()[1:]
+    ]
+    local = [place for _, place, _, state, *_ in lines if state == LISTENS]
+    return {place.partition(":")[0] for place in local if int(place.partition(":")[2], 16) == port}
+
+
+def require_report(home: ConnectorsHome) -> None:
+    """Wait until pages can tell what the worker that lives now does."""
+    from connectors import worker_reports  # noqa: PLC0415 - Django is set up by now
+
+    def told() -> list[worker_reports.Report]:
+        return worker_reports.reports(home.cluster_id, worker_reports.SPARK)
+
+    home.wait(
+        lambda: [(one.told["stage"], one.is_silent) for one in told()] == [("running", False)],
+        "a report of the worker",
+    )
+    (report,) = told()
+    assert report.told["target"] == "local[2]"
+    assert report.told["memory_bytes"] > 0
+    pages = addresses_of(int(report.told["engine"]["ui_url"].rpartition(":")[2]))
+    assert pages
+    assert all(address.endswith(LOOPBACK) for address in pages)
+    (task,) = home.tasks("to-lake")
+    assert 0 < task.figures["last_batch"]["records"] <= BATCH
+
+
 def test_each_row_lies_once_in_tables_of_all_formats_whatever_is_killed(tmp_path: Path) -> None:
-    with connectors_home(tmp_path, environment={"SAMSA_SPARK": "local[2]"}) as home:
+    with connectors_home(tmp_path, environment=SETTINGS) as home:
         source = {
             "connector.class": "samsa.datagen",
             "topic": "orders",
@@ -127,6 +163,7 @@ def test_each_row_lies_once_in_tables_of_all_formats_whatever_is_killed(tmp_path
                 seconds=PATIENCE_S,
             )
             assert numbers(folder) == Counter(dict.fromkeys(range(RECORDS), 1))
+        require_report(home)
         assert {task.worker.partition(".")[0] for task in home.tasks("to-lake")} == {
             "connect-spark"
         }

@@ -1,0 +1,70 @@
+"""What the worker of Spark says of itself, as JSON, for pages on any host.
+
+It asks nothing that may not answer at once: a worker that waits here would be taken for gone.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
+
+from connectors.plugins.file.places import HOME
+from spark_integration.jobs.errors import SparkError
+from spark_integration.jobs.session import facts, wanted_target
+from spark_integration.jobs.settings import wants_ui
+from spark_integration.jobs.targets import shown
+
+# Memory is rounded to this, so that a change of a few pages makes no new report.
+MEMORY_STEP: Final = 16 * 1024 * 1024
+# Of /proc/PID/status: KiB of pages that are in memory.
+RESIDENT: Final = "VmRSS:"
+
+
+def told(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return what is known of Spark in this process; no secret is in it."""
+    found = facts()
+    target, refused = _target(environment)
+    engine = None if found.engine is None else asdict(found.engine)
+    process = 0 if found.engine is None else found.engine.process
+    return {
+        "is_installed": is_installed("pyspark"),
+        "stage": found.stage.value,
+        "target": found.target or target,
+        "since_ms": found.since_ms,
+        "engine": engine,
+        "memory_bytes": resident_bytes(process) if process else None,
+        "streams": [asdict(stream) for stream in found.streams],
+        "failure": found.failure or refused,
+        "failed_ms": found.failed_ms,
+        "wants_ui": wants_ui(environment),
+        "logs": str(Path(environment.get(HOME) or ".samsa").absolute() / "logs"),
+    }
+
+
+def _target(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the Spark that is configured, and why it is none."""
+    try:
+        return shown(wanted_target(environment).url), ""
+    except SparkError as error:
+        return "", str(error)
+
+
+def is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def resident_bytes(process: int) -> int | None:
+    """Return what a process has in memory; None where there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith(RESIDENT):
+                used = int(line.split()[1]) * 1024
+                return round(used / MEMORY_STEP) * MEMORY_STEP
+    return None
