@@ -12,7 +12,7 @@ from typing import Any, Final
 from connectors import framework_keys as keys
 from connectors import registry, selectors, topic_rights
 from connectors.changes import difference
-from connectors.combinations import NO_TOPICS
+from connectors.combinations import NO_TOPICS, NOT_OF_JOBS
 from connectors.refusals import Unfit
 from connectors.sdk.checks import OneOf, missing, to_text
 from connectors.sdk.configs import MASK, REQUIRED, Key, Kind
@@ -34,6 +34,8 @@ VERBS: Final[Mapping[Operation, str]] = {
     Operation.READ_PAYLOADS: "read",
     Operation.CREATE_TOPICS: "create",
 }
+# What a form of a job does not ask for: a job has one task, and an engine that knows no steps.
+USELESS_FOR_JOBS: Final = (keys.TASKS_MAX, *NOT_OF_JOBS)
 # About what a field of one line shows.
 LONG_CHARS: Final = 90
 ANOTHER: Final = "{}, another one"
@@ -63,6 +65,8 @@ class Field:
     # A secret that was typed before, or is stored, and is not shown.
     is_held: bool
     is_visible: bool
+    example: str = ""
+    has_lines: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -71,7 +75,7 @@ class Field:
     @property
     def is_long(self) -> bool:
         """Tell whether one line is too short for it; one of several lines would lose them."""
-        return "\n" in self.value or len(self.value) > LONG_CHARS
+        return self.has_lines or "\n" in self.value or len(self.value) > LONG_CHARS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +270,9 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
     key, text = entry.key, config.get(entry.key.name, "")
     is_secret = key.kind is Kind.PASSWORD or key.name in judged.secret_keys
     is_shown = not is_secret or is_reference(text)
+    is_useless = _is_useless(judged.plugin, key.name)
+    # What is not asked for is not missing: that no topic is given, `topics` says.
+    errors = () if is_useless and not text else entry.value.errors
     default: Any = None if key.default is REQUIRED else key.default
     return Field(
         name=key.name,
@@ -275,15 +282,26 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
         doc=key.doc,
         default=to_text(key, default) or "",
         value=judged.partly.get(key.name, text) if is_shown else "",
-        errors=_told(key, entry.value.errors),
+        errors=_told(key, errors),
         recommended=tuple(str(one) for one in entry.value.recommended),
         choices=_choices(key),
         is_high=key.importance.value == "HIGH",
         is_required=key.is_required,
-        is_missing=not {missing(key), NO_TOPICS}.isdisjoint(entry.value.errors),
+        is_missing=not {missing(key), NO_TOPICS}.isdisjoint(errors),
         is_secret=is_secret,
         is_held=bool(text) and not is_shown,
-        is_visible=entry.value.is_visible,
+        is_visible=entry.value.is_visible and not is_useless,
+        example=key.example,
+        has_lines=key.has_lines,
+    )
+
+
+def _is_useless(plugin: type[Connector], name: str) -> bool:
+    """Tell whether a connector refuses a key of the framework, or has no use for it."""
+    if name in plugin.refused:
+        return True
+    return registry.is_job(plugin) and any(
+        name == one or name.startswith(f"{one}.") for one in USELESS_FOR_JOBS
     )
 
 

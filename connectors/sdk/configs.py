@@ -122,6 +122,10 @@ class Key:
     group: str | None = None
     width: Width = Width.NONE
     display_name: str = ""
+    # What a value may look like, where the default shows none.
+    example: str = ""
+    # A text of some lines, as a query.
+    has_lines: bool = False
     dependents: tuple[str, ...] = ()
     recommend: Recommend | None = None
     visible: Visible | None = None

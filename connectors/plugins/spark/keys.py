@@ -23,7 +23,7 @@ METADATA: Final = "include.metadata"
 BATCH_ROWS: Final = "batch.max.records"
 BATCH_WAIT: Final = "batch.max.wait.ms"
 
-TABLE, RECORDS = "Table", "Records"
+TABLE, RECORDS, BATCHES = "Table", "Records", "Batches"
 # Days and hours in UTC, of the records' times, as folders of their own.
 TIMES: Final[Mapping[str, Mapping[str, str]]] = {
     "none": {},
@@ -109,7 +109,7 @@ def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
 
 
 def definition() -> Definition:
-    return Definition((*_of_table(), *_of_records()))
+    return Definition((*_of_table(), *_of_records(), *of_batches()))
 
 
 def _of_table() -> tuple[Key, ...]:
@@ -117,54 +117,65 @@ def _of_table() -> tuple[Key, ...]:
         _key(
             PATH,
             Kind.STRING,
-            "The folder of the table, below the folder `files` of Samsa's home",
+            "The folder of the table, below the folder `files` of Samsa's home.",
             TABLE,
             check=places.problem,
             importance=Importance.HIGH,
+            display_name="Folder",
+            example="lake/orders",
         ),
         _key(
             FORMAT,
             Kind.STRING,
-            "What the table is: `parquet`, a folder of files, `delta`, a Delta table, or"
-            " `iceberg`, an Iceberg table in the catalog `iceberg.db` of the folder `files`",
+            "`parquet` is a folder of files; `delta` is a Delta table, whose readers see all of a"
+            " batch or nothing; `iceberg` is the same as an Iceberg table, in the catalog"
+            " `iceberg.db` of the folder `files`.",
             TABLE,
             default=Format.PARQUET.value,
             check=one_of(*(one.value for one in Format)),
             importance=Importance.HIGH,
+            display_name="Format",
         ),
         _key(
             NAMESPACE,
             Kind.STRING,
-            "The namespace of an Iceberg table in the catalog",
+            "The namespace of the Iceberg table in the catalog.",
             TABLE,
             default=DEFAULT_NAMESPACE,
             check=_check_name,
             visible=_is_iceberg,
+            display_name="Namespace",
         ),
         _key(
             NAME,
             Kind.STRING,
-            "The name of an Iceberg table in the catalog; without it, the last part of table.path",
+            "The name of the Iceberg table in the catalog; by default the last part of the folder.",
             TABLE,
             default="",
             check=_check_name,
             visible=_is_iceberg,
+            display_name="Table name",
         ),
         _key(
             PARTITION_TIME,
             Kind.STRING,
-            "Folders by the time of records, in UTC: `day`, `hour` within days, or `none`",
+            "Folders by the time of records, in UTC: `day=2026-01-31`, and for `hour` also"
+            " `hour=07` below it.",
             TABLE,
             default="none",
             check=one_of(*TIMES),
+            display_name="Folders by time",
         ),
         _key(
             PARTITION_BY,
             Kind.LIST,
-            "Columns whose values become folders, below those of times",
+            "Columns whose values become folders, below those of times. They have to be in"
+            f" `{SCHEMA}`.",
             TABLE,
             default=(),
             check=_check_columns,
+            display_name="Folders by columns",
+            example="country, city",
         ),
     )
 
@@ -174,46 +185,62 @@ def _of_records() -> tuple[Key, ...]:
         _key(
             VALUES,
             Kind.STRING,
-            "What values are: `json` objects, whose fields become columns, or `string` or"
-            " `binary`, which become the column `value`",
+            "`json` objects become rows with a column for each field; `string` and `binary` become"
+            " the one column `value`.",
             RECORDS,
             default=Values.JSON.value,
             check=one_of(*(one.value for one in Values)),
             importance=Importance.HIGH,
+            display_name="Values are",
         ),
         _key(
             SCHEMA,
             Kind.STRING,
-            "The columns of JSON values, as Spark writes them: `id BIGINT, name STRING`."
-            " Without it they are found in the records, which reads each batch twice",
+            "The columns of JSON values, as Spark writes them. Left empty, they are found in the"
+            " records, which reads each batch twice.",
             RECORDS,
             default="",
             check=_check_schema,
+            importance=Importance.HIGH,
+            display_name="Columns",
+            example="id BIGINT, customer STRING, total DOUBLE",
+            has_lines=True,
+            visible=lambda values: values.get(VALUES) in {None, Values.JSON.value},
         ),
         _key(
             METADATA,
             Kind.BOOLEAN,
-            "Add the columns _topic, _partition (in Iceberg tables _topic_partition), _offset and"
-            " _timestamp",
+            "Add the columns `_topic`, `_partition` (in Iceberg tables `_topic_partition`),"
+            " `_offset` and `_timestamp`.",
             RECORDS,
             default=False,
+            display_name="Add columns of the record",
         ),
+    )
+
+
+def of_batches() -> tuple[Key, ...]:
+    """Return the keys that say how large a batch is, and when it begins."""
+    return (
         _key(
             BATCH_ROWS,
             Kind.INT,
-            "How many records a batch has at most; each batch is written as a whole",
-            RECORDS,
+            "How many records a batch has at most. Larger ones are faster, and more is done again"
+            " where a worker is killed.",
+            BATCHES,
             default=DEFAULT_ROWS,
             check=in_range(1, MAX_ROWS),
+            display_name="Records at most",
         ),
         _key(
             BATCH_WAIT,
             Kind.LONG,
-            "How long a batch that is not full waits for more records, since the one before it:"
-            " longer waits make fewer and larger files",
-            RECORDS,
+            "How many milliseconds a batch that is not full waits for more records, since the one"
+            " before it. Longer waits make fewer, larger files, and rows arrive later.",
+            BATCHES,
             default=DEFAULT_WAIT_MS,
             check=in_range(0, MAX_WAIT_MS),
+            display_name="Wait for more",
         ),
     )
 

@@ -1,6 +1,7 @@
 """Spark SQL: one query over topics, whose rows become records of a topic or a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from connectors.plugins.spark import sql_keys
@@ -21,6 +22,9 @@ class SparkSql(JobConnector):
     pool = "spark"
     extra = "spark"
     modules: ClassVar[tuple[str, ...]] = ("pyspark", "pyarrow", "deltalake", "pyiceberg")
+    refused: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"topics.regex": "a pattern may lead to topics that no view has columns for: name topics"}
+    )
 
     @classmethod
     def definition(cls) -> Definition:

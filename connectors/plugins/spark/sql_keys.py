@@ -6,7 +6,7 @@ far that a mistake is told while the config is written.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from connectors.plugins.file import places
@@ -217,14 +217,26 @@ def definition() -> Definition:
         (
             *_of_query(),
             *_of_output(),
-            of_sink[keys.FORMAT],
-            of_sink[keys.NAMESPACE],
-            of_sink[keys.NAME],
-            of_sink[keys.PARTITION_BY],
-            of_sink[keys.BATCH_ROWS],
-            of_sink[keys.BATCH_WAIT],
+            replace(of_sink[keys.FORMAT], group=TARGET, visible=_goes_to_a_table),
+            replace(of_sink[keys.NAMESPACE], group=TARGET),
+            replace(of_sink[keys.NAME], group=TARGET),
+            replace(
+                of_sink[keys.PARTITION_BY],
+                group=TARGET,
+                visible=_goes_to_a_table,
+                doc="Columns of the query whose values become folders.",
+            ),
+            *keys.of_batches(),
         )
     )
+
+
+def _goes_to_a_table(values: Mapping[str, Any]) -> bool:
+    return bool(values.get(keys.PATH))
+
+
+def _goes_to_a_topic(values: Mapping[str, Any]) -> bool:
+    return not _goes_to_a_table(values)
 
 
 def _of_query() -> tuple[Key, ...]:
@@ -232,40 +244,49 @@ def _of_query() -> tuple[Key, ...]:
         _key(
             QUERY,
             Kind.STRING,
-            "One SELECT over the views and tables, whose rows each come of one record: without"
-            " aggregates, DISTINCT, windows, ORDER BY, LIMIT, and joins of two topics",
+            "One SELECT over the views and tables. Each row comes of one record, so there are no"
+            " aggregates, DISTINCT, windows, ORDER BY, LIMIT, or joins of two topics.",
             QUERIES,
             check=query_problem,
             importance=Importance.HIGH,
+            display_name="Query",
+            example="SELECT id, total FROM orders WHERE total > 100",
+            has_lines=True,
         ),
         _key(
             SCHEMAS,
             Kind.STRING,
-            "The columns of each view, behind semicolons or in lines of their own:"
-            " `orders: id BIGINT, total DOUBLE` for JSON objects, `lines: string` or"
-            " `lines: binary` for values that are the one column `value`. Each view has the"
-            " columns _key, _topic, _partition, _offset and _timestamp beside them",
+            "A line for each topic: its view and the columns of its JSON objects. `NAME: string` or"
+            " `NAME: binary` are values that are the one column `value`. Each view also has the"
+            " columns `_key`, `_topic`, `_partition`, `_offset` and `_timestamp`.",
             QUERIES,
             check=_schemas_problem,
             importance=Importance.HIGH,
+            display_name="Columns of views",
+            example="orders: id BIGINT, total DOUBLE",
+            has_lines=True,
         ),
         _key(
             VIEWS,
             Kind.LIST,
-            "Names for topics in the query, such as `orders=shop.orders`; a topic that is not"
-            " named here has its own",
+            "Names of topics in the query, for those that have a dot or a hyphen; the others have"
+            " their own.",
             QUERIES,
             default=(),
             check=_pairs_problem,
+            display_name="Names of views",
+            example="orders=shop.orders",
         ),
         _key(
             TABLES,
             Kind.LIST,
-            "Parquet folders to join with, below the folder `files` of Samsa's home, such as"
-            " `customers=lake/customers`; they are read anew for each batch",
+            "Parquet folders to join with, below the folder `files` of Samsa's home. They are read"
+            " again for each batch.",
             QUERIES,
             default=(),
             check=_tables_problem,
+            display_name="Tables to join with",
+            example="customers=lake/customers",
         ),
     )
 
@@ -275,28 +296,36 @@ def _of_output() -> tuple[Key, ...]:
         _key(
             TOPIC,
             Kind.STRING,
-            "The topic that the rows are written to, as JSON objects, each at least once; it must"
-            " be there",
+            "Give this or a folder. The topic gets each row as a JSON object, at least once; it has"
+            " to exist.",
             TARGET,
             default="",
             importance=Importance.HIGH,
+            display_name="To a topic",
+            example="large-orders",
         ),
         _key(
             KEY,
             Kind.STRING,
-            "The column that is the key of records, beside its place in the value",
+            "The column that becomes the key of records; it stays in the value too.",
             TARGET,
             default="",
+            importance=Importance.HIGH,
+            display_name="Key column",
+            example="id",
+            visible=_goes_to_a_topic,
         ),
         _key(
             keys.PATH,
             Kind.STRING,
-            "The folder of the table that rows are written to in the place of a topic, below the"
-            " folder `files` of Samsa's home; each row once",
+            "Give this or a topic. The table in this folder, below the folder `files` of Samsa's"
+            " home, gets each row once.",
             TARGET,
             default="",
             check=_path_problem,
             importance=Importance.HIGH,
+            display_name="To a table in the folder",
+            example="lake/large-orders",
         ),
     )
 

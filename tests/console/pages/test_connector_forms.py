@@ -443,3 +443,32 @@ def test_what_is_not_there_has_no_form(alice: Client) -> None:
     nobody = reverse("console:edit-connector", args=["nobody"])
     assert alice.get(f"{nobody}?cluster={CLUSTER}").status_code == 404
     assert alice.get(f"{NEW}?cluster=elsewhere").status_code == 404
+
+
+def test_a_job_is_not_asked_for_what_its_engine_does_not_know(alice: Client) -> None:
+    sink = reverse("console:new-connector", args=["samsa.spark.sink"])
+
+    page = text_of(alice.get(f"{sink}?cluster={CLUSTER}"))
+
+    for key in ("tasks.max", "tasks.max.enforce", "value.converter", "transforms", "predicates"):
+        assert f'name="key-{key}"' not in page
+    assert 'name="key-errors.tolerance"' in page
+    # What was given all the same is shown, with what is wrong about it.
+    typed = fields({"connector.class": "samsa.spark.sink", "transforms": "mask"}, do="check")
+    assert 'name="key-transforms"' in text_of(alice.post(sink, typed))
+
+
+def test_a_query_is_typed_in_lines_and_its_target_asks_for_what_fits(alice: Client) -> None:
+    new = reverse("console:new-connector", args=["samsa.spark.sql"])
+    to_table = {"connector.class": "samsa.spark.sql", "table.path": "lake/large"}
+
+    begun = text_of(alice.get(f"{new}?cluster={CLUSTER}"))
+    chosen = text_of(alice.post(new, fields(to_table, do="check")))
+
+    assert '<textarea id="id-query"' in begun
+    assert 'name="key-topics.regex"' not in begun
+    assert '<code class="example">lake/large-orders</code>' in begun
+    assert 'name="key-output.key"' in begun
+    assert 'name="key-table.format"' not in begun
+    assert 'name="key-output.key"' not in chosen
+    assert 'name="key-table.format"' in chosen
