@@ -29,6 +29,7 @@ from console.pages.preferences import preferences
 from console.pages.produce import produce
 from console.pages.search import search
 from console.pages.series import series
+from console.pages.spark import spark
 from console.pages.topic import topic
 from console.pages.topic_messages import topic_messages
 from console.pages.topics import topics
@@ -77,6 +78,7 @@ urlpatterns = [
     ),
     path("connectors/<path:name>/order/<slug:verb>", connectors.order, name="order-connector"),
     path("connectors/<path:name>", connectors.connector, name="connector"),
+    path("spark", spark, name="spark"),
     path("extras", extras.extras, name="extras"),
     path("extras/<slug:name>/install", extras.install_extra, name="install-extra"),
     path("brokers", brokers.brokers, name="brokers"),

@@ -1,10 +1,11 @@
 """The list of connectors: those in need first, what they carry, and how far sinks are behind."""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from connectors import selectors
 from connectors.selectors import ConnectorInfo, Status, TaskStatus
@@ -26,6 +27,8 @@ RETRYING: Final = "RETRYING"
 # A single failed attempt is normal: servers restart, and transactions conflict.
 MIN_TRIES: Final = 2
 SINK: Final = "sink"
+# No batch takes less, so what divides by it is a number.
+SHORTEST_CYCLE_S: Final = 0.001
 # By state: the class, the word, and what it means; the order is that of the list.
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
     {
@@ -236,8 +239,21 @@ def rate_of(status: Status) -> float | None:
 
 def task_rate(task: TaskStatus, kind: str) -> float | None:
     """Return the records per second of a running task; the row of another keeps its last rate."""
+    if task.state == RUNNING and (batch := task.figures.get("last_batch")):
+        return batch_rate(batch, 1000 * time.time())
     rate = task.figures.get("read_per_s" if kind == SINK else "written_per_s")
     return None if rate is None or task.state != RUNNING else float(rate)
+
+
+def batch_rate(batch: Mapping[str, Any], now_ms: float) -> float:
+    """Return the records a second of a job by its last batch, with the time that it waited before.
+
+    Counts of the last seconds would jump between nothing and a whole batch. Where the next batch is
+    late, the rate falls.
+    """
+    cycle_s = batch["read_s"] + batch["write_s"] + (batch["waited_s"] or 0.0)
+    since_s = (now_ms - batch["ended_ms"]) / 1000
+    return float(batch["records"] / max(cycle_s, since_s, SHORTEST_CYCLE_S))
 
 
 def _row(

@@ -45,6 +45,7 @@ PAGES: Final = (
     Page(
         title="Connect", name="connectors", words="connectors sources sinks plugins tasks workers"
     ),
+    Page(title="Spark", name="spark", words="sessions batches queries tables sql java jobs extras"),
     Page(title="API", name="api", words="rest http openapi swagger curl programs"),
     Page(
         title="Changes",

@@ -46,6 +46,17 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+// A button puts the text of the element that it names on the clipboard, and says so.
+const SAID_MS = 2000;
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button[data-copy]");
+  const source = button && document.getElementById(button.dataset.copy);
+  if (!source) return;
+  const { copyText } = await import("./messages/clipboard.js");
+  button.textContent = await copyText(source.textContent, button.parentElement);
+  setTimeout(() => { button.textContent = "Copy"; }, SAID_MS);
+});
+
 // One menu at a time, and none once somebody goes on elsewhere.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open], details.switch[open]")) {

@@ -44,6 +44,29 @@ def make_connectors() -> None:
     connectors.line(partly, "began at record 0", level="WARNING")
     connectors.offset(partly, {"task": 0}, {"record": 900})
     connectors.connector(CLUSTER, "to-files", kind="sink", target="PAUSED", state="PAUSED")
+    make_spark()
+
+
+def make_spark() -> None:
+    """Have a session of Spark that has failed before, with a query at work and one that failed."""
+    lake = connectors.spark_connector(CLUSTER, "lake")
+    batch = connectors.spark_batch(ended_ms=1_790_000_000_000, newest_ms=1_790_000_000_000)
+    connectors.task(lake, figures={"last_batch": batch})
+    query = connectors.spark_connector(
+        CLUSTER,
+        "large-orders",
+        plugin="samsa.spark.sql",
+        config={"output.topic": "payments", "query": "SELECT id FROM orders"},
+    )
+    connectors.task(query, state="FAILED", trace="ConnectorError: there is no column x")
+    stream = {"name": "totals", "message": "Waiting for data to arrive", "batch": 7, "rows": 120}
+    connectors.spark_report(
+        CLUSTER,
+        failure="Spark's Java process has ended by signal 9",
+        wants_ui=True,
+        engine={"ui_url": "http://127.0.0.1:4040"},
+        streams=[stream],
+    )
 
 
 def loaded_feed() -> Feed:

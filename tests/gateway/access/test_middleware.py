@@ -81,7 +81,7 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     seen = {"/", "/topics", "/topics/orders", "/groups", "/groups/orders", "/group"}
     seen |= {"/brokers", "/brokers/1", "/brokers/1/order"}
     seen |= {"/connectors", "/connectors/orders", "/connectors/orders/dead-letters"}
-    seen |= {"/connectors/orders/redrives"}
+    seen |= {"/connectors/orders/redrives", "/spark"}
     # Shows everybody their own tokens and what they have done, and nothing of others.
     own |= {"/tokens", "/tokens/new", "/tokens/1/revoke", "/traffic", "/api"}
     # Says whose right is missing, where it has found the topic; records come from elsewhere.
