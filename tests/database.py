@@ -76,7 +76,11 @@ def pointed_at(places: dict[str, dict[str, Any]], *, is_one: bool = False) -> It
     from django.db import connections  # noqa: PLC0415
     from django.test.utils import override_settings  # noqa: PLC0415
 
+    from brokers.controlplane.services import refusals  # noqa: PLC0415
+
     assert settings.configured, "the project is set up"
+    # A new process begins so; else a refusal of an earlier test is counted as repeated here.
+    refusals._hours.clear()  # noqa: SLF001
     before = {alias: dict(connections.settings[alias]) for alias in places}
     connections.close_all()
     for alias, place in places.items():

@@ -8,7 +8,7 @@ from django.db import OperationalError, connections
 
 from brokers.cluster.origins import Origin
 from brokers.controlplane import audit, services
-from brokers.controlplane.services import GroupChangeKind, refusals
+from brokers.controlplane.services import GroupChangeKind
 from console.group_changes.applying import UNKNOWN_OUTCOME, Result, apply
 from console.group_changes.plans import LISTED_PARTITIONS, GroupPlan, digest_of
 from gateway.kafka.errors import KafkaFailure, failure
@@ -59,7 +59,6 @@ class MadeUpBrokers:
 
 @pytest.fixture(autouse=True)
 def cluster() -> None:
-    refusals._hours.clear()  # noqa: SLF001 - what a new process begins with
     cluster_rows.cluster()
 
 

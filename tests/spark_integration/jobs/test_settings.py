@@ -72,7 +72,7 @@ def test_a_later_setting_overrules() -> None:
 
 def test_pages_of_spark_are_off_unless_they_are_asked_for(tmp_path: Path) -> None:
     session = SessionFolder(tmp_path)
-    shown = driver_settings(parse_target("local"), session, tmp_path / "x", has_ui=True)
+    shown = driver_settings(parse_target("local"), session, tmp_path / "x", cores=2, has_ui=True)
     session.remove()
 
     assert (shown["spark.ui.enabled"], shown["spark.ui.killEnabled"]) == ("true", "false")

@@ -11,11 +11,6 @@ from brokers.controlplane.services import GroupChange, GroupChangeKind, refusals
 ALICE = Origin(actor="User:alice", address="192.0.2.7", session="5e55")
 
 
-@pytest.fixture(autouse=True)
-def nothing_seen_yet() -> None:
-    refusals._hours.clear()  # noqa: SLF001 - what a new process begins with
-
-
 @pytest.fixture
 def cluster_id(database: str) -> str:
     return new_cluster()
