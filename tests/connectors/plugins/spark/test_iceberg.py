@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from pyarrow import parquet
 from connectors.plugins.spark.batches import Batch, State, WrittenFile
 from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.iceberg import IcebergTable, Identifier
+from connectors.plugins.spark.sink import JOB_CHARS, SparkSink, SparkSinkTask
+from connectors.plugins.spark.state import StateFile
 from connectors.plugins.spark.tables import ParquetTable
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.testing import parse_config
+from tests.connectors.plugins.spark.jobs import JobContext
 from tests.extras import requires
 
 pytestmark = [requires("spark"), pytest.mark.slow]
@@ -258,6 +263,22 @@ def test_a_batch_is_known_whatever_others_clear_away(folder: Path, is_expired: b
     table(folder).add(STATE, made)
 
     assert [row["id"] for row in rows_of(folder)] == [1, 9]
+
+
+def test_a_batch_that_was_written_for_another_format_waits_for_that(folder: Path) -> None:
+    context = JobContext(bootstrap="none:1", topic="orders")
+    told = {"table.path": "lake", "value.schema": "id BIGINT"}
+    job = sha256(context.connector.encode()).hexdigest()[:JOB_CHARS]
+    file = WrittenFile(staged="x/1.parquet", path="1.parquet", size=1, rows=1, partition={})
+    written = Batch(spans=(), files=(file,), schema=schema(id="long"))
+    StateFile(folder, job).write(replace(STATE, batch=written))
+
+    task = SparkSinkTask()
+    parsed = parse_config(SparkSink.definition(), {**told, "table.format": "iceberg"})
+    task.start(context, parsed)
+
+    with pytest.raises(ConnectorError, match=r"written for another table\.format"):
+        task.run()
 
 
 def test_columns_and_structs_grow(folder: Path) -> None:

@@ -203,23 +203,6 @@ def test_an_iceberg_table_has_all_columns_and_folders_of_some(
     assert (home / "files/lake/orders/data/day=2023-11-14/country=a%2Fb").is_dir()
 
 
-def test_a_batch_that_was_written_for_another_format_waits_for_that(
-    spark: Any, home: Path, context: JobContext
-) -> None:
-    columns = {"value_schema": "id BIGINT", "partition_by": "id"}
-    send(context, {"id": 1})
-    # The slice ends behind the note of what was written, before the rows are in the table.
-    context.asked = 3
-    with pytest.raises(RetriableError):
-        run(context, config(**columns))
-    context.asked = 10_000
-    with pytest.raises(ConnectorError, match=r"written for another table\.format"):
-        run(context, config(**columns, table_format="iceberg"))
-    run(context, config(**columns))
-
-    assert [row["id"] for row in table(spark, home)] == [1]
-
-
 def test_an_iceberg_table_grows_columns_within_columns(home: Path, context: JobContext) -> None:
     told = config(table_format="iceberg")
     send(context, {"id": 1, "deep": {"n": 1}})
