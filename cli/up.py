@@ -138,6 +138,13 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="N",
     help="Processes that run connectors' tasks, while there are connectors; 0: none here.",
 )
+@click.option(
+    "--metrics-topic",
+    default="",
+    metavar="NAME",
+    help="Write what the collector samples each ten seconds to this topic, which is made where it"
+    " is missing; else to none.",
+)
 def up(
     *,
     web_port: int | None,

@@ -49,6 +49,8 @@ def collector_address(written: str) -> tuple[str, int] | None:
 
 # Where the collector is also asked, by whoever shows the metrics key.
 SAMSA_COLLECTOR: Final = collector_address(env.str("SAMSA_COLLECTOR", default=""))
+# The topic to which the collector writes its samples; empty where nobody asked for one.
+SAMSA_METRICS_TOPIC: Final = env.str("SAMSA_METRICS_TOPIC", default="")
 # Who is served: browsers ("web"), or programs ("rest"). Said by the process itself.
 DOOR: Final = env.str("SAMSA_DOOR", default="web")
 # The name of this process among the workers of the home, and the folder of their sockets.

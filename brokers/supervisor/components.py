@@ -161,7 +161,7 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
         collecting = {"SAMSA_COLLECTOR_SOCKET": str(home.socket_folder() / COLLECTOR_SOCKET)}
         rows += [
             web(options, home, {**told_to_doors, **collecting}, doors.web, doors.connect),
-            collector({**shared, **collecting}),
+            collector({**shared, **collecting, **published(options)}),
         ]
     if doors.rest is not None:
         rows += [
@@ -267,6 +267,11 @@ def collector(shared: Mapping[str, str]) -> Component:
         gate=Gate.LINE,
         limits=LIMITS[Kind.COLLECTOR],
     )
+
+
+def published(options: Options) -> dict[str, str]:
+    """Name the topic that gets the collector's samples, where one was asked for."""
+    return {"SAMSA_METRICS_TOPIC": options.metrics_topic} if options.metrics_topic else {}
 
 
 def valkey_socket(home: Home) -> Path:

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brokers.cluster.topic_names import (
+    INTERNAL_TOPICS,
+    MAX_NAME_LENGTH,
+    PROHIBITED_TOPIC,
+    is_topic_name,
+)
 from brokers.config import environment
 from brokers.supervisor.broker_settings import parse_setting
 from brokers.supervisor.errors import StartRefused
@@ -57,6 +63,7 @@ class Options:
     web_cert: Path | None = None
     web_key: Path | None = None
     settings: tuple[str, ...] = ()  # of all brokers, as "key=value"
+    metrics_topic: str = ""  # to which the collector writes its samples; empty: to none
 
     @property
     def has_tls(self) -> bool:
@@ -100,6 +107,7 @@ class Options:
             *(f"--web-cert={self.web_cert}" for _ in range(self.web_cert is not None)),
             *(f"--web-key={self.web_key}" for _ in range(self.web_key is not None)),
             *(f"--set={setting}" for setting in self.settings),
+            f"--metrics-topic={self.metrics_topic}",
         ]
 
 
@@ -135,6 +143,7 @@ def parse(arguments: Sequence[str]) -> Options:
         help="tell the start as lines of JSON, then write to the home's log only",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--metrics-topic", default="")
     given = parser.parse_args(arguments)
     return Options(
         home=Path(os.path.abspath(given.home)),  # noqa: PTH100 (resolve() would follow links)
@@ -156,6 +165,7 @@ def parse(arguments: Sequence[str]) -> Options:
         web_cert=given.web_cert,
         web_key=given.web_key,
         settings=tuple(given.set),
+        metrics_topic=given.metrics_topic,
     )
 
 
@@ -189,6 +199,7 @@ def check(options: Options) -> None:
         check_door(name, port, options, can_move=can_move)
         if port and (other := taken.setdefault(port, name)) != name:
             raise StartRefused(f"{other} and {name} are both {port}; give one of them another")
+    check_metrics_topic(options.metrics_topic)
     if not 1 <= options.gateway_workers <= MAX_GATEWAY_WORKERS:
         raise StartRefused(
             f"--gateway-workers is {options.gateway_workers};"
@@ -210,6 +221,22 @@ def check(options: Options) -> None:
             f"--bind {options.bind} would open brokers to the network that ask nobody for a"
             f" password: leave it out, open console and gateway alone by --web-bind, or add"
             f" --insecure if that network is trusted"
+        )
+
+
+def check_metrics_topic(name: str) -> None:
+    """Refuse a name that no topic can have, and the topics that brokers keep for themselves."""
+    if not name:
+        return
+    if not is_topic_name(name):
+        raise StartRefused(
+            f"--metrics-topic is {name[:100]!r}; the name of a topic has 1 to {MAX_NAME_LENGTH}"
+            " letters, digits, '.', '_' and '-', such as samsa-metrics"
+        )
+    if name in INTERNAL_TOPICS or name == PROHIBITED_TOPIC:
+        raise StartRefused(
+            f"--metrics-topic is {name}, which brokers keep for themselves;"
+            " give another name, such as samsa-metrics"
         )
 
 

@@ -64,6 +64,7 @@ class Reach:
             "web_port": self.web_port,
             "rest_port": self.rest_port,
             "connect_port": self.connect_port,
+            "metrics_topic": self.options.metrics_topic or None,
         }
 
 

@@ -17,6 +17,7 @@ from console.monitoring.lags import (
     group_verdict,
     lag_ms,
 )
+from console.monitoring.metric_records import Moments, Published
 from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
 from console.monitoring.recent import SHOWN, Recent
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, PartitionRing, Ring
@@ -39,6 +40,7 @@ class Collector:
         self.recent = {kind: Recent(kind) for kind in SHOWN}
         self.offline_partitions: int | None = None  # None where the database has not told yet
         self.told_ms = 0  # when a broker answered last
+        self.published: Published | None = None  # None where no topic gets the samples
         self._counters: dict[str, Counters] = {}
         self._rates: dict[str, tuple[float, float, float]] = {}
         self._sampled_ms = 0
@@ -163,6 +165,15 @@ class Collector:
         for kind, recent in self.recent.items():
             recent.sample(self.rings[kind])
         return full
+
+    def moments(self, now_ms: int, cluster_id: str) -> Moments:
+        """Return the newest sample of everything, which stays as it is when the next is taken."""
+        return Moments(
+            at_ms=now_ms - now_ms % (STEP_S * 1000),
+            cluster_id=cluster_id,
+            kinds={name: ring.moment() for name, ring in self.rings.items()},
+            partitions={name: len(topic.slots) for name, topic in self.observed.topics.items()},
+        )
 
     def end_blocks(self) -> list[FullBlock]:
         """End the blocks that run, as a stop does."""

@@ -22,6 +22,7 @@ from brokers.inspection.client import Inspection, InspectionFailed
 from brokers.key_files import KeyFile
 from console.monitoring.collector import Collector
 from console.monitoring.lags import Place
+from console.monitoring.metric_records import Moments, Published
 from console.monitoring.observed import Pair
 from console.monitoring.pages import Pages
 from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
@@ -83,6 +84,18 @@ class Directory(Protocol):
         ...
 
 
+class Outlet(Protocol):
+    """Where the samples go besides the file. None of it waits, but for `close`."""
+
+    published: Published
+
+    def set_brokers(self, addresses: Sequence[str]) -> None: ...
+
+    def offer(self, moments: Moments) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Log(Protocol):
     def info(self, event: str, /, **keys: object) -> None: ...
 
@@ -130,8 +143,19 @@ class BrokerReader:
 class Daemon:
     """Runs once, on one event loop."""
 
-    def __init__(self, settings: Settings, *, directory: Directory, clock: Clock, log: Log) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        directory: Directory,
+        clock: Clock,
+        log: Log,
+        outlet: Outlet | None = None,
+    ) -> None:
         self.collector = Collector(os.urandom(8).hex())
+        self._outlet = outlet
+        if outlet is not None:
+            self.collector.published = outlet.published
         self.cluster_id = ""
         # Where the inspection port of each broker is.
         self.targets: Mapping[int, str] = {}
@@ -200,6 +224,8 @@ class Daemon:
         wanted = {broker.id: broker for broker in cluster.brokers if broker.inspection_port}
         addresses = {broker.id: f"{broker.host}:{broker.port}" for broker in cluster.brokers}
         self.collector.set_brokers(addresses)
+        if self._outlet is not None:
+            self._outlet.set_brokers(list(addresses.values()))
         self.targets = {
             broker.id: f"{broker.host}:{broker.inspection_port}" for broker in wanted.values()
         }
@@ -293,6 +319,8 @@ class Daemon:
             if lost > 0:
                 self._log.limited("samples.lost", reason="the disk is slower than the samples")
             self._waiting.extend(full)
+            if self._outlet is not None:
+                self._outlet.offer(self.collector.moments(self.now_ms(), self.cluster_id))
 
     async def _write(self) -> None:
         """Write full blocks, a portion at a time."""
@@ -362,6 +390,8 @@ class Daemon:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.server.close()
         self._settings.socket.unlink(missing_ok=True)
+        if self._outlet is not None:
+            await finished(self._outlet.close)
         try:
             whole = list(self._waiting)
             if self._writing is not None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from console.monitoring.collector import Collector
 from console.monitoring.lags import lag_ms
+from console.monitoring.metric_records import Published
 from console.monitoring.observed import BrokerView, Group, Pair
 
 Sample = tuple[dict[str, str], float]
@@ -20,6 +21,7 @@ class Metric:
     name: str
     help: str
     samples: Callable[[Collector, int], Iterator[Sample]]
+    kind: str = "gauge"
 
 
 def _pairs(collector: Collector) -> Iterator[tuple[Group, Pair, dict[str, str]]]:
@@ -55,6 +57,14 @@ def _brokers(value: Callable[[BrokerView, int], float | None]) -> Callable[..., 
             found = value(view, now_ms)
             if found is not None:
                 yield {"broker": str(view.id)}, found
+
+    return samples
+
+
+def _published(value: Callable[[Published], int]) -> Callable[..., Iterator[Sample]]:
+    def samples(collector: Collector, _now_ms: int) -> Iterator[Sample]:
+        if collector.published is not None:
+            yield {}, value(collector.published)
 
     return samples
 
@@ -117,13 +127,25 @@ METRICS: Final = (
             [({}, (now_ms - collector.told_ms) / 1000)] if collector.told_ms else []
         ),
     ),
+    Metric(
+        name="samsa_metrics_topic_records_total",
+        help="Records that brokers have acknowledged in the topic of --metrics-topic.",
+        samples=_published(lambda published: published.written),
+        kind="counter",
+    ),
+    Metric(
+        name="samsa_metrics_topic_dropped_total",
+        help="Records for that topic that were dropped, since brokers were away or too slow.",
+        samples=_published(lambda published: published.dropped),
+        kind="counter",
+    ),
 )
 
 
 def exposition(collector: Collector, now_ms: int) -> Iterator[str]:
     """Return the text in pieces, one sample each."""
     for metric in METRICS:
-        yield f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
+        yield f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} {metric.kind}\n"
         # A list, because the numbers may change between two pieces.
         for labels, value in list(metric.samples(collector, now_ms)):
             written = ",".join(f'{name}="{escaped(text)}"' for name, text in labels.items())

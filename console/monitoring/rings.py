@@ -64,6 +64,15 @@ class Finished:
     metrics: tuple[list[float], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The values of all series of a kind in one sample; nobody changes them any more."""
+
+    names: tuple[Name, ...]
+    # By metric; a column is as long as there were series.
+    columns: tuple["array[float]", ...]
+
+
 class Ring:
     """All series of one kind. Belongs to one thread."""
 
@@ -114,6 +123,11 @@ class Ring:
             for name, slot in self.slots.items()
             if not math.isnan(column[slot])
         )
+
+    def moment(self) -> "Moment":
+        """Return all values of the newest sample; none where there was no sample in this block."""
+        columns = self._columns[max(self._columns)] if self._columns else ()
+        return Moment(tuple(self.slots), columns)
 
     def finish(self) -> "FullBlock":
         """End the block, and keep only the series that had a value in it."""

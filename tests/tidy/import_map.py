@@ -115,7 +115,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     "brokers.controlplane.controller": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.supervisor": (
-        "brokers.config brokers.clock brokers.cluster.static_configs",
+        # Which configs brokers take, and which names topics may have.
+        "brokers.config brokers.clock brokers.cluster.static_configs brokers.cluster.topic_names",
         "asyncio subprocess signal socket select fcntl ssl",
     ),
     "brokers.inspection": ("", "http.client"),
@@ -251,6 +252,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # The one writer of the one file of the collector.
     "console.monitoring.samples": ("console.monitoring", "sqlite3 threading"),
+    # Samples into a topic, by the house's client, in a thread that may wait for brokers.
+    "console.monitoring.metrics_topic": ("console.monitoring gateway.kafka", "threading"),
     # Where the collector meets the database that names the brokers.
     "console.management": (
         WATCHERS_DOORS + "console.monitoring brokers.cluster brokers.clock",

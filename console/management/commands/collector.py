@@ -10,7 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from brokers.clock import SystemClock
 from brokers.controlplane.logs import log
 from console.management.directory import DatabaseDirectory
-from console.monitoring.daemon import Daemon, Settings, run
+from console.monitoring.daemon import Daemon, Outlet, Settings, run
 from console.monitoring.samples import FILE_NAME
 
 # What is taken away from the mode of every file that the collector makes.
@@ -32,10 +32,27 @@ class Command(BaseCommand):
             address=settings.SAMSA_COLLECTOR,
         )
         directory = DatabaseDirectory(settings.SAMSA_HOME / "cluster-id")
+        daemon = Daemon(
+            told,
+            directory=directory,
+            clock=SystemClock(),
+            log=log,
+            outlet=outlet_for(settings.SAMSA_METRICS_TOPIC),
+        )
         try:
-            run(Daemon(told, directory=directory, clock=SystemClock(), log=log), say_ready)
+            run(daemon, say_ready)
         except OSError as error:
             raise CommandError(f"the collector cannot serve: {error}") from error
+
+
+def outlet_for(topic: str) -> Outlet | None:
+    """Return what writes the samples to a topic; None where none was named."""
+    if not topic:
+        return None
+    # Kafka's client takes 12 MB, which most collectors have no use for.
+    from console.monitoring.metrics_topic import MetricsTopic  # noqa: PLC0415
+
+    return MetricsTopic(topic, log=log)
 
 
 def say_ready() -> None:

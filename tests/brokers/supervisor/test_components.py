@@ -37,6 +37,20 @@ def test_a_home_without_doors_has_neither_console_nor_gateway(tmp_path: Path) ->
     assert list(rows(tmp_path, Doors())) == ["agent", "broker-1"]
 
 
+def test_the_collector_alone_is_told_the_topic_of_the_metrics_where_there_is_one(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path)
+    home.prepare()
+    options = Options(home=tmp_path, brokers=1, metrics_topic="samsa-metrics")
+
+    told = {row.name: row.environment for row in table(options, home, Doors(web=WEB))}
+
+    assert told["collector"]["SAMSA_METRICS_TOPIC"] == "samsa-metrics"
+    assert [name for name, given in told.items() if "SAMSA_METRICS_TOPIC" in given] == ["collector"]
+    assert "SAMSA_METRICS_TOPIC" not in rows(tmp_path, Doors(web=WEB))["collector"].environment
+
+
 def test_connectors_need_a_beat_and_workers_where_messages_can_go(tmp_path: Path) -> None:
     options = Options(home=tmp_path, workers=2)
     home = Home(tmp_path)

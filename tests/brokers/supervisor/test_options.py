@@ -22,6 +22,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
         Options(home=HOME, web_cert=Path("/a b/c.pem"), web_key=Path("/a b/k.pem")),
         Options(home=HOME, web_bind="10.0.0.2"),
         Options(home=HOME, bind="10.0.0.1", advertise="broker.example", is_insecure=True),
+        Options(home=HOME, metrics_topic="samsa-metrics"),
         Options(home=HOME, settings=("broker.rack=--a=b", "auto.create.topics.enable=false")),
     ],
 )
@@ -44,6 +45,10 @@ def test_options_come_through_as_arguments(options: Options) -> None:
         (Options(home=HOME, web_cert=Path("c.pem")), "go together"),
         (Options(home=HOME, gateway_workers=0), "--gateway-workers is 0"),
         (Options(home=HOME, gateway_workers=33), "between 1 and 32"),
+        (Options(home=HOME, metrics_topic="my metrics"), "--metrics-topic is 'my metrics'"),
+        (Options(home=HOME, metrics_topic="x" * 250), "the name of a topic has 1 to 249"),
+        (Options(home=HOME, metrics_topic="__consumer_offsets"), "brokers keep for themselves"),
+        (Options(home=HOME, metrics_topic="__cluster_metadata"), "brokers keep for themselves"),
         (Options(home=HOME, bind="10.0.0.1"), "add --insecure"),
         (Options(home=HOME, bind="example.org"), "add --insecure"),
         (Options(home=HOME, bind="10.0.0.1", web_cert=CERT, web_key=CERT), "add --insecure"),

@@ -4,10 +4,11 @@ import asyncio
 import json
 import math
 import os
+import re
 import stat
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from brokers.cluster.image import Broker
 from brokers.key_files import write_keys
 from console.monitoring import daemon as daemon_module
 from console.monitoring.daemon import BrokerReader, Cluster, Daemon, DirectoryFailed, Settings
+from console.monitoring.metric_records import Moments, Published
 from console.monitoring.rings import Finished
 from console.monitoring.samples import Samples
 from console.monitoring.selectors import (
@@ -81,8 +83,10 @@ def told_settings(folder: Path, *, address: tuple[str, int] | None = None) -> Se
 
 
 @asynccontextmanager
-async def running(settings: Settings, directory: Told) -> AsyncIterator[Daemon]:
-    daemon = Daemon(settings, directory=directory, clock=SystemClock(), log=Quiet())
+async def running(
+    settings: Settings, directory: Told, *, outlet: "Outlet | None" = None
+) -> AsyncIterator[Daemon]:
+    daemon = Daemon(settings, directory=directory, clock=SystemClock(), log=Quiet(), outlet=outlet)
     await daemon.open()
     living = asyncio.create_task(daemon.run())
     try:
@@ -187,6 +191,51 @@ def test_until_it_knows_its_brokers_it_says_why_and_no_page_is_empty(tmp_path: P
             with pytest.raises(CollectorFailed, match="database"):
                 await asyncio.to_thread(follower.ask, "/health")
             follower.close()
+
+    asyncio.run(story())
+
+
+class Outlet:
+    """Keeps what it was handed."""
+
+    def __init__(self) -> None:
+        self.published = Published()
+        self.brokers: list[str] = []
+        self.offered: list[Moments] = []
+        self.is_closed = False
+
+    def set_brokers(self, addresses: Sequence[str]) -> None:
+        self.brokers = list(addresses)
+
+    def offer(self, moments: Moments) -> None:
+        self.published.written += len(moments)
+        self.offered.append(moments)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.slow
+def test_each_sample_is_offered_to_the_outlet_and_its_counts_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "STEP_S", 0.05)
+
+    async def story() -> None:
+        outlet = Outlet()
+        settings = told_settings(tmp_path)
+        async with running_broker(tmp_path / "b", topics={"orders": 2}) as broker:
+            directory = Told(at(broker.port, broker.ready.inspection_port))
+            async with running(settings, directory, outlet=outlet):
+                await until(lambda: len(outlet.offered) > 1)
+                moments = outlet.offered[-1]
+                assert (moments.cluster_id, moments.partitions) == ("cluster-1", {"orders": 2})
+                assert outlet.brokers == [f"{HOST}:{broker.port}"]
+                told = (await raw(settings, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")).decode()
+                assert "# TYPE samsa_metrics_topic_records_total counter" in told
+                assert re.search(r"^samsa_metrics_topic_records_total [1-9]", told, re.MULTILINE)
+                assert "\nsamsa_metrics_topic_dropped_total 0" in told
+        assert outlet.is_closed
 
     asyncio.run(story())
 

@@ -1,0 +1,139 @@
+"""Writes each sample of the collector to a topic, in a thread of its own (ADR 0052).
+
+The collector's loop hands over and goes on; a cluster that is away costs samples, which are
+counted, and never time. What is dropped here is in `samples.db` all the same.
+"""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, Full, Queue
+from typing import Final, Protocol
+
+from console.monitoring.metric_records import Moments, Published, records_of
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import Delivered, NewRecord, NewTopic
+
+CLIENT_ID: Final = "samsa-collector"
+# Less than the ten seconds between two samples: what comes later is of no use to an alert.
+TIMEOUT_S: Final = 5.0
+# Samples that wait while one is being written: half a minute, some 10 MB in the largest cluster.
+MAX_WAITING: Final = 3
+# What a stop waits for the sample that is being written; the collector has 5 s for all of its end.
+CLOSE_S: Final = 1.0
+# So that three tasks of Spark, or members of a group, can share the reading.
+PARTITIONS: Final = 3
+CONFIGS: Final = {
+    "cleanup.policy": "delete",
+    # As long as the collector's own file keeps minutes.
+    "retention.ms": str(7 * 24 * 3600 * 1000),
+    # 3 GiB in all. A cluster of fifty series writes 40 MB a day; one with 10,000 topics and 15,000
+    # groups writes 10 GB, and would fill a disk in a week otherwise.
+    "retention.bytes": str(1024**3),
+}
+# Samples repeat the same words in every record.
+CODEC: Final = "zstd"
+TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+
+
+class Log(Protocol):
+    def info(self, event: str, /, **keys: object) -> None: ...
+
+    def limited(self, event: str, /, **keys: object) -> None: ...
+
+
+class MetricsTopic:
+    """`set_brokers`, `offer` and `close` belong to one thread; the rest happens in its own."""
+
+    def __init__(self, topic: str, *, log: Log) -> None:
+        self.published = Published()
+        self._topic = topic
+        self._log = log
+        self._bootstrap = ""
+        self._producer: Producer | None = None
+        self._waiting: Queue[Moments | None] = Queue(MAX_WAITING)
+        self._is_closing = threading.Event()
+        # Two threads count what was dropped.
+        self._counting = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="metrics-topic", daemon=True)
+        self._thread.start()
+
+    def set_brokers(self, addresses: Sequence[str]) -> None:
+        """Take over where brokers are: for the next connection, since one that lives follows."""
+        self._bootstrap = ",".join(addresses)
+
+    def offer(self, moments: Moments) -> None:
+        """Hand over a sample without waiting; where too many wait, the oldest is dropped."""
+        while True:
+            with suppress(Full):
+                self._waiting.put_nowait(moments)
+                return
+            with suppress(Empty):
+                oldest = self._waiting.get_nowait()
+                if oldest is not None:
+                    self._drop(len(oldest), "the cluster is slower than the samples")
+
+    def close(self) -> None:
+        """Stop writing; what waits is lost, as it is when the collector is killed."""
+        self._is_closing.set()
+        with suppress(Full):
+            self._waiting.put_nowait(None)
+        self._thread.join(CLOSE_S)
+
+    # --- in the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (moments := self._waiting.get()) is not None and not self._is_closing.is_set():
+            self._write(moments)
+
+    def _write(self, moments: Moments) -> None:
+        records = list(records_of(moments))
+        before = self.published.written
+        try:
+            if self._producer is None:
+                self._producer = self._opened()
+            for key, value in records:
+                if self._is_closing.is_set():
+                    return
+                record = NewRecord(key=key, value=value, timestamp_ms=moments.at_ms)
+                self._producer.send(record)
+            self._producer.flush()
+        except KafkaFailure as failed:
+            # One with records under way would report them as those of the next sample.
+            self._producer = None
+            self._drop(len(records) - (self.published.written - before), str(failed))
+
+    def _opened(self) -> Producer:
+        """Return a producer, for a topic that exists."""
+        connection = Connection(
+            bootstrap=self._bootstrap,
+            timeout_s=TIMEOUT_S,
+            client_id=CLIENT_ID,
+            # A topic that was deleted is made again here, with its configs, and not by a record.
+            properties={"allow.auto.create.topics": "false"},
+        )
+        admin = Admin(connection)
+        if self._topic not in admin.find([self._topic]):
+            self._create(admin)
+        return Producer(connection, self._topic, codec=CODEC, on_delivery=self._delivered)
+
+    def _create(self, admin: Admin) -> None:
+        try:
+            admin.create([NewTopic(name=self._topic, partitions=PARTITIONS, configs=CONFIGS)])
+        except KafkaFailure as failed:
+            # The collector of another home may have been first.
+            if failed.name != TOPIC_EXISTS:
+                raise
+        else:
+            self._log.info("metrics_topic.created", topic=self._topic)
+
+    def _delivered(self, _told: Delivered) -> None:
+        self.published.written += 1
+
+    def _drop(self, records: int, reason: str) -> None:
+        with self._counting:
+            self.published.dropped += records
+        self._log.limited("metrics_topic.dropped", topic=self._topic, reason=reason)
