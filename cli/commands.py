@@ -41,7 +41,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
     "tokens": ("cli.tokens", "Create, list and revoke tokens of programs."),
     "extras": ("cli.extra_packages", "List and install what only some connectors need."),
-    "spark": ("cli.spark", "Make what a Spark of one's own needs, and run Spark's servers."),
+    "spark": (
+        "cli.spark",
+        "Run Spark examples and servers, and package the source for other Sparks.",
+    ),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
     "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
     "bench": ("cli.bench", "Run the benchmarks: [SUITE] [--json FILE]."),

@@ -1,4 +1,4 @@
-"""`./samsa spark`: what a Spark of one's own needs, and Spark's own servers in the foreground."""
+"""`./samsa spark`: examples, the package for other Sparks, and Spark's own servers."""
 
 import os
 import tempfile
@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from cli.home import HOME_OPTION
+from cli.spark_examples import list_examples, run_example
 from cli.version import VERSION
 from spark_integration.jobs import programs
 from spark_integration.jobs.errors import SparkError
@@ -29,7 +30,11 @@ HOST = click.option(
 
 @click.group
 def spark() -> None:
-    """Make what a Spark of one's own needs, and run Spark's servers."""
+    """Run Spark examples and servers, and package the source for other Sparks."""
+
+
+spark.add_command(list_examples)
+spark.add_command(run_example)
 
 
 @spark.command

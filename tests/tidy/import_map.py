@@ -30,7 +30,7 @@ READ_OF_BROKERS = (
     "brokers.search.predicate brokers.protocol.records.reader "
 )
 OF_COMMANDS = (
-    "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client "
+    "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client cli.spark_examples "
     "spark_integration.jobs.errors spark_integration.jobs.java spark_integration.jobs.package "
     "spark_integration.jobs.programs"
 )
@@ -123,6 +123,14 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "cli": (
         OF_COMMANDS,
         "click rich subprocess signal selectors fcntl",
+    ),
+    # Runs jobs in a session of its own process.
+    "cli.spark_examples": (
+        (
+            "cli brokers.supervisor gateway.kafka spark_integration.examples "
+            "spark_integration.jobs spark_integration.datasource.source"
+        ),
+        "click signal fcntl",
     ),
     # Kafka Connect's REST is asked over HTTP.
     "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl"),

@@ -1,0 +1,343 @@
+"""`./samsa spark examples` and `./samsa spark example NAME`: jobs to try, each by one line.
+
+Makes the topics that an example needs and writes made-up records to one of them; the job itself is
+in `spark_integration/examples`, as a user would copy it.
+"""
+
+import fcntl
+import json
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any, Final, Self
+
+import click
+
+from brokers.supervisor.home import Home
+from cli.bootstrap import MAX_SETTINGS_BYTES, reaches_cluster
+from cli.environment import ROOT
+from cli.output import say
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import failure
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewRecord
+from gateway.kafka.values import NewTopic as ClusterTopic
+from spark_integration.examples.catalog import EXAMPLES, Example, Job, NewTopic, Place
+from spark_integration.examples.made_up import MadeUp, spread
+from spark_integration.jobs.errors import SparkError
+from spark_integration.jobs.session import close_session, session
+
+# Tasks of Spark that share the reading.
+PARTITIONS: Final = 3
+# What an example begins with: enough to fill two hours' folders, soon written and soon read.
+FIRST_RECORDS: Final = 600
+FIRST_SPAN: Final = timedelta(minutes=90)
+# And what comes each second while it runs.
+RECORDS_PER_S: Final = 20
+# How soon the end of a query, a batch and Ctrl-C are seen.
+LOOK_SECONDS: Final = 1.0
+# Of an error of Spark, which may be a page of Java.
+MAX_ERROR_CHARACTERS: Final = 400
+
+
+@click.command("examples")
+def list_examples() -> None:
+    """List jobs to try and to copy."""
+    width = max(map(len, EXAMPLES))
+    for example in EXAMPLES.values():
+        click.echo(f"{example.name:{width}}  {example.summary}; see {example.page}")
+    click.echo("\nRun one: ./samsa spark example NAME, until Ctrl-C, or with --once")
+
+
+@click.command("example")
+@click.argument("name", type=click.Choice(list(EXAMPLES)), metavar="NAME")
+@click.option("--once", "is_once", is_flag=True, help="End when all that is there now was read.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.IntRange(min=1, max=3600),
+    default=5,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often a batch is read, without --once.",
+)
+@click.option(
+    "--topic",
+    default="",
+    metavar="NAME",
+    help="Read this topic; then nothing is made up for it.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where files are written. Default: examples/NAME in the home.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where Spark notes how far it is. Default: checkpoint in that folder.",
+)
+@reaches_cluster
+def run_example(
+    *,
+    connection: Connection,
+    name: str,
+    is_once: bool,
+    every_s: int,
+    topic: str,
+    out: Path | None,
+    checkpoint: Path | None,
+) -> None:
+    """Run the job NAME of `./samsa spark examples`: until Ctrl-C, or with --once."""
+    # `reaches_cluster` keeps it for itself.
+    home: Path = click.get_current_context().params["home"]
+    found = EXAMPLES[name]
+    folder = (out or home / "examples" / name).absolute()
+    place = Place(
+        kafka={
+            "kafka.bootstrap.servers": connection.bootstrap,
+            **{f"kafka.{key}": value for key, value in connection.properties.items()},
+        },
+        topic=topic or found.topic or metrics_topic_of(home),
+        folder=str(folder),
+        checkpoint=str((checkpoint or folder / "checkpoint").absolute()),
+        every_s=None if is_once else every_s,
+    )
+    with held(folder, place):
+        require_pair(place)
+        prepare(connection, found, place, is_given=bool(topic))
+        feed = None if topic or found.make_up is None else Feed(connection, found)
+        try:
+            run(home, found, place, feed)
+        except SparkError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def metrics_topic_of(home: Path) -> str:
+    """Return the topic that a home was started with; a usage error where it has none."""
+    try:
+        with Home(home).settings_file.open("rb") as file:
+            settings = json.loads(file.read(MAX_SETTINGS_BYTES))
+    except (OSError, ValueError):
+        settings = {}
+    found = settings.get("metrics_topic") if isinstance(settings, dict) else None
+    if not isinstance(found, str) or not found:
+        raise click.ClickException(
+            f"{home} writes no samples to a topic: start it by"
+            " ./samsa up --metrics-topic samsa-metrics, or name the topic of another cluster with"
+            " --topic and --bootstrap"
+        )
+    return found
+
+
+@contextmanager
+def held(folder: Path, place: Place) -> Iterator[None]:
+    """Keep a second run out: two queries on one checkpoint would spoil it."""
+    lock = Path(f"{place.checkpoint}.lock")
+    try:
+        for path in (folder, lock.parent):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot write to {error.filename}: {error.strerror}; name another folder with --out"
+        ) from error
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise click.ClickException(
+            f"another run of this example uses {place.checkpoint}: end it with Ctrl-C,"
+            " or name another folder with --out"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(number)
+
+
+def require_pair(place: Place) -> None:
+    """Refuse files without their checkpoint: Spark would take new batches for those in the files.
+
+    Its sink passes over every batch whose number the folder has already, without a word.
+    """
+    if not Path(place.checkpoint).exists():
+        for metadata in Path(place.folder).glob("*/_spark_metadata"):
+            raise click.ClickException(
+                f"{metadata.parent} has files of another checkpoint than {place.checkpoint}, and"
+                " Spark would write nothing there: delete the folder, or name another with --out"
+            )
+
+
+# --- topics and what is made up ----------------------------------------------------------------
+
+
+def prepare(connection: Connection, found: Example, place: Place, *, is_given: bool) -> None:
+    """Make the topics that are missing, with what they begin with."""
+    admin = Admin(connection)
+    existing = {topic.name for topic in admin.topics()}
+    wanted = list(found.topics(place.topic))
+    if found.make_up is not None and not is_given:
+        wanted.append(NewTopic(name=place.topic))
+    elif place.topic not in existing:
+        words = "" if is_given else "not there yet: the collector makes it within 20 s of its start"
+        raise failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {place.topic}", words)
+    missing = [topic for topic in wanted if topic.name not in existing]
+    if not missing:
+        return
+    admin.create(
+        [
+            ClusterTopic(name=topic.name, partitions=PARTITIONS, configs=topic.configs)
+            for topic in missing
+        ]
+    )
+    for topic in missing:
+        if topic.seed is not None:
+            write(Producer(connection, topic.name), topic.seed(datetime.now(UTC)))
+    say(f"Made the topics {', '.join(topic.name for topic in missing)}.")
+
+
+def write(producer: Producer, records: Iterator[MadeUp]) -> int:
+    """Write records and wait for them; return how many those were."""
+    count = 0
+    for record in records:
+        producer.send(NewRecord(key=record.key, value=record.value, timestamp_ms=record.at_ms))
+        count += 1
+    producer.flush()
+    return count
+
+
+class Feed:
+    """Made-up records for one topic."""
+
+    def __init__(self, connection: Connection, found: Example) -> None:
+        assert found.make_up is not None, "only what is made up is fed"
+        self._make_up = found.make_up
+        self._chance = Random()  # noqa: S311 - nothing here is secret
+        self._producer = Producer(connection, found.topic)
+        self._written = datetime.now(UTC)
+
+    def begin(self) -> int:
+        """Write what an example begins with, as if it had come in the last hour and a half."""
+        return self._write(FIRST_RECORDS, FIRST_SPAN)
+
+    def go_on(self) -> None:
+        """Write what has come since the last time, but no more than of a minute."""
+        passed = min(datetime.now(UTC) - self._written, timedelta(minutes=1))
+        self._write(int(passed.total_seconds() * RECORDS_PER_S), passed)
+
+    def _write(self, count: int, span: timedelta) -> int:
+        self._written = datetime.now(UTC)
+        moments = spread(self._written, count=count, over=span)
+        return write(self._producer, self._make_up(self._chance, moments))
+
+
+# --- the run -----------------------------------------------------------------------------------
+
+
+class Interrupts:
+    """The first Ctrl-C asks for a stop in order; the second one ends the process as usual."""
+
+    def __init__(self) -> None:
+        self._has_come = False
+
+    def has_come(self) -> bool:
+        return self._has_come
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._has_come = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run(home: Path, found: Example, place: Place, feed: Feed | None) -> None:
+    if feed is not None:
+        say(f"{feed.begin()} made-up records written to {place.topic}.")
+    # Spark's Python workers find `format("samsa")` in the folder where they start.
+    os.chdir(ROOT)
+    say("Starting Spark, which takes some seconds.")
+    try:
+        spark = session(home)
+        register(spark)
+        job = found.load()
+        queries = job.start(spark, place)
+        end = "Ctrl-C ends it" if place.every_s is not None else "it ends with the last record"
+        say(f"Reading {place.topic}; {end}.")
+        with Interrupts() as interrupts:
+            try:
+                follow(queries, job, interrupts, feed if place.every_s is not None else None)
+            finally:
+                for query in queries:
+                    query.stop()
+        finish(found, place, job.look(spark, place))
+    finally:
+        close_session()
+
+
+def register(spark: Any) -> None:  # noqa: ANN401 (an extra without types)
+    """Make `format("samsa")` known to a session, as a program in the checkout does."""
+    from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415 (an extra)
+
+    spark.dataSource.register(SamsaDataSource)
+
+
+def follow(queries: Sequence[Any], job: Job, interrupts: Interrupts, feed: Feed | None) -> None:
+    """Tell of batches until all queries have ended, or Ctrl-C."""
+    told = [""] * len(queries)
+    while not interrupts.has_come():
+        try:
+            has_ended = [query.awaitTermination(LOOK_SECONDS / len(queries)) for query in queries]
+        except Exception as error:  # of any kind that a query can end with
+            if interrupts.has_come():
+                # It was being read when the interrupt came.
+                return
+            words = " ".join(str(error).split())[:MAX_ERROR_CHARACTERS]
+            raise click.ClickException(
+                f"the query has failed: {words}\nNext: read logs/spark.log of the home; the same"
+                " command goes on from the last batch that was written"
+            ) from error
+        for number, query in enumerate(queries):
+            told[number] = tell_new(query, job, since=told[number])
+        if all(has_ended):
+            return
+        if feed is not None:
+            feed.go_on()
+
+
+def tell_new(query: Any, job: Job, *, since: str) -> str:  # noqa: ANN401 (an extra without types)
+    """Print what batches after a time did; return the time of the newest."""
+    for progress in query.recentProgress:
+        # Spark's own times, in one form; a batch that waits has a number, but nothing to tell yet.
+        if progress["timestamp"] > since:
+            since = progress["timestamp"]
+            if sentence := job.tell(progress):
+                click.echo(f"  {since}  {sentence}")
+    return since
+
+
+def finish(found: Example, place: Place, lines: Sequence[str]) -> None:
+    say("The example has ended; the same command goes on from here.")
+    for line in lines:
+        click.echo(f"  {line}")
+    say("Next:")
+    for line in found.next_steps(place):
+        click.echo(f"  {line}")
+    click.echo(f"  read {found.page}, and copy {found.source}")
+    folders = [place.folder]
+    if not Path(place.checkpoint).is_relative_to(place.folder):
+        folders.append(place.checkpoint)
+    click.echo(f"  rm -r {shlex.join(folders)}   # the next run begins at the topic's beginning")
