@@ -43,7 +43,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "extras": ("cli.extra_packages", "List and install what only some connectors need."),
     "spark": (
         "cli.spark",
-        "Run Spark examples and servers, and package the source for other Sparks.",
+        "Run Spark examples and servers, and package the source for others.",
     ),
     "manage": ("cli.manage", "Run a management command of Django in the home."),
     "test": ("cli.test", "Run the tests, or those that pytest's ARGUMENTS select."),
