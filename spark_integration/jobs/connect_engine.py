@@ -20,9 +20,9 @@ from spark_integration.jobs.package import OWN_ZIP, own_zip
 from spark_integration.jobs.settings import merged, session_settings
 from spark_integration.jobs.targets import Target
 
-# Some six seconds in all, for a connection that broke. Spark's own ten minutes would hold all
+# Some four seconds in all, for a connection that broke. Spark's own ten minutes would hold all
 # connectors of the worker; a server that is away for longer is asked again by them.
-TRIES: Final = 5
+TRIES: Final = 4
 FIRST_WAIT_MS: Final = 250
 MOST_WAIT_MS: Final = 2000
 
