@@ -6,6 +6,7 @@ pyiceberg, which is an extra, so that only functions import this module.
 """
 
 import io
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -35,6 +36,8 @@ def catalog() -> Iterator["HomeCatalog"]:
     path = root / FILE
     if not path.resolve().is_relative_to(root.resolve()):
         raise ConnectorError(f"{path} leads out of {root} by a symbolic link: remove the link")
+    # It says of each table and each commit how it opens files.
+    logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)
     root.mkdir(mode=places.FOLDER_MODE, parents=True, exist_ok=True)
     with closing(HomeCatalog(path)) as opened:
         yield opened
