@@ -36,7 +36,7 @@ MAX_SHOWN_CHARS: Final = 300
 
 class SparkSink(JobConnector):
     name = "samsa.spark.sink"
-    title = "Spark sink"
+    title = "Spark tables"
     summary = "Write topics as Parquet files, Delta tables or Iceberg tables, in batches, by Spark."
     pool = "spark"
     extra = "spark"

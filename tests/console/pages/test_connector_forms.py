@@ -170,7 +170,7 @@ def test_a_key_that_takes_a_few_words_offers_them(alice: Client) -> None:
     choice = page[page.index('<select id="id-errors.tolerance"') :]
     choice = choice[: choice.index("</select>")]
     assert re.findall("<option[^>]*>([^<]*)", choice) == [
-        "none, not set here",
+        "none (default)",
         "some",
         "none",
         "all",
