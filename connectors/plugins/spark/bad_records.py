@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-NOT_JSON: Final = "its value is no JSON object whose fields fit the columns of the table ({})"
+NOT_JSON: Final = (
+    "its value is no JSON object whose fields fit the columns ({}), or it carries its schema: then"
+    " have it written with value.converter.schemas.enable=false"
+)
 NOT_TEXT: Final = "its value is no UTF-8: set value.format to binary"
 # Of the columns, in a message.
 MAX_SHOWN_CHARS: Final = 300

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.spark.batches import Span
 from connectors.plugins.spark.keys import Layout, Values
-from connectors.plugins.spark.schemas import PAYLOAD, Columns, parse
+from connectors.plugins.spark.schemas import PAYLOAD, SCHEMA, Columns, parse
 from connectors.sdk.records import RawRecord
 
 if TYPE_CHECKING:
@@ -76,23 +76,36 @@ def decoded(frame: "DataFrame", values: Values, ddl: str) -> "DataFrame":
         is_wrong = ~F.is_valid_utf8(text) if is_text else F.lit(False)
         is_wrong = F.col("value").isNotNull() & is_wrong
         return frame.withColumn(ROW, made).withColumn(WRONG, is_wrong)
+    wanted = StructType.fromDDL(ddl)
     # Within an object of ours, since Spark does not look at what follows a value.
     read = F.from_json(
         F.concat(F.lit(f'{{"{ROW}":'), text, F.lit(f',"{END}":1}}')),
-        StructType()
-        .add(ROW, StructType.fromDDL(ddl))
-        .add(END, IntegerType())
-        .add(WRONG, StringType()),
+        StructType().add(ROW, wanted).add(END, IntegerType()).add(WRONG, StringType()),
         {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": WRONG},
     )
     frame = frame.withColumn(READ, read)
     # Text that is no JSON at all is null, or kept as wrong, depending on what it looks like.
-    is_wrong = F.col("value").isNotNull() & (
+    is_none = (
         F.col(f"{READ}.{ROW}").isNull()
         | F.col(f"{READ}.{END}").isNull()
         | F.col(f"{READ}.{WRONG}").isNotNull()
     )
+    if not {SCHEMA, PAYLOAD} & {name.lower() for name in wanted.fieldNames()}:
+        # It fits any columns, all of which would be null.
+        is_none |= _carries_schema(text)
+    is_wrong = F.col("value").isNotNull() & is_none
     return frame.withColumn(ROW, F.col(f"{READ}.{ROW}")).withColumn(WRONG, is_wrong).drop(READ)
+
+
+def _carries_schema(text: "Column") -> "Column":
+    """Tell whether a value is one of Kafka's JsonConverter with its schema, as a column."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    # Looked for as text first, since parsing each value again would cost as much as the rest.
+    may_be = text.contains(f'"{SCHEMA}"') & text.contains(f'"{PAYLOAD}"')
+    has_type = F.get_json_object(text, f"$.{SCHEMA}.type").isNotNull()
+    has_payload = F.get_json_object(text, f"$.{PAYLOAD}").isNotNull()
+    return F.when(may_be, has_type & has_payload).otherwise(F.lit(False))
 
 
 def rows(frame: "DataFrame", layout: Layout, *, has_envelopes: bool = False) -> "DataFrame":

@@ -112,6 +112,18 @@ def test_of_values_that_carry_their_schema_the_fields_become_columns(
     assert [row["_offset"] for row in rows] == [0, 1]
 
 
+def test_of_given_columns_a_value_that_carries_its_schema_has_none(
+    spark: Any, home: Path, context: JobContext
+) -> None:
+    described = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": False}]}
+    about = {"schema": "of what", "payload": None, "id": 2}
+    send(context, {"schema": described, "payload": {"id": 1}}, about)
+    run(context, config(value_schema="id BIGINT"))
+
+    assert [row["id"] for row in table(spark, home)] == [2]
+    assert [record.offset for record in context.refused] == [0]
+
+
 def test_rows_lie_in_folders_of_their_days_and_columns(
     spark: Any, home: Path, context: JobContext
 ) -> None:
