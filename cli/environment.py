@@ -150,7 +150,7 @@ class Environment:
             installed.remove_cut_off(self._site_packages())
             del state["unfinished"]
         if "unfinished" in state:
-            sys.stderr.write("The last installation was interrupted: starting anew\n")
+            sys.stderr.write("The last installation was interrupted: starting again\n")
         if (
             "unfinished" in state
             or state.get("root") != str(self._root)

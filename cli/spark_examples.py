@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, Final, Self
 
 import click
+from click.core import ParameterSource
 
 from brokers.supervisor.home import Home
 from cli.bootstrap import MAX_SETTINGS_BYTES, reaches_cluster
@@ -27,7 +28,7 @@ from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
 from gateway.kafka.producer import Producer
-from gateway.kafka.values import NewRecord
+from gateway.kafka.values import NewRecord, Position, PositionKind
 from gateway.kafka.values import NewTopic as ClusterTopic
 from spark_integration.examples.catalog import EXAMPLES, Example, Job, NewTopic, Place
 from spark_integration.examples.made_up import MadeUp, spread
@@ -43,6 +44,8 @@ FIRST_SPAN: Final = timedelta(minutes=90)
 RECORDS_PER_S: Final = 20
 # How soon the end of a query, a batch and Ctrl-C are seen.
 LOOK_SECONDS: Final = 1.0
+# What a checkpoint was made for, in a file beside it.
+SOURCE_SUFFIX: Final = ".source.json"
 # Of an error of Spark, which may be a page of Java.
 MAX_ERROR_CHARACTERS: Final = 400
 
@@ -114,10 +117,9 @@ def run_example(
     )
     with held(folder, place):
         require_pair(place)
-        prepare(connection, found, place, is_given=bool(topic))
-        feed = None if topic or found.make_up is None else Feed(connection, found)
+        require_source(connection, place)
         try:
-            run(home, found, place, feed)
+            run(home, connection, found, place, is_given=bool(topic))
         except SparkError as error:
             raise click.ClickException(str(error)) from error
 
@@ -173,15 +175,37 @@ def require_pair(place: Place) -> None:
         for metadata in Path(place.folder).glob("*/_spark_metadata"):
             raise click.ClickException(
                 f"{metadata.parent} has files of another checkpoint than {place.checkpoint}, and"
-                " Spark would write nothing there: delete the folder, or name another with --out"
+                f" Spark would write nothing there: delete {metadata.parent}, or name another"
+                " folder with --out"
             )
+
+
+def require_source(connection: Connection, place: Place) -> None:
+    """Refuse a checkpoint of another topic or cluster: its offsets mean nothing here."""
+    source = {"cluster": Admin(connection).cluster().id, "topic": place.topic}
+    file = Path(f"{place.checkpoint}{SOURCE_SUFFIX}")
+    try:
+        with file.open("rb") as opened:
+            found = json.loads(opened.read(MAX_SETTINGS_BYTES))
+    except FileNotFoundError:
+        found = source
+        file.write_text(json.dumps(source), encoding="utf-8")
+    except ValueError:
+        found = None
+    if found != source:
+        shown = f"topic {found['topic']}" if isinstance(found, dict) else "another source"
+        raise click.ClickException(
+            f"{place.checkpoint} says how far {shown} was read, on cluster"
+            f" {found.get('cluster') if isinstance(found, dict) else 'unknown'}, and not topic"
+            f" {place.topic} of cluster {source['cluster']}: name another folder with --out"
+        )
 
 
 # --- topics and what is made up ----------------------------------------------------------------
 
 
 def prepare(connection: Connection, found: Example, place: Place, *, is_given: bool) -> None:
-    """Make the topics that are missing, with what they begin with."""
+    """Make the topics that are missing, and give what they begin with to those that are empty."""
     admin = Admin(connection)
     existing = {topic.name for topic in admin.topics()}
     wanted = list(found.topics(place.topic))
@@ -191,18 +215,24 @@ def prepare(connection: Connection, found: Example, place: Place, *, is_given: b
         words = "" if is_given else "not there yet: the collector makes it within 20 s of its start"
         raise failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {place.topic}", words)
     missing = [topic for topic in wanted if topic.name not in existing]
-    if not missing:
-        return
-    admin.create(
-        [
-            ClusterTopic(name=topic.name, partitions=PARTITIONS, configs=topic.configs)
-            for topic in missing
-        ]
-    )
-    for topic in missing:
-        if topic.seed is not None:
+    if missing:
+        admin.create(
+            [
+                ClusterTopic(name=topic.name, partitions=PARTITIONS, configs=topic.configs)
+                for topic in missing
+            ]
+        )
+        say(f"Made the topics {', '.join(topic.name for topic in missing)}.")
+    for topic in wanted:
+        # A run that was cut off may have made it and written nothing.
+        if topic.seed is not None and is_empty(admin, topic.name):
             write(Producer(connection, topic.name), topic.seed(datetime.now(UTC)))
-    say(f"Made the topics {', '.join(topic.name for topic in missing)}.")
+
+
+def is_empty(admin: Admin, topic: str) -> bool:
+    partitions = [partition.index for partition in admin.find([topic])[topic].partitions]
+    ends = admin.offsets(topic, partitions, Position(kind=PositionKind.END))
+    return not any(ends.values())
 
 
 def write(producer: Producer, records: Iterator[MadeUp]) -> int:
@@ -264,15 +294,20 @@ class Interrupts:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def run(home: Path, found: Example, place: Place, feed: Feed | None) -> None:
-    if feed is not None:
-        say(f"{feed.begin()} made-up records written to {place.topic}.")
+def run(
+    home: Path, connection: Connection, found: Example, place: Place, *, is_given: bool
+) -> None:
     # Spark's Python workers find `format("samsa")` in the folder where they start.
     os.chdir(ROOT)
     say("Starting Spark, which takes some seconds.")
     try:
         spark = session(home)
         register(spark)
+        # Behind the session: without Spark nothing is made.
+        prepare(connection, found, place, is_given=is_given)
+        feed = None if is_given or found.make_up is None else Feed(connection, found)
+        if feed is not None:
+            say(f"{feed.begin()} made-up records written to {place.topic}.")
         job = found.load()
         queries = job.start(spark, place)
         end = "Ctrl-C ends it" if place.every_s is not None else "it ends with the last record"
@@ -335,9 +370,22 @@ def finish(found: Example, place: Place, lines: Sequence[str]) -> None:
         click.echo(f"  {line}")
     say("Next:")
     for line in found.next_steps(place):
-        click.echo(f"  {line}")
+        click.echo(f"  {line}{cluster_options() if line.startswith('./samsa ') else ''}")
     click.echo(f"  read {found.page}, and copy {found.source}")
-    folders = [place.folder]
-    if not Path(place.checkpoint).is_relative_to(place.folder):
-        folders.append(place.checkpoint)
-    click.echo(f"  rm -r {shlex.join(folders)}   # the next run begins at the topic's beginning")
+    # What this run has made, and nothing else that a folder of the user's may hold.
+    made = [Path(place.checkpoint), Path(f"{place.checkpoint}{SOURCE_SUFFIX}")]
+    made += [Path(place.folder, name) for name in found.folders]
+    paths = shlex.join(str(path) for path in made if path.exists())
+    click.echo(f"  rm -r {paths}   # the next run begins at the topic's beginning")
+
+
+def cluster_options() -> str:
+    """Return the options that named the cluster, for the commands to run next."""
+    context = click.get_current_context()
+    words = [
+        word
+        for name in ("bootstrap", "home")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        for word in (f"--{name}", str(context.params[name]))
+    ]
+    return f" {shlex.join(words)}" if words else ""

@@ -88,11 +88,13 @@ class MetricsTopic:
     def _run(self) -> None:
         while (moments := self._waiting.get()) is not None and not self._is_closing.is_set():
             self._write(moments)
+        self._give_up()
 
     def _write(self, moments: Moments) -> None:
-        records = list(records_of(moments))
-        before = self.published.written
+        before, size = self.published.written, len(moments)
         try:
+            records = list(records_of(moments))
+            size = len(records)
             if self._producer is None:
                 self._producer = self._opened()
             for key, value in records:
@@ -101,10 +103,17 @@ class MetricsTopic:
                 record = NewRecord(key=key, value=value, timestamp_ms=moments.at_ms)
                 self._producer.send(record)
             self._producer.flush()
-        except KafkaFailure as failed:
+        # One sample that cannot be written must not end the thread, and with it all others.
+        except Exception as failed:  # noqa: BLE001
             # One with records under way would report them as those of the next sample.
-            self._producer = None
-            self._drop(len(records) - (self.published.written - before), str(failed))
+            self._give_up()
+            said = str(failed) if isinstance(failed, KafkaFailure) else repr(failed)
+            self._drop(size - (self.published.written - before), said)
+
+    def _give_up(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close()
 
     def _opened(self) -> Producer:
         """Return a producer, for a topic that exists."""

@@ -267,7 +267,7 @@ def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
             services.edit_config(
                 by, desk.cluster, desk.stored.name, config, generation=desk.stored.generation
             )
-            told = f"The config of {name} is changed, and its tasks begin anew with it."
+            told = f"The config of {name} is changed, and its tasks restart with it."
     except refusals.Conflict as error:
         return refused(error, "Nothing was changed")
     except refusals.NotServed:

@@ -42,13 +42,13 @@ VERBS: Final[Mapping[str, Verb]] = {
     "stop": Verb(run=services.stop, told="{name} is being stopped: its tasks end."),
     "restart": Verb(
         run=lambda by, cluster, name: services.restart(by, cluster, name, include_tasks=True),
-        told="{name} and its tasks begin anew.",
+        told="{name} and its tasks restart.",
     ),
     "restart-failed": Verb(
         run=lambda by, cluster, name: services.restart(
             by, cluster, name, include_tasks=True, only_failed=True
         ),
-        told="What has failed of {name} begins anew.",
+        told="What has failed of {name} restarts.",
     ),
 }
 
@@ -98,7 +98,7 @@ def restart_task(request: HttpRequest, name: str, number: int) -> HttpResponse:
         request,
         name,
         lambda by, cluster: services.restart_task(by, cluster, name, number),
-        f"Task {number} of {name} begins anew.",
+        f"Task {number} of {name} restarts.",
     )
 
 

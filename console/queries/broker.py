@@ -182,7 +182,7 @@ def verbs_of(row: BrokerRow) -> tuple[str, ...]:
 
 def _traffic(row: BrokerRow, cluster_id: str, rights: Rights) -> tuple[Traffic | None, str]:
     if row.up_since is None:
-        return None, f"Broker {row.id} is not up, and counts anew once it is."
+        return None, f"Broker {row.id} is not up; its counts start at zero once it is."
     known = live.of(cluster_id)
     if known.is_away:
         return None, known.reason

@@ -33,7 +33,7 @@ SHORTEST_CYCLE_S: Final = 0.001
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
     {
         FAILED: Mark(
-            state="bad", word="Failed", meaning="It does nothing until somebody restarts it."
+            state="bad", word="Failed", meaning="It does nothing until it is restarted."
         ),
         PARTLY: Mark(
             state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
@@ -44,7 +44,7 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
         UNASSIGNED: Mark(
             state="warn", word="Waiting", meaning="No worker has taken it yet, or all are busy."
         ),
-        "RESTARTING": Mark(state="warn", word="Restarting", meaning="Its tasks begin anew."),
+        "RESTARTING": Mark(state="warn", word="Restarting", meaning="Its tasks start again."),
         RUNNING: Mark(
             state="ok", word="Running", meaning="Its tasks run, or have their turn soon."
         ),

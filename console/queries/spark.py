@@ -120,7 +120,8 @@ def _read(cluster_id: str | None, rights: Rights) -> SparkPage:
         else sessions_of(told, is_wanted=bool(there), is_installed=is_installed),
         may_create=rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster),
         is_installed=is_installed,
-        bootstrap=_bootstrap(cluster),
+        # As on other pages: addresses are for those who may see the whole cluster.
+        bootstrap="" if told is None else _bootstrap(cluster),
     )
 
 

@@ -31,8 +31,8 @@ STOPPED: Final = Mark(
 GONE: Final = Mark(
     state="stale",
     word="Not heard of",
-    meaning="Its worker says nothing any more: it was killed, or its host is away. What is shown is"
-    " what it said last.",
+    meaning="The worker has stopped reporting: it was killed, or its host is away. This is its last"
+    " report.",
 )
 NO_WORKER: Final = Mark(
     state="warn",

@@ -14,5 +14,5 @@ CODE: Final = re.compile(r"`([^`]+)`")
 
 @register.filter
 def coded(text: str) -> SafeString:
-    """Show what stands between backticks as code, and all of it escaped."""
+    """Escape a text, and show the parts between backticks as code."""
     return mark_safe(CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped first

@@ -94,6 +94,11 @@ class Producer:
                 raise failure("REQUEST_TIMED_OUT", f"topic {self._topic}")
         self._look()
 
+    def close(self) -> None:
+        """Give up undelivered records, which would keep the client and its threads alive."""
+        self._client.purge()
+        self._client.poll(0)
+
     def _look(self) -> None:
         self._client.poll(0)
         if self._failure is not None:

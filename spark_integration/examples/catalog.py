@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
+from shlex import quote
 from typing import Any, Final
 
 from spark_integration.examples import made_up, metrics
@@ -66,6 +67,8 @@ class Example:
     # The topic that is filled with what is made up; empty where the cluster fills one.
     topic: str = ""
     make_up: Callable[[Random, Iterator[datetime]], Iterator[MadeUp]] | None = None
+    # What it writes below its folder.
+    folders: tuple[str, ...] = ()
     # The topics beside that one.
     topics: Callable[[str], tuple[NewTopic, ...]] = lambda _topic: ()
     # Commands, for people who want to see more.
@@ -157,7 +160,8 @@ EXAMPLES: Final[Mapping[str, Example]] = {
             load=load_clickstream,
             topic="example-clicks",
             make_up=made_up.clicks,
-            next_steps=lambda place: (f"find {place.folder} -name '*.parquet'",),
+            folders=("clicks", "aside"),
+            next_steps=lambda place: (f"find {quote(place.folder)} -name '*.parquet'",),
         ),
         Example(
             name="enrichment",

@@ -1,8 +1,8 @@
 """Clicks from a topic to Parquet, in folders of one hour each. Copy it as the start of a job.
 
-Every record ends in one place: a click in the folder of its hour, a repeated click nowhere, and
-what cannot be used in `aside`, with its reason. Where the job is killed at any moment, the next
-run goes on from the checkpoint and writes nothing twice.
+A click goes to the folder of its hour, and what cannot be used to `aside`, with its reason.
+Repeated clicks, and clicks behind the watermark, are dropped and counted. A job that was killed
+continues from the checkpoint, and writes nothing twice.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,9 @@ from typing import Any, Final
 from pyspark.sql import functions
 
 SCHEMA: Final = "id STRING, user STRING, page STRING, at TIMESTAMP"
-# A click that arrives later than this is set aside, so that an hour changes no more once it is this
-# old. The record's own timestamp decides, which is the same in every run; the clock is not.
+# A click whose record is later than this is set aside. The record's own timestamp decides, which is
+# the same in every run; the clock is not. It is the time of arrival only in a topic with
+# `message.timestamp.type=LogAppendTime`: producers set it otherwise.
 LATE: Final = "INTERVAL 1 HOUR"
 # A browser whose clock is ahead by more than this would move the watermark for all others.
 AHEAD: Final = "INTERVAL 5 MINUTES"
@@ -35,6 +36,8 @@ def start(
 
     `kafka` is how the cluster is reached, such as {"kafka.bootstrap.servers": "127.0.0.1:9092"}.
     """
+    # Folders are named in UTC, wherever this runs.
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     # Each batch writes a file per hour: in production a minute or more makes files worth reading.
     trigger: dict[str, Any] = (
         {"availableNow": True} if every_s is None else {"processingTime": f"{every_s} seconds"}

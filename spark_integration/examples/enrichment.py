@@ -81,18 +81,22 @@ def batch_writer(
             .agg(functions.max_by("value", "offset").alias("last"))
             .where("last IS NOT NULL")
             .selectExpr("number", f"from_json(string(last), '{PRODUCT}') AS row")
+            # A row that cannot be read is none: its orders are unmatched.
+            .where("row.name IS NOT NULL AND row.price IS NOT NULL")
         )
         # Left: an order without a product stays, and goes elsewhere. Broadcast: a table that fits
         # into memory goes to the tasks that have the orders, and not both through a shuffle.
         has_product = functions.expr("bought.product = number")
         rows = batch.join(functions.broadcast(table), has_product, "left")
         topic = (
-            f"CASE WHEN bought.product IS NULL THEN '{bad}'"
+            "CASE WHEN bought.id IS NULL OR bought.product IS NULL OR bought.count IS NULL"
+            f" THEN '{bad}'"
             f" WHEN number IS NULL THEN '{unmatched}' ELSE '{enriched}' END"
         )
-        value = f"CASE WHEN number IS NULL THEN value ELSE binary({WHOLE}) END"
+        value = f"CASE WHEN topic IN ('{bad}', '{unmatched}') THEN value ELSE binary({WHOLE}) END"
         # Each row names its topic, so one write fills all three.
-        result = rows.selectExpr("key", f"{topic} AS topic", f"{value} AS value")
+        placed = rows.selectExpr("*", f"{topic} AS topic")
+        result = placed.selectExpr("key", "topic", f"{value} AS value")
         result.write.format("samsa").options(**kafka).mode("append").save()
 
     return write_batch

@@ -19,6 +19,9 @@ LOCAL: Final = re.compile(r"local(\[(?:\*|[1-9][0-9]{0,3})\])?")
 # Spark's own.
 CONNECT_PORT: Final = 15002
 STANDALONE_PORT: Final = 7077
+# Settings in an address of a Connect server: any other may be a secret.
+SETTING: Final = re.compile(r";([\w.-]+)=([^;\s']*)")
+HARMLESS: Final = frozenset({"use_ssl", "user_id", "user_agent", "session_id"})
 # What Spark's client calls the machine itself; to any other name a token goes over TLS only.
 THIS_MACHINE: Final = "localhost"
 
@@ -91,7 +94,9 @@ def standalone_target(text: str, token: str) -> Target:
             parts = urlsplit(f"spark://{place}")
             host, port = parts.hostname, parts.port or STANDALONE_PORT
         except ValueError as error:
-            raise SparkRefused(f"{VARIABLE} is {text!r}, no address of a master: {error}") from None
+            raise SparkRefused(
+                f"{VARIABLE} is {shown(text)!r}, no address of a master: {error}"
+            ) from None
         if not host or parts.username or parts.path or parts.query or parts.fragment:
             raise SparkRefused(
                 f"{VARIABLE} is {shown(text)!r}; give spark://HOST:{STANDALONE_PORT}"
@@ -132,7 +137,7 @@ def is_loopback(host: str) -> bool:
 
 def no_token(text: str) -> str:
     return (
-        f"{VARIABLE} is {text!r}, which is on another machine: "
+        f"{VARIABLE} is {shown(text)!r}, which is on another machine: "
         f"set {TOKEN_VARIABLE} to the secret that the other side was started with"
     )
 
@@ -142,5 +147,6 @@ def bracketed(host: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return an address without what may be secret in it."""
-    return re.sub(r"(?i)(token=)[^;]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+    """Return an address, or a text with one, without what may be secret in it."""
+    hidden = re.sub(r"(?i)(token=)[^;]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+    return SETTING.sub(lambda m: m[0] if m[1].lower() in HARMLESS else f";{m[1]}=…", hidden)

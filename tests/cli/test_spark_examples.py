@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from cli import spark_examples
 from cli.spark import spark as spark_command
@@ -41,6 +41,19 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_examples, "session", missing)
 
 
+@pytest.fixture
+def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that costs nothing, and jobs that end before they begin."""
+
+    def stop() -> Job:
+        raise SparkMissing("no further")
+
+    monkeypatch.setattr(spark_examples, "session", lambda _home: None)
+    monkeypatch.setattr(spark_examples, "register", lambda _spark: None)
+    for name, example in EXAMPLES.items():
+        monkeypatch.setitem(dict_of_examples(), name, replace(example, load=stop))
+
+
 def test_the_list_says_what_each_example_does_and_where_its_page_is() -> None:
     listed = CliRunner().invoke(spark_command, ["examples"]).output
 
@@ -57,7 +70,15 @@ def test_without_spark_the_way_to_install_it_is_told(
     ran = sh.run(spark_command, "example", "enrichment", "--once", "--home", str(tmp_path), code=1)
 
     assert "./samsa extras install spark" in ran.output
-    # What it needs is there by then: a table with its products, orders, and where they go.
+    names = {topic.name for topic in Admin(Connection(bootstrap=sh.bootstrap)).topics()}
+    assert not {name for name in names if name.startswith("example-")}
+
+
+@pytest.mark.slow
+def test_an_example_makes_what_it_needs(sh: Shell, no_job: None, tmp_path: Path) -> None:
+    sh.run(spark_command, "example", "enrichment", "--once", "--home", str(tmp_path), code=1)
+
+    # A table with its products, orders, and where they go.
     admin = Admin(Connection(bootstrap=sh.bootstrap))
     names = {topic.name for topic in admin.topics()}
     assert {"example-orders", "example-orders-unmatched", "example-products"} <= names
@@ -66,9 +87,7 @@ def test_without_spark_the_way_to_install_it_is_told(
 
 
 @pytest.mark.slow
-def test_products_that_are_there_stay_as_they_are(
-    sh: Shell, no_spark: None, tmp_path: Path
-) -> None:
+def test_products_that_are_there_stay_as_they_are(sh: Shell, no_job: None, tmp_path: Path) -> None:
     for _ in range(2):
         sh.run(spark_command, "example", "enrichment", "--home", str(tmp_path), code=1)
 
@@ -79,17 +98,31 @@ def test_products_that_are_there_stay_as_they_are(
 
 @pytest.mark.slow
 def test_a_topic_of_the_user_gets_nothing_made_up_and_has_to_be_there(
-    sh: Shell, no_spark: None, tmp_path: Path
+    sh: Shell, no_job: None, tmp_path: Path
 ) -> None:
-    arguments = ("example", "clickstream", "--home", str(tmp_path), "--topic")
+    def run(topic: str, *, code: int) -> Result:
+        out = str(tmp_path / topic)
+        arguments = ("--home", str(tmp_path), "--topic", topic, "--out", out)
+        return sh.run(spark_command, "example", "clickstream", *arguments, code=code)
 
-    sh.run(spark_command, *arguments, "mine", code=1)
-    ran = sh.run(spark_command, *arguments, "nobodys", code=3)
+    run("mine", code=1)
+    ran = run("nobodys", code=3)
 
     assert "nobodys" in ran.output
     admin = Admin(Connection(bootstrap=sh.bootstrap))
     ends = admin.offsets("mine", [0], Position(kind=PositionKind.END))
     assert ends == {0: 0}
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_of_one_topic(sh: Shell, no_job: None, tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "out"))
+    sh.run(spark_command, "example", "clickstream", *out, "--topic", "mine", code=1)
+
+    ran = sh.run(spark_command, "example", "clickstream", *out, code=1)
+
+    assert "says how far topic mine was read" in ran.output
+    assert "and not topic example-clicks of cluster" in ran.output
 
 
 def test_a_home_without_a_metrics_topic_says_how_to_start_it(tmp_path: Path) -> None:
@@ -218,3 +251,7 @@ def test_one_line_writes_hourly_parquet_and_says_where(
     assert "clicks written" in ran.output
     assert list((tmp_path / "examples" / "clickstream" / "clicks").glob("date=*/hour=*/*.parquet"))
     assert "docs/howto/write-hourly-parquet.md" in ran.output
+    # What the run made, and not a folder that may hold other files.
+    folder = tmp_path / "examples" / "clickstream"
+    made = [folder / name for name in ("checkpoint", "checkpoint.source.json", "clicks", "aside")]
+    assert f"rm -r {' '.join(map(str, made))}   #" in ran.output

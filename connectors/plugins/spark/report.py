@@ -49,7 +49,7 @@ def _target(environment: Mapping[str, str]) -> tuple[str, str]:
     try:
         return shown(wanted_target(environment).url), ""
     except SparkError as error:
-        return "", str(error)
+        return "", shown(str(error))
 
 
 def is_installed(package: str) -> bool:

@@ -17,6 +17,7 @@ from console.monitoring.rings import Moment
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
+from gateway.kafka.producer import Producer
 from gateway.kafka.values import ResourceKind, Span
 from tests.fakes.broker_thread import broker_beside
 
@@ -117,6 +118,56 @@ def test_while_no_broker_answers_samples_are_dropped_and_counted(
     [(event, keys)] = said.events
     assert event == "metrics_topic.dropped"
     assert "no broker answers there" in str(keys["reason"])
+
+
+def test_a_producer_that_is_given_up_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+
+    class Watched(Producer):
+        def close(self) -> None:
+            super().close()
+            closed.set()
+
+    monkeypatch.setattr(metrics_topic, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(metrics_topic, "Producer", Watched)
+    with broker_beside(tmp_path) as broker:
+        topic = MetricsTopic("samples", log=Said())
+        topic.set_brokers([broker.bootstrap])
+        topic.offer(sample(1, "a"))
+        until(lambda: topic.published.written == 1)
+    # The broker is gone, and the producer gets a record that it cannot deliver.
+    topic.offer(sample(2, "a"))
+    until(lambda: topic.published.dropped == 1)
+    topic.close()
+
+    assert closed.is_set()
+
+
+def test_a_sample_that_cannot_be_written_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, said = metrics_topic.records_of, Said()
+
+    def broken(moments: Moments) -> object:
+        if moments.at_ms == AT_MS:
+            raise ValueError("no number")
+        return real(moments)
+
+    monkeypatch.setattr(metrics_topic, "records_of", broken)
+    with broker_beside(tmp_path) as broker:
+        topic = MetricsTopic("samples", log=said)
+        topic.set_brokers([broker.bootstrap])
+        topic.offer(sample(0, "a"))
+        topic.offer(sample(1, "a"))
+        until(lambda: topic.published.written == 1)
+        topic.close()
+
+    assert topic.published.dropped == 1
+    assert ("metrics_topic.dropped", "ValueError('no number')") in [
+        (event, keys.get("reason")) for event, keys in said.events
+    ]
 
 
 def test_a_full_queue_loses_its_oldest_sample_and_nobody_waits(

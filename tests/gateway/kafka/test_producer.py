@@ -1,6 +1,11 @@
 """Records in: each acknowledged, or told."""
 
+import gc
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -149,3 +154,29 @@ def test_a_header_whose_name_the_library_cannot_take_is_refused(
 ) -> None:
     with pytest.raises(KafkaFailure, match="its name is not plain text"):
         Producer(connection, "one").send(NewRecord(value=b"x", headers=((name, b"1"),)))
+
+
+def test_a_producer_that_is_closed_leaves_no_thread_behind_whatever_it_could_not_send() -> None:
+    with socket.socket() as taken:
+        # Bound and not listening: it refuses, and nobody else can take it.
+        taken.bind(("127.0.0.1", 0))
+        away = Connection(bootstrap=f"127.0.0.1:{taken.getsockname()[1]}")
+        client = Producer(away, "one")
+        before = threads()
+        producer = Producer(away, "one")
+        producer.send(NewRecord(value=b"x"))
+        assert threads() > before
+
+        producer.close()
+        del producer
+
+        end = time.monotonic() + 30
+        while threads() > before:
+            assert time.monotonic() < end, "its threads are still there"
+            gc.collect()
+            threading.Event().wait(0.01)
+        client.close()
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))

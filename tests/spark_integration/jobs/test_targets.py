@@ -95,3 +95,18 @@ def test_a_refusal_shows_no_secret() -> None:
 def test_two_tokens_are_one_too_many() -> None:
     with pytest.raises(SparkRefused, match="different tokens"):
         parse_target("sc://localhost/;token=one", token=SHARED)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("spark://u:sesame@h:bad", "sesame"),
+        ("sc://far/;Authorization=sesame", "sesame"),
+        ("sc://u:sesame@far", "sesame"),
+    ],
+)
+def test_a_refusal_shows_no_secret_of_an_address(text: str, secret: str) -> None:
+    with pytest.raises(SparkRefused) as refused:
+        parse_target(text)
+
+    assert secret not in str(refused.value)
