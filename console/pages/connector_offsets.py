@@ -104,7 +104,9 @@ def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None
     try:
         if wanted is None:
             services.reset_offsets(by, cluster, name, groups=NoGroups())
-            told = f"{name} has forgotten how far it had read, and starts from the beginning once it is resumed."
+            told = (
+                f"{name} has forgotten how far it had read: resumed, it starts from the beginning."
+            )
         else:
             services.alter_offsets(by, cluster, name, wanted, groups=NoGroups())
             told = f"The offsets of {name} are changed: it goes on from there once it is resumed."

@@ -32,9 +32,7 @@ SHORTEST_CYCLE_S: Final = 0.001
 # By state: the class, the word, and what it means; the order is that of the list.
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
     {
-        FAILED: Mark(
-            state="bad", word="Failed", meaning="It does nothing until it is restarted."
-        ),
+        FAILED: Mark(state="bad", word="Failed", meaning="It does nothing until it is restarted."),
         PARTLY: Mark(
             state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
         ),

@@ -223,7 +223,7 @@ def test_a_connector_is_deleted_once_its_name_is_typed(alice: Client) -> None:
     rows.task(rows.connector(CLUSTER, "a"))
     address = reverse("console:delete-connector", args=["a"])
 
-    assert "restarts" in text_of(alice.get(f"{address}?cluster={CLUSTER}"))
+    assert "starts from the beginning" in text_of(alice.get(f"{address}?cluster={CLUSTER}"))
     wrong = alice.post(address, {"cluster": CLUSTER, "typed": "b"})
     assert (wrong.status_code, models.Connector.objects.count()) == (400, 1)
 

@@ -236,6 +236,7 @@ def test_who_sees_some_connectors_sees_no_session_and_no_others() -> None:
     assert "salaries-lake" not in text
     assert "<h2>Session</h2>" not in text
     assert "of all connectors" not in text
+    assert '"kafka.bootstrap.servers", "HOST:9092"' in text
 
 
 def test_a_snippet_has_the_address_of_this_cluster(alice: Client) -> None:
