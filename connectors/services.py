@@ -201,7 +201,7 @@ def alter_offsets(
     _require_stopped(row)
     if row.kind == "sink":
         wanted = [_sink_offset(place, offset) for place, offset in offsets]
-        _alter_group(groups, group_of(name), wanted)
+        _alter_group(groups, group_of(name), wanted, is_job=bool(row.pool))
         _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
     else:
         _alter_source(by, row, offsets)
@@ -219,7 +219,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
         retries = name_for(name)
         places = sorted(place for place in groups.committed(group) if place.topic != retries)
         if places:
-            groups.delete(group, places)
+            _alter_group(groups, group, [(at, None) for at in places], is_job=bool(row.pool))
         _tell_offsets(by, row, Event.OFFSETS_RESET, len(places))
     else:
         with _changing():
@@ -534,8 +534,15 @@ def _whole(value: object) -> int | None:
 
 
 def _alter_group(
-    groups: GroupOffsets, group: str, wanted: Sequence[tuple[TopicPartition, int | None]]
+    groups: GroupOffsets,
+    group: str,
+    wanted: Sequence[tuple[TopicPartition, int | None]],
+    *,
+    is_job: bool,
 ) -> None:
+    if is_job:
+        # It remembers its offsets itself, and goes on where a group has lost its own with time.
+        wanted = [(where, offset or 0) for where, offset in wanted]
     to_set = {where: offset for where, offset in wanted if offset is not None}
     to_drop = [where for where, offset in wanted if offset is None]
     if to_set:

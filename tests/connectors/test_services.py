@@ -410,6 +410,17 @@ def test_a_reset_leaves_the_offsets_of_the_retry_topic() -> None:
     assert groups.offsets["connect-a"] == {retries: 7}
 
 
+def test_a_job_is_reset_by_offsets_that_its_own_memory_yields_to() -> None:
+    services.create(ANN, C, "a", SINK, target=Target.STOPPED)
+    models.Connector.objects.update(pool="spark")
+    groups, first = Groups(), TopicPartition(topic="a", partition=0)
+    groups.commit("connect-a", {first: 9})
+
+    services.reset_offsets(ANN, C, "a", groups=groups)
+
+    assert groups.offsets["connect-a"] == {first: 0}
+
+
 def test_offsets_of_a_sink_are_those_of_its_group() -> None:
     services.create(ANN, C, "a", SINK, target=Target.STOPPED)
     groups = Groups()

@@ -23,6 +23,10 @@ NOT_JSON: Final = (
     "its value is no JSON object whose fields fit the columns ({}), or it carries its schema: then"
     " have it written with value.converter.schemas.enable=false"
 )
+NO_ENVELOPE: Final = (
+    "its value does not carry its schema, as those that the table began with do: have all written"
+    " with one value of value.converter.schemas.enable"
+)
 NOT_TEXT: Final = "its value is no UTF-8: set value.format to binary"
 # Of the columns, in a message.
 MAX_SHOWN_CHARS: Final = 300
@@ -42,6 +46,8 @@ class Kind:
     ddl: str
     # Ids of the topics.
     topics: "Mapping[str, str]"
+    # Whether they should have carried their schema.
+    has_envelopes: bool = False
 
 
 def refuse(context: JobContext, spans: Sequence[Span], kind: Kind) -> None:
@@ -51,11 +57,11 @@ def refuse(context: JobContext, spans: Sequence[Span], kind: Kind) -> None:
         source = frames.records(
             engine.spark(), context.bootstrap, part, topics=kind.topics, has_headers=True
         )
-        return frames.decoded(source, kind.values, kind.ddl)
+        return frames.decoded(source, kind.values, kind.ddl, has_envelopes=kind.has_envelopes)
 
     said = NOT_TEXT
     if kind.values is Values.JSON:
-        said = NOT_JSON.format(kind.ddl[:MAX_SHOWN_CHARS])
+        said = NO_ENVELOPE if kind.has_envelopes else NOT_JSON.format(kind.ddl[:MAX_SHOWN_CHARS])
     error = DataError(said)
     for part in parts(tuple(spans), lambda some: frames.wrong_bytes(frame(some))):
         for record in frames.wrong_records(frame(part)):

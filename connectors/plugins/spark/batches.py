@@ -16,6 +16,10 @@ from connectors.sdk.errors import ConnectorError
 from connectors.sdk.records import TopicPartition
 
 VERSION: Final = 1
+FORGOTTEN: Final = (
+    "{group} has lost its offsets, as groups do after some days without a commit: goes on where the"
+    " table ends; reset the offsets of the connector to begin elsewhere"
+)
 Offsets = Mapping[TopicPartition, int]
 Bounds = Mapping[TopicPartition, tuple[int, int]]
 
@@ -63,6 +67,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """What is kept of a topic that the cluster does not have: it may only be late to know it."""
+
+    # Empty where a former release has noted none.
+    id: str
+    next: Offsets
+    told: Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What a job remembers. `app` names its batches in a table that others write to as well."""
 
@@ -76,6 +90,8 @@ class State:
     batch: Batch | None = None
     # Ids of the topics that offsets are of; former releases have noted none.
     topics: Mapping[str, str] = field(default_factory=dict)
+    # By name; their offsets are not among those above.
+    gone: Mapping[str, Gone] = field(default_factory=dict)
     # How many offsets a batch has at most, since a larger one was ended; 0 where none was.
     most: int = 0
     # How often in a row a batch of one offset was ended for lack of time or memory.
@@ -93,12 +109,20 @@ def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
     the group has is what it was told from then on: told apart from the offsets of a batch that is
     done later, of which the group may not hear.
     """
+    if state.told and not committed:
+        # A group without members loses its offsets after some days; a reset commits the beginning.
+        return replace(state, told={}), False
     altered = [
         place
         for place, offset in state.next.items()
         if committed.get(place) not in {state.told.get(place), offset}
     ]
-    others = {place: offset for place, offset in committed.items() if place not in state.next}
+    others = {
+        place: offset
+        for place, offset in committed.items()
+        # Offsets of a deleted topic say nothing of one that gets its name.
+        if place not in state.next and place.topic not in state.gone
+    }
     if not altered:
         # Partitions that it has not read; where it has read none at all, it is a new job.
         return replace(state, next={**state.next, **others}, told=dict(committed)), False
@@ -229,6 +253,9 @@ def dump(state: State) -> bytes:
         "columns": to_json(state.columns),
         "batch": batch,
         "topics": dict(state.topics),
+        "gone": {
+            name: [one.id, _rows(one.next), _rows(one.told)] for name, one in state.gone.items()
+        },
         "most": state.most,
         "ends": state.ends,
     }
@@ -251,6 +278,10 @@ def load(content: bytes) -> State:
         batch=None if batch is None else _batch(batch),
         # Former releases have written none of these.
         topics={str(name): str(one) for name, one in told.get("topics", {}).items()},
+        gone={
+            str(name): Gone(id=str(one), next=_offsets(next_), told=_offsets(told_))
+            for name, (one, next_, told_) in told.get("gone", {}).items()
+        },
         most=int(told.get("most", 0)),
         ends=int(told.get("ends", 0)),
     )

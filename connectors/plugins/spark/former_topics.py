@@ -3,12 +3,12 @@
 Offsets belong to one topic: a recreated one that has grown past them would lose its beginning.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from connectors.plugins.spark import batches
-from connectors.plugins.spark.batches import Batch, Offsets, State
+from connectors.plugins.spark.batches import Batch, Gone, Offsets, State
 from connectors.sdk.connector import JobContext
 from connectors.sdk.errors import ConnectorError, RetriableError
 from connectors.sdk.records import TopicPartition
@@ -17,7 +17,10 @@ MADE_ANEW: Final = (
     "{topic} was deleted and made anew since the last slice: each of its partitions begins where a"
     " new topic does"
 )
-DELETED: Final = "{topic} was deleted: what was not read of it is gone"
+DELETED: Final = "{topic} does not exist any more: what was not read of it is gone"
+BACK: Final = "{topic} exists again with the same id: it is read on from where it was"
+# Far more than are deleted while a job runs; the oldest are forgotten first.
+MAX_GONE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,33 +33,56 @@ class Left:
 
 
 def leave(state: State, ids: Mapping[str, str]) -> Left:
-    """Forget the offsets of topics that have another id by now, or none; pure.
+    """Set aside the offsets of topics that have another id by now, or none; pure.
 
-    Rows of a batch that is written are rows of the former topic, and stay in it.
+    Rows of a batch that is written are rows of the former topic, and stay in it. What a deleted
+    topic had is kept: a broker may not know the topic yet, or it may be recreated.
     """
     known = {place.topic for place in state.next} | set(state.topics)
+    former_ids = {name: one.id for name, one in state.gone.items()} | dict(state.topics)
     deleted = known - ids.keys()
     anew = {
         name
-        for name in known & ids.keys()
+        for name in (known | state.gone.keys()) & ids.keys()
         # A broker that knows no ids tells nothing.
-        if ids[name] and state.topics.get(name, ids[name]) != ids[name]
+        if ids[name] and (former_ids.get(name) or ids[name]) != ids[name]
     }
+    back = (state.gone.keys() & ids.keys()) - anew
     former = deleted | anew
-    if former:
-        state = replace(
-            state,
-            next={at: offset for at, offset in state.next.items() if at.topic not in former},
-            told={at: offset for at, offset in state.told.items() if at.topic not in former},
-            batch=_without(state.batch, former),
-        )
+    gone = {name: one for name, one in state.gone.items() if name not in ids}
+    gone |= {name: _gone(state, name) for name in sorted(deleted)}
     topics = {name: one for name, one in state.topics.items() if name not in former}
+    returned = [state.gone[name] for name in sorted(back)]
     told = [(MADE_ANEW, name) for name in anew] + [(DELETED, name) for name in deleted]
+    told += [(BACK, name) for name in back]
     return Left(
-        state=replace(state, topics={**topics, **{name: ids[name] for name in ids if ids[name]}}),
+        state=replace(
+            state,
+            next=_of_others(state.next, former) | _all(one.next for one in returned),
+            told=_of_others(state.told, former) | _all(one.told for one in returned),
+            batch=_without(state.batch, former) if former else state.batch,
+            topics={**topics, **{name: ids[name] for name in ids if ids[name]}},
+            gone=dict(list(gone.items())[-MAX_GONE:]),
+        ),
         made_anew=frozenset(anew),
         lines=tuple(sorted(text.format(topic=name) for text, name in told)),
     )
+
+
+def _gone(state: State, name: str) -> Gone:
+    return Gone(
+        id=state.topics.get(name, ""),
+        next={place: offset for place, offset in state.next.items() if place.topic == name},
+        told={place: offset for place, offset in state.told.items() if place.topic == name},
+    )
+
+
+def _of_others(offsets: Offsets, names: Collection[str]) -> dict[TopicPartition, int]:
+    return {place: offset for place, offset in offsets.items() if place.topic not in names}
+
+
+def _all(parts: Iterable[Offsets]) -> dict[TopicPartition, int]:
+    return {place: offset for part in parts for place, offset in part.items()}
 
 
 def _without(batch: Batch | None, former: set[str]) -> Batch | None:
@@ -73,7 +99,7 @@ def settle(context: JobContext, state: State) -> tuple[State, bool]:
     after the deletion looks like an offset that a user has set.
     """
     names = {place.topic for place in context.places()}
-    names |= state.topics.keys() | {place.topic for place in state.next}
+    names |= state.topics.keys() | state.gone.keys() | {place.topic for place in state.next}
     left = leave(state, context.topic_ids(names))
     for line in left.lines:
         context.log(line)
@@ -104,12 +130,13 @@ def _altered(
     """Return offsets of new topics that a user has set: none that we may have committed."""
     batch = former.batch
     ends = {span.place: span.end for span in batch.spans} if batch is not None else {}
+    next_ = dict(former.next) | _all(one.next for one in former.gone.values())
+    told = dict(former.told) | _all(one.told for one in former.gone.values())
     return {
         place: committed[place]
         for place in places
         if place in committed
-        and committed[place]
-        not in {former.next.get(place), former.told.get(place), ends.get(place)}
+        and committed[place] not in {next_.get(place), told.get(place), ends.get(place)}
     }
 
 

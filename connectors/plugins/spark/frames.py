@@ -51,10 +51,16 @@ def no_records(spark: "SparkSession") -> "DataFrame":
     return spark.createDataFrame([], f"{columns}, timestamp TIMESTAMP, timestampType INT")
 
 
-def found_columns(frame: "DataFrame") -> Columns:
-    """Return the columns that JSON objects of a batch have; all values are looked at."""
+def found_columns(frame: "DataFrame", *, has_envelopes: bool | None = None) -> Columns:
+    """Return the columns that JSON objects of a batch have; all values are looked at.
+
+    With envelopes, and without any, the others are left out: they are bad records.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra, and its usual name
 
+    if has_envelopes is not None:
+        carries = _carries_schema(F.col("value").cast("string"))
+        frame = frame.where(carries if has_envelopes else ~carries)
     variant = F.expr("try_parse_json(cast(value AS string))")
     objects = frame.select(variant.alias("v")).where(
         F.expr(f"v IS NOT NULL AND schema_of_variant(v) LIKE '{OBJECTS}'")
@@ -63,7 +69,9 @@ def found_columns(frame: "DataFrame") -> Columns:
     return parse(row[0]) if row[0] and row[0] != "VOID" else {}
 
 
-def decoded(frame: "DataFrame", values: Values, ddl: str) -> "DataFrame":
+def decoded(
+    frame: "DataFrame", values: Values, ddl: str, *, has_envelopes: bool = False
+) -> "DataFrame":
     """Return records with the row that each is, and whether it is none."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
     from pyspark.sql.types import IntegerType, StringType, StructType  # noqa: PLC0415
@@ -90,7 +98,9 @@ def decoded(frame: "DataFrame", values: Values, ddl: str) -> "DataFrame":
         | F.col(f"{READ}.{END}").isNull()
         | F.col(f"{READ}.{WRONG}").isNotNull()
     )
-    if not {SCHEMA, PAYLOAD} & {name.lower() for name in wanted.fieldNames()}:
+    if has_envelopes:
+        is_none |= ~_carries_schema(text)
+    elif not {SCHEMA, PAYLOAD} & {name.lower() for name in wanted.fieldNames()}:
         # It fits any columns, all of which would be null.
         is_none |= _carries_schema(text)
     is_wrong = F.col("value").isNotNull() & is_none

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 from connectors.plugins.spark import bad_records, engine, frames, keys
 from connectors.plugins.spark.batches import Span, State
 from connectors.plugins.spark.keys import Values
-from connectors.plugins.spark.schemas import Columns, columns_ddl, holds_envelopes, merged
+from connectors.plugins.spark.schemas import (
+    PAYLOAD,
+    SCHEMA,
+    Columns,
+    columns_ddl,
+    holds_envelopes,
+    merged,
+)
 from connectors.plugins.spark.shaping import Counts
 from connectors.sdk.connector import JobContext, Parsed
 
@@ -26,26 +33,44 @@ class PlainRows:
 
         source = frames.records(engine.spark(), self._context.bootstrap, spans, topics=state.topics)
         columns, ddl = self._columns(source, state)
+        has_envelopes = holds_envelopes(columns)
         seen = Observation()
-        decoded = frames.decoded(source, self._values, ddl).observe(seen, *frames.counts_of())
+        decoded = frames.decoded(source, self._values, ddl, has_envelopes=has_envelopes)
+        decoded = decoded.observe(seen, *frames.counts_of())
         return PlainBatch(
             context=self._context,
             spans=spans,
-            frame=frames.rows(decoded, self.layout, has_envelopes=holds_envelopes(columns)),
+            frame=frames.rows(decoded, self.layout, has_envelopes=has_envelopes),
             columns=columns,
             seen=seen,
-            kind=bad_records.Kind(values=self._values, ddl=ddl, topics=state.topics),
+            kind=bad_records.Kind(
+                values=self._values, ddl=ddl, topics=state.topics, has_envelopes=has_envelopes
+            ),
         )
 
     def _columns(self, source: "DataFrame", state: State) -> tuple[Columns, str]:
         """Return the columns of JSON values: given, or those that there were and those found."""
         if self._schema or self._values is not Values.JSON:
             return state.columns, self._schema
-        columns = merged(state.columns, frames.found_columns(source))
+        columns = merged(state.columns, self._found(source, state))
         if not columns:
             # A column that is always null; a table has at least one.
             return columns, "value STRING"
         return columns, columns_ddl(columns)
+
+    def _found(self, source: "DataFrame", state: State) -> Columns:
+        """Return the columns of a batch, of the kind of values that the table began with."""
+        if holds_envelopes(state.columns):
+            found = frames.found_columns(source, has_envelopes=True)
+            # Other fields of an envelope are no part of a row.
+            return {name: found[name] for name in (SCHEMA, PAYLOAD) if name in found}
+        if state.columns:
+            return frames.found_columns(source, has_envelopes=False)
+        found = frames.found_columns(source)
+        if holds_envelopes(found) or not {SCHEMA, PAYLOAD} <= found.keys():
+            return found
+        # Values of both kinds: those that are rows by themselves count.
+        return frames.found_columns(source, has_envelopes=False)
 
 
 class PlainBatch:

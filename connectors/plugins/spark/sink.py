@@ -91,7 +91,10 @@ class SparkSinkTask(JobTask):
         )
         # Before the group's offsets are looked at, which may be those of a former topic.
         self._progress.settle()
-        adopted, is_moved = batches.adopt(self._state, context.committed())
+        committed = context.committed()
+        if self._state.told and not committed:
+            context.log(batches.FORGOTTEN.format(group=context.group))
+        adopted, is_moved = batches.adopt(self._state, committed)
         self._progress.state = adopted
         if is_moved:
             context.log("goes on at the offsets of its group, which somebody has altered")

@@ -37,9 +37,13 @@ class TopicTask(JobTask):
             lambda state: job_note.keep(context, state),
         )
         self._progress.settle()
-        # It begins where the group is; of what it has noted, topics and sizes count from now on.
-        noted = replace(self._progress.state, next={}, told={}, batch=None)
-        self._progress.state, _ = batches.adopt(noted, context.committed())
+        committed, noted = context.committed(), replace(self._progress.state, batch=None)
+        if noted.told and not committed:
+            context.log(batches.FORGOTTEN.format(group=context.group))
+        else:
+            # It begins where the group is; topics and sizes that it has noted count from now on.
+            noted = replace(noted, next={}, told={})
+        self._progress.state, _ = batches.adopt(noted, committed)
 
     def run(self) -> bool:
         if self._progress.is_idle():

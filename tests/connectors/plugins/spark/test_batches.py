@@ -7,6 +7,7 @@ import pytest
 
 from connectors.plugins.spark.batches import (
     Batch,
+    Gone,
     Span,
     State,
     WrittenFile,
@@ -100,6 +101,14 @@ def test_a_commit_that_was_not_heard_of_moves_nobody(committed: dict[TopicPartit
     assert adopt(ours, committed) == (replace(ours, told=committed), False)
 
 
+def test_a_group_that_has_lost_all_offsets_with_time_moves_nobody() -> None:
+    ours = state(next={A: 20, B: 7}, told={A: 20, B: 7})
+
+    kept, is_moved = adopt(ours, {})
+
+    assert (kept.next, is_moved, is_told(kept)) == ({A: 20, B: 7}, False, False)
+
+
 def test_two_batches_in_a_row_of_which_the_group_did_not_hear_in_time_move_nobody() -> None:
     # The commit of 20 was done, and its worker ended before it noted that.
     first, _ = adopt(state(next={A: 20}, told={A: 10}), {A: 20})
@@ -171,6 +180,7 @@ def test_a_state_is_read_back_as_it_was() -> None:
         columns=parse("OBJECT<a: ARRAY<BIGINT>>"),
         batch=batch,
         topics={"orders": "x"},
+        gone={"c": Gone(id="y", next={C: 3}, told={C: 2})},
         most=7,
         ends=1,
     )

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from connectors.plugins.spark.batches import Batch, Span, State, WrittenFile, done
+from connectors.plugins.spark.batches import (
+    Batch,
+    Gone,
+    Span,
+    State,
+    WrittenFile,
+    adopt,
+    done,
+)
 from connectors.plugins.spark.former_topics import leave, plan, settle
 from connectors.runtime.job_slice import JobTaskContext
 from connectors.runtime.ports import TaskSpec
@@ -91,15 +99,49 @@ def test_a_new_topic_whose_leader_is_away_is_waited_for(monkeypatch: pytest.Monk
         settle(context(fakes), state())
 
 
-def test_a_deleted_topic_is_forgotten_and_nothing_is_told_of_it() -> None:
+GONE = {"a": Gone(id="a", next={A: 5}, told={A: 5})}
+
+
+def test_a_deleted_topic_is_set_aside_and_nothing_is_told_of_it() -> None:
     fakes = cluster(9)
     del fakes.wire.logs["a"]
 
     settled, has_left = settle(context(fakes), state())
 
     assert has_left
-    assert settled == state(next={B: 5}, told={B: 5}, topics={"b": "b"})
+    assert settled == state(next={B: 5}, told={B: 5}, topics={"b": "b"}, gone=GONE)
     assert GROUP not in fakes.wire.groups
+    # It is said once.
+    assert settle(context(fakes), settled) == (settled, False)
+
+
+def test_a_topic_that_a_broker_did_not_know_for_a_moment_is_read_on() -> None:
+    away = state(next={B: 5}, told={B: 5}, topics={"b": "b"}, gone=GONE)
+
+    settled, has_left = settle(context(cluster(9)), away)
+
+    assert (settled, has_left) == (state(), True)
+
+
+def test_a_topic_that_is_recreated_later_is_read_from_its_start() -> None:
+    fakes = cluster(9)
+    fakes.wire.make_anew("a")
+    fakes.wire.add("a", *[b"y"] * 20)
+    # The coordinator has not dropped the offset of the former topic.
+    fakes.wire.groups[GROUP] = {A: 5, B: 5}
+    away = state(next={B: 5}, told={B: 5}, topics={"b": "b"}, gone=GONE)
+
+    settled, _ = settle(context(fakes), away)
+
+    assert settled == state(next={A: 0, B: 5}, told={A: 0, B: 5}, topics={"a": "a'", "b": "b"})
+
+
+def test_offsets_that_the_group_has_of_a_deleted_topic_are_not_taken_up() -> None:
+    away = state(next={B: 5}, told={B: 5}, topics={"b": "b"}, gone=GONE)
+
+    adopted, is_moved = adopt(away, {A: 5, B: 5})
+
+    assert (adopted.next, is_moved) == ({B: 5}, False)
 
 
 def test_rows_of_a_former_topic_that_are_written_stay_and_move_nothing() -> None:

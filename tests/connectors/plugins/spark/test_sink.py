@@ -112,6 +112,26 @@ def test_of_values_that_carry_their_schema_the_fields_become_columns(
     assert [row["_offset"] for row in rows] == [0, 1]
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_one_stray_value_of_the_other_kind_changes_no_columns(
+    spark: Any, home: Path, context: JobContext, is_plain: bool
+) -> None:
+    described = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": False}]}
+
+    def value(number: int, *, plain: bool) -> dict[str, Any]:
+        row = {"id": number}
+        return row if plain else {"schema": described, "payload": row}
+
+    send(context, value(1, plain=is_plain))
+    run(context, config())
+    send(context, {**value(2, plain=not is_plain), "a": 1}, value(3, plain=is_plain))
+    run(context, config())
+
+    rows = sorted(table(spark, home), key=lambda row: row["id"])
+    assert rows == [{"id": 1}, {"id": 3}]
+    assert [record.offset for record in context.refused] == [1]
+
+
 def test_of_given_columns_a_value_that_carries_its_schema_has_none(
     spark: Any, home: Path, context: JobContext
 ) -> None:
