@@ -30,7 +30,7 @@ HOST = click.option(
 
 @click.group
 def spark() -> None:
-    """Run Spark examples and servers, and package the source for other Sparks."""
+    """Run Spark examples and servers, and package the source for others."""
 
 
 spark.add_command(list_examples)

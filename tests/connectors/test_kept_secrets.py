@@ -90,7 +90,7 @@ def test_no_other_key_brings_a_stored_part_to_light() -> None:
     other = {**shown, "header.separator": ":"}
     judged = selectors.validate(ANN.caller, C, HttpSink, other, stored_of="a")
 
-    assert "another key changes which parts of headers are secrets" in refusal(other)
+    assert "another key changes which parts of headers are secret:" in refusal(other)
     assert "s3cret" not in str(judged)
 
 

@@ -123,11 +123,13 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
         at = target()
+        # Before the session may be closed: an error of the bridge asks Java for its words.
+        has_token = holds(str(error), at.token)
         meant = _meaning(error, at, retries, has_batch=has_batch)
         if meant is error:
             raise
         # A trace shows what an error comes from as well.
-        raise meant from (None if holds(str(error), at.token) else error)
+        raise meant from (None if has_token else error)
 
 
 def _meaning(error: Exception, at: Target, retries: int, *, has_batch: bool) -> Exception:

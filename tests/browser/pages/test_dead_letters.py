@@ -81,7 +81,7 @@ def test_letters_are_chosen_planned_and_sent_again(visit: Opened, alice: Client)
         visitor.page.locator("summary", has_text="Trace").first.click()
         look(visitor)
 
-        visitor.choose("Send to", "where each stood first, for all who read there")
+        visitor.choose("Send to", "the topic it was read from, for all its readers")
         visitor.press("button", "Plan: all")
         arrives(visitor, "Who reads them again")
         visitor.write("Type orders-to-files to go on", "another")
