@@ -22,6 +22,12 @@ STANDALONE_PORT: Final = 7077
 # Settings in an address of a Connect server: any other may be a secret.
 SETTING: Final = re.compile(r";([\w.-]+)=([^;\s']*)")
 HARMLESS: Final = frozenset({"use_ssl", "user_id", "user_agent", "session_id"})
+# A name and a password; the settings behind `/;` may have an @ as well.
+USER: Final = re.compile(r"//(?:(?!/;)\S)*@")
+# One that was hidden before stays as it is, with what follows it.
+OPEN_TOKEN: Final = re.compile(r"(?i)(token=)(?!…)[^;]*")
+# In no name of a host: there they begin settings, which may be secrets, without their slash.
+NO_HOST: Final = frozenset(";=@")
 # What Spark's client calls the machine itself; to any other name a token goes over TLS only.
 THIS_MACHINE: Final = "localhost"
 
@@ -58,13 +64,19 @@ def parse_target(text: str, *, token: str = "") -> Target:
 
 
 def connect_target(text: str, token: str) -> Target:
+    place = text.removeprefix("sc://").partition("/;")[0]
+    if NO_HOST.intersection(place):
+        raise SparkRefused(
+            f"{VARIABLE} is {shown(text)!r}; give sc://HOST:{CONNECT_PORT},"
+            f" with settings as sc://HOST:{CONNECT_PORT}/;name=value"
+        )
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port or CONNECT_PORT
         settings = parse_settings(parts.path)
     except ValueError as error:
         raise SparkRefused(
-            f"{VARIABLE} is {shown(text)!r}, no address of a server: {error}"
+            f"{VARIABLE} is {shown(text)!r}, no address of a server: {shown(str(error))}"
         ) from None
     if not host or parts.username or parts.query or parts.fragment:
         raise SparkRefused(f"{VARIABLE} is {shown(text)!r}; give sc://HOST:{CONNECT_PORT}")
@@ -88,6 +100,11 @@ def connect_target(text: str, token: str) -> Target:
 
 def standalone_target(text: str, token: str) -> Target:
     """Read one master, or several of which one leads."""
+    if NO_HOST.intersection(text):
+        raise SparkRefused(
+            f"{VARIABLE} is {shown(text)!r}; give spark://HOST:{STANDALONE_PORT},"
+            f" and a secret as {TOKEN_VARIABLE}"
+        )
     masters = []
     for place in text.removeprefix("spark://").split(","):
         try:
@@ -95,7 +112,7 @@ def standalone_target(text: str, token: str) -> Target:
             host, port = parts.hostname, parts.port or STANDALONE_PORT
         except ValueError as error:
             raise SparkRefused(
-                f"{VARIABLE} is {shown(text)!r}, no address of a master: {error}"
+                f"{VARIABLE} is {shown(text)!r}, no address of a master: {shown(str(error))}"
             ) from None
         if not host or parts.username or parts.path or parts.query or parts.fragment:
             raise SparkRefused(
@@ -148,5 +165,5 @@ def bracketed(host: str) -> str:
 
 def shown(text: str) -> str:
     """Return an address, or a text with one, without what may be secret in it."""
-    hidden = re.sub(r"(?i)(token=)[^;]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+    hidden = OPEN_TOKEN.sub(r"\1…", USER.sub("//…@", text))
     return SETTING.sub(lambda m: m[0] if m[1].lower() in HARMLESS else f";{m[1]}=…", hidden)

@@ -29,7 +29,7 @@ from spark_integration.jobs.session import (
     session,
     wanted_target,
 )
-from spark_integration.jobs.targets import VARIABLE, Kind, Target
+from spark_integration.jobs.targets import VARIABLE, Kind, Target, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,7 +88,7 @@ def require_folder(folder: Path, kept: MutableMapping[str, Any]) -> None:
     seen = kept.get(SHARED)
     if at.kind is Kind.LOCAL or (seen is not None and seen() is found):
         return
-    require_shared(found, folder, at.url)
+    require_shared(found, folder, shown(at.url))
     # A session that was given up is not kept for this.
     kept[SHARED] = weakref.ref(found)
 
@@ -116,10 +116,12 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
     except ConnectorError:
         raise
     except SparkError as error:
+        said = shown(str(error))
+        cause = error if said == str(error) else None
         # Memory of the machine may be short for a while.
         if isinstance(error, SparkNotStarted) and retries < MAX_TRIES:
-            raise RetriableError(str(error)) from error
-        raise ConnectorError(str(error)) from error
+            raise RetriableError(said) from cause
+        raise ConnectorError(said) from cause
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
         at = target()

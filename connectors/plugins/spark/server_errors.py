@@ -5,7 +5,7 @@ from typing import Final
 
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.faults import Fault, fault_of
-from spark_integration.jobs.targets import TOKEN_VARIABLE, VARIABLE, Target
+from spark_integration.jobs.targets import TOKEN_VARIABLE, VARIABLE, Target, shown
 
 # Of a server's words, in a message: gRPC tells the same thing twice, with addresses.
 MAX_CHARS: Final = 300
@@ -17,7 +17,7 @@ def of_server(
     error: Exception, target: Target, *, tries: int, most_tries: int, had_session: bool
 ) -> ConnectorError | None:
     """Return what to raise for an error that says something of the server; None for another."""
-    fault, where = fault_of(error), target.url
+    fault, where = fault_of(error), shown(target.url)
     if fault is Fault.QUERY:
         return None
     if fault is Fault.TOKEN:

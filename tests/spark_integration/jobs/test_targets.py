@@ -3,7 +3,7 @@
 import pytest
 
 from spark_integration.jobs.errors import SparkRefused
-from spark_integration.jobs.targets import Kind, parse_target
+from spark_integration.jobs.targets import Kind, parse_target, shown
 
 SHARED = "shared"
 NONE = ""
@@ -103,6 +103,14 @@ def test_two_tokens_are_one_too_many() -> None:
         ("spark://u:sesame@h:bad", "sesame"),
         ("sc://far/;Authorization=sesame", "sesame"),
         ("sc://u:sesame@far", "sesame"),
+        ("sc://far;token=sesame", "sesame"),
+        ("sc://far:15002;token=sesame", "sesame"),
+        ("sc://far:15002;Authorization=sesame", "sesame"),
+        ("sc://far:token=sesame", "sesame"),
+        ("sc://u:open/sesame@far", "sesame"),
+        ("spark://far;token=sesame", "sesame"),
+        ("spark://u:open,sesame@far", "sesame"),
+        ("spark://u:open=/sesame@far:x", "sesame"),
     ],
 )
 def test_a_refusal_shows_no_secret_of_an_address(text: str, secret: str) -> None:
@@ -110,3 +118,18 @@ def test_a_refusal_shows_no_secret_of_an_address(text: str, secret: str) -> None
         parse_target(text)
 
     assert secret not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["sc://h;token=sesame", "spark://h;token=sesame"])
+def test_settings_without_their_slash_are_no_name_of_a_host(text: str) -> None:
+    with pytest.raises(SparkRefused, match=r";token=…'; give s"):
+        parse_target(text, token=SHARED)
+
+
+def test_what_is_hidden_already_stays_with_what_follows_it() -> None:
+    once = shown("sc://h/;token=sesame")
+
+    assert shown(f"SAMSA_SPARK is {once!r}; start the server") == (
+        "SAMSA_SPARK is 'sc://h/;token=…'; start the server"
+    )
+    assert shown("sc://h/;user_id=ann@example") == "sc://h/;user_id=ann@example"

@@ -212,6 +212,13 @@ def test_a_target_that_is_refused_ends_the_task_with_the_reason() -> None:
     assert str(found) == "set SAMSA_SPARK_TOKEN"
 
 
+def test_a_target_that_is_refused_shows_no_secret() -> None:
+    found = meaning(SparkRefused("SAMSA_SPARK is 'sc://ann:sesame@h/;Authorization=sesame'"))
+
+    assert str(found) == "SAMSA_SPARK is 'sc://…@h/;Authorization=…'"
+    assert found.__cause__ is None
+
+
 @pytest.mark.usefixtures("server")
 def test_a_folder_is_proved_once_for_each_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
