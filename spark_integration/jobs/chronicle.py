@@ -118,13 +118,11 @@ class Chronicle:
 
     def failed(self, said: str) -> None:
         """Note that a session ended by an error."""
-        known = said.replace(self._token, HIDDEN) if self._token else said
-        lines = [shown(line) for line in known.strip().splitlines()[:MAX_LINES]]
         self.facts = replace(
             self.facts,
             since_ms=now_ms(),
             stage=Stage.ENDED,
-            failure="\n".join(lines)[:MAX_CHARS],
+            failure=first_lines(said, self._token),
             failed_ms=now_ms(),
             streams=(),
         )
@@ -132,6 +130,12 @@ class Chronicle:
     def closed(self) -> None:
         """Note that a session was ended on purpose."""
         self.facts = replace(self.facts, since_ms=now_ms(), stage=Stage.ENDED, streams=())
+
+
+def first_lines(said: str, token: str) -> str:
+    """Return what an error is about, without what is secret in it."""
+    known = said.replace(token, HIDDEN) if token else said
+    return "\n".join(shown(line) for line in known.strip().splitlines()[:MAX_LINES])[:MAX_CHARS]
 
 
 def now_ms() -> int:

@@ -6,15 +6,22 @@ says SAMSA_SPARK (see `targets`), and nothing else in the house asks.
 
 import os
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from spark_integration.datasource.releases import is_too_old, needed
-from spark_integration.jobs.chronicle import Chronicle, EngineFacts, Facts, Stage, streams_of
-from spark_integration.jobs.errors import SparkMissing, SparkRefused
+from spark_integration.jobs.chronicle import (
+    Chronicle,
+    EngineFacts,
+    Facts,
+    Stage,
+    first_lines,
+    streams_of,
+)
+from spark_integration.jobs.errors import SparkMissing, SparkNotStarted, SparkRefused
 from spark_integration.jobs.settings import memory_settings, merged
 from spark_integration.jobs.targets import (
     TOKEN_VARIABLE,
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INSTALL: Final = "./samsa extras install spark"
+# The modules of pyspark and of its bridge to Java, whose errors say what hinders a start.
+OF_START: Final = ("pyspark", "py4j")
 
 
 class Engine(Protocol):
@@ -87,7 +96,7 @@ def session(
             HELD.engine.close()
             HELD.engine = None
         if HELD.engine is None:
-            with HELD.chronicle.starting(target):
+            with HELD.chronicle.starting(target), start_errors(target):
                 memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
                 engine = make_engine(home, target, merged(memory, settings or {}))
                 try:
@@ -183,6 +192,24 @@ def make_engine(home: Path, target: Target, settings: Mapping[str, str]) -> Engi
         return JvmEngine(home, target, settings)
     except ModuleNotFoundError as error:
         raise SparkMissing(f"{error.name} is not installed: {INSTALL}") from error
+
+
+@contextmanager
+def start_errors(target: Target) -> Iterator[None]:
+    """Turn what hinders a JVM's start into SparkNotStarted.
+
+    Errors of a Connect server stay: their codes tell whether it is away (see `faults`).
+    """
+    try:
+        yield
+    # Java, the bridge to it and the system have classes of their own.
+    except Exception as error:
+        is_of_start = isinstance(error, OSError) or type(error).__module__.startswith(OF_START)
+        if target.kind is Kind.CONNECT or not is_of_start:
+            raise
+        said = first_lines(f"{type(error).__name__}: {error}", target.token)
+        # The error itself may hold the token.
+        raise SparkNotStarted(f"Spark could not be started: {said}") from None
 
 
 def require_streams(version: str) -> None:

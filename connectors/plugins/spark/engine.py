@@ -142,7 +142,7 @@ def _meaning(error: Exception, at: Target, retries: int, *, has_batch: bool) -> 
         found = of_server(error, at, tries=retries, most_tries=MAX_TRIES, had_session=has_session())
         if is_of_spark and found is not None:
             return found
-    elif not is_alive() or exhaustion.is_lost(words):
+    elif has_session() and (not is_alive() or exhaustion.is_lost(words)):
         # The bridge raises errors of many classes then.
         return _end_of_process(retries, has_batch=has_batch)
     if not is_of_spark:

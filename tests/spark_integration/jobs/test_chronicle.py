@@ -16,7 +16,7 @@ from spark_integration.jobs.chronicle import (
     last_words,
     stream_of,
 )
-from spark_integration.jobs.errors import SparkMissing
+from spark_integration.jobs.errors import SparkMissing, SparkNotStarted
 from spark_integration.jobs.targets import Target, parse_target
 
 TARGET = parse_target("local[2]")
@@ -107,6 +107,57 @@ def test_what_could_not_start_is_told_and_stays_until_the_next_one_fails(
     assert (running.stage, running.failure) == (Stage.RUNNING, failed.failure)
     assert session.facts().stage is Stage.ENDED
     assert held.engine is None
+
+
+class Py4JJavaError(Exception):
+    """As the bridge's, by its place and name."""
+
+
+Py4JJavaError.__module__ = "py4j.protocol"
+SECRET = "of-this-test"  # noqa: S105 (it is none)
+
+
+def start_error(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, home: Path, *, spark: str
+) -> BaseException:
+    def fail(*_: Any) -> Engine:
+        raise error
+
+    monkeypatch.setattr(session, "make_engine", fail)
+    environment = {"SAMSA_SPARK": spark, "SAMSA_SPARK_TOKEN": SECRET}
+    try:
+        session.session(home, environment=environment)
+    except Exception as found:  # noqa: BLE001 - what is looked at
+        return found
+    raise AssertionError("it raises something")
+
+
+@pytest.mark.usefixtures("held")
+def test_what_hinders_the_start_of_a_jvm_is_told_in_its_first_lines_without_the_token(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of_java = Py4JJavaError(f"no master with {SECRET}\n" + "at x\n" * 100)
+    no_space = OSError(28, "No space left on device")
+
+    found = start_error(of_java, monkeypatch, tmp_path, spark="spark://127.0.0.1")
+    full = start_error(no_space, monkeypatch, tmp_path, spark="local")
+
+    assert isinstance(found, SparkNotStarted)
+    said = str(found).splitlines()
+    assert said[0] == "Spark could not be started: Py4JJavaError: no master with …"
+    assert (len(said), found.__cause__, found.__suppress_context__) == (MAX_LINES, None, True)
+    assert isinstance(full, SparkNotStarted)
+    assert "No space left on device" in session.facts().failure
+
+
+@pytest.mark.usefixtures("held")
+def test_errors_of_a_server_and_of_our_own_stay_what_they_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of_server, own = Py4JJavaError("away"), KeyError("x")
+
+    assert start_error(of_server, monkeypatch, tmp_path, spark="sc://127.0.0.1") is of_server
+    assert start_error(own, monkeypatch, tmp_path, spark="local") is own
 
 
 def test_another_process_tells_nothing_of_ours(

@@ -30,6 +30,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """A session that works; how often it was closed."""
     found: list[bool] = []
     monkeypatch.setattr(engine, "spark", lambda: None)
+    monkeypatch.setattr(engine, "has_session", lambda: True)
     monkeypatch.setattr(engine, "is_alive", lambda: True)
     monkeypatch.setattr(engine, "exit_code", lambda _: None)
     monkeypatch.setattr(engine, "close_session", lambda: found.append(True))
@@ -105,6 +106,21 @@ def test_a_session_that_cannot_be_made_is_no_matter_of_the_batch(
     assert not isinstance(failed.value, BatchTooLarge)
     with pytest.raises(ConnectorError, match="SAMSA_SPARK_MEMORY"), engine.batch(engine.MAX_TRIES):
         pass
+
+
+def test_without_a_session_no_java_process_is_said_to_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "has_session", lambda: False)
+
+    found = meaning(Py4JJavaError("Invalid master"))
+    lost = meaning(Py4JNetworkError("no answer"))
+    other = OSError("no space left")
+
+    assert isinstance(found, RetriableError)
+    assert str(found) == "Spark failed: Py4JJavaError: Invalid master"
+    assert str(lost) == "Spark failed: Py4JNetworkError: no answer"
+    assert meaning(other) is other
 
 
 # As Spark 4.3 tells of a source in Python that fails while it plans.
