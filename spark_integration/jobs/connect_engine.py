@@ -8,11 +8,13 @@ import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from spark_integration.jobs.chronicle import EngineFacts
@@ -25,6 +27,14 @@ from spark_integration.jobs.targets import Target
 TRIES: Final = 4
 FIRST_WAIT_MS: Final = 250
 MOST_WAIT_MS: Final = 2000
+# A server that is frozen keeps its connection. Spark's own 10 minutes for each question would hold
+# all connectors of the worker, too; a server that has just started takes seconds for its first.
+ANSWER_S: Final = 60.0
+# One that works says at once that it does; another session is made for less.
+ALIVE_S: Final = 5.0
+# What is ended may have ended already, and its server as well.
+INTERRUPT_S: Final = 5.0
+RELEASE_S: Final = 2.0
 
 
 class ConnectEngine:
@@ -35,6 +45,12 @@ class ConnectEngine:
         token = f";token={quote(target.token, safe='')}" if target.token else ""
         # Made without a request: the first one is that below.
         self.spark = SparkSession.builder.remote(f"{target.url}{token}").create()
+        limit(
+            self.spark.client,
+            config=ANSWER_S,
+            interrupt=INTERRUPT_S,
+            release_session=RELEASE_S,
+        )
         # Whoever wants a session of a server that is away asks again by themselves.
         self.spark.client.set_retry_policies([])
         try:
@@ -51,12 +67,14 @@ class ConnectEngine:
         """Ask the server: it forgets sessions that nobody used for an hour, and all by its end."""
         # Once: another session is made in less time than it takes to ask again.
         self.spark.client.set_retry_policies([])
+        limit(self.spark.client, config=ALIVE_S)
         try:
             self.spark.conf.get("spark.sql.session.timeZone")
         # It has a class for each thing that a server may say, and for those that gRPC says.
         except Exception:  # noqa: BLE001
             return False
         finally:
+            limit(self.spark.client, config=ANSWER_S)
             self.spark.client.set_retry_policies([patience()])
         return True
 
@@ -94,6 +112,13 @@ class ConnectEngine:
             code = Path(folder) / OWN_ZIP
             code.write_bytes(own_zip())
             self.spark.addArtifacts(os.fspath(code), pyfile=True)
+
+
+def limit(client: SparkConnectClient, **seconds: float) -> None:
+    """Set how long a server may take for an answer, by the kind of question."""
+    # Its session passes it no deadlines, and releases before 4.3 have none.
+    if (before := getattr(client, "_rpc_deadlines", None)) is not None:
+        client._rpc_deadlines = replace(before, **seconds)  # noqa: SLF001
 
 
 def patience() -> DefaultPolicy:
