@@ -184,7 +184,8 @@ def trimmed(batch: Batch, bounds: Bounds) -> tuple[Batch, list[str]]:
     """Take from a batch that is run again what was deleted meanwhile; return lines to tell."""
     spans, lines = [], []
     for span in batch.spans:
-        first = bounds.get(span.place, (span.end, span.end))[0]
+        # A partition without a leader has no bounds now, which says nothing of its records.
+        first = bounds.get(span.place, (span.start, span.end))[0]
         start = min(max(span.start, first), span.end)
         if start > span.start:
             lines.append(_lost(span.place, span.start, start))

@@ -88,6 +88,14 @@ def test_a_batch_that_is_run_again_loses_what_was_deleted_meanwhile() -> None:
     assert len(lines) == 2
 
 
+def test_a_batch_that_is_run_again_keeps_partitions_that_have_no_leader_now() -> None:
+    batch = Batch(spans=(Span(place=A, start=0, end=10), Span(place=B, start=0, end=10)))
+
+    left, lines = trimmed(batch, {A: (0, 90)})
+
+    assert (left, lines) == (batch, [])
+
+
 def test_a_new_job_begins_where_its_group_is() -> None:
     moved, is_moved = adopt(state(), {A: 7})
 
