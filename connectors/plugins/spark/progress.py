@@ -49,12 +49,15 @@ class Progress:
         if batch is not None and batch.files is None and batch.is_begun:
             self._shrink(batch_size.ENDED)
 
-    def plan(self) -> State | None:
-        """Return the state with the next batch fixed; None while it waits for more records."""
+    def plan(self) -> State:
+        """Return the state with the next batch fixed; without one while it waits for more records.
+
+        Keep where it begins in either case: the end of a new partition is elsewhere later.
+        """
         most = batch_size.limit(self.state, self._pacing.most)
         planned, lines = former_topics.plan(self._context, self.state, most=most)
         if planned.batch is not None and self._pacing.is_early(planned.batch, most=most):
-            return None
+            planned = replace(planned, batch=None)
         for line in lines:
             self._context.log(line)
         return planned

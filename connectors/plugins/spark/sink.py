@@ -120,8 +120,6 @@ class SparkSinkTask(JobTask):
         """Fix the next batch; return whether there is one."""
         self._tell()
         planned = self._progress.plan()
-        if planned is None:
-            return False
         if planned.batch is not None or planned.next != self._state.next:
             # Where a partition's end is, is known only now.
             self._progress.keep(planned)

@@ -50,8 +50,6 @@ class TopicTask(JobTask):
             return False
         self._progress.settle()
         planned = self._progress.plan()
-        if planned is None:
-            return False
         if planned.next != self._progress.state.next:
             # Where a partition begins is noted first: its end may be elsewhere by the next slice.
             self._tell(planned.next)

@@ -139,7 +139,6 @@ def test_the_next_batch_is_as_large_as_was_learned_and_does_not_wait_to_be_large
 
     planned = job_.progress.plan()
 
-    assert planned is not None
     assert planned.batch is not None
     assert planned.batch.size == 10
     job_.progress.keep(planned)
