@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from connectors.plugins.spark import batches, engine, keys, tables
-from connectors.plugins.spark.batches import Batch, State
+from connectors.plugins.spark.batches import Batch, State, WrittenFile
 from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.folders import table_folder
 from connectors.plugins.spark.iceberg import IcebergTable, Identifier
@@ -169,6 +169,7 @@ class SparkSinkTask(JobTask):
         counts = shaped.finish()
         self._newest_ms = counts.newest_ms
         files = tuple(tables.written_files(staging, self._state))
+        tables.sync_staged(files, self._file.staging)
         there = sum(file.rows for file in files)
         if counts.rows is not None and there != counts.rows:
             raise RetriableError(
@@ -210,6 +211,7 @@ class SparkSinkTask(JobTask):
                 f" the table yet: set {keys.FORMAT} back until it is, and change it then"
             )
         self._context.require_lease()
+        self._require_whole(batch, batch.files)
         tables.move(batch.files, self._file.staging, self._table.files)
         self._table.add(self._state, batch)
         self._progress.keep(self._progress.done())
@@ -226,6 +228,16 @@ class SparkSinkTask(JobTask):
             self._watch.ended(records=batch.read, rows=written, newest_ms=self._newest_ms)
         )
         self._tell()
+
+    def _require_whole(self, batch: Batch, files: Sequence[WrittenFile]) -> None:
+        """Have the batch written again where a file of it is not as it was written."""
+        if not tables.take_back_damaged(files, self._file.staging, self._table.files):
+            return
+        self._progress.keep(replace(self._state, batch=replace(batch, files=None)))
+        raise RetriableError(
+            f"a file of batch {self._state.number} has another size than when it was written, as"
+            " after a power cut: the batch is written again"
+        )
 
     def _tell(self) -> None:
         """Tell the group how far the table is, unless it knows; RetriableError where it cannot."""

@@ -119,6 +119,50 @@ def partition_of(parts: Iterable[str]) -> Mapping[str, str | None]:
     }
 
 
+def sync_staged(files: Iterable[WrittenFile], staging: Path) -> None:
+    """Make files durable, with the folders that name them, before a state names them."""
+    folders: set[Path] = set()
+    try:
+        for file in files:
+            source = staging / file.staged
+            sync_file(source)
+            folders |= {one for one in source.parents if one.is_relative_to(staging)}
+        for folder in folders:
+            sync_folder(folder)
+    except OSError as error:
+        raise RetriableError(f"{staging} cannot be made durable: {error.strerror}") from error
+
+
+def take_back_damaged(files: Sequence[WrittenFile], staging: Path, table: Path) -> bool:
+    """Tell whether a file has another size than was written; have then none of them in the table.
+
+    A power cut may have emptied files that were not durable. No table has taken such a batch in,
+    since that needs all files in their places. Spark may divide the rows among other names next
+    time, so what is in its place goes back.
+    """
+    try:
+        is_damaged = any(
+            not (table / file.path).exists() and _is_damaged(staging / file.staged, file.size)
+            for file in files
+        )
+        folders: set[Path] = set()
+        for file in files if is_damaged else ():
+            source, target = staging / file.staged, table / file.path
+            if target.exists():
+                source.parent.mkdir(parents=True, exist_ok=True)
+                target.replace(source)
+                folders |= {source.parent, target.parent}
+        for folder in folders:
+            sync_folder(folder)
+    except OSError as error:
+        raise RetriableError(f"{staging} cannot be looked at: {error.strerror}") from error
+    return is_damaged
+
+
+def _is_damaged(path: Path, size: int) -> bool:
+    return path.exists() and path.stat().st_size != size
+
+
 def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
     """Put files into their places; those that lie there already are passed over."""
     folders: set[Path] = set()
@@ -126,7 +170,7 @@ def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
         source, target = staging / file.staged, table / file.path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            if source.exists():
+            if source.exists() and not _is_damaged(source, file.size):
                 sync_file(source)
                 source.replace(target)
             elif not target.exists():
