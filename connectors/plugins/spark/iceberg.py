@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from connectors.plugins.spark.batches import Batch, State
-from connectors.plugins.spark.tables import DELTA_LOG, has_iceberg
+from connectors.plugins.spark.tables import DELTA_LOG, ICEBERG_DATA, has_iceberg
 from connectors.sdk.errors import ConnectorError, RetriableError
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from connectors.plugins.spark.iceberg_catalog import HomeCatalog
 
-# Where files lie in the folder of a table, as others put them too.
-DATA: Final = "data"
 METADATA: Final = "metadata"
 # Of a table that was made here, and of the job's last batch in any.
 MADE: Final = "samsa.made-by"
@@ -65,7 +63,7 @@ class IcebergTable:
         self, folder: Path, folders: tuple[str, ...], identifier: Identifier, connector: str
     ) -> None:
         self._folder = folder
-        self.files = folder / DATA
+        self.files = folder / ICEBERG_DATA
         self._folders = folders
         self._identifier = identifier
         self._connector = connector
@@ -245,7 +243,7 @@ class IcebergTable:
             "snapshot_log": [],
         }
         table.metadata = table.metadata.model_copy(update=known)
-        location = f"{table.metadata.location.rstrip('/')}/{DATA}"
+        location = f"{table.metadata.location.rstrip('/')}/{ICEBERG_DATA}"
         with table.transaction() as transaction:
             with transaction.update_schema() as change:
                 change.union_by_name(wanted)

@@ -14,6 +14,7 @@ from connectors.plugins.spark.folders import table_folder
 from connectors.plugins.spark.schemas import Columns, quoted
 from connectors.plugins.spark.shaping import Counts
 from connectors.plugins.spark.sql_keys import Settings, View, problems, query_problem, settings_of
+from connectors.plugins.spark.tables import require_no_log
 from connectors.sdk.connector import JobContext, Parsed
 from connectors.sdk.errors import ConfigError, ConnectorError
 
@@ -28,7 +29,6 @@ SESSION_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
 }
-DELTA_LOG: Final = "_delta_log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +151,6 @@ def _table(session: "SparkSession", path: str) -> "DataFrame":
     folder = table_folder(path)
     if not folder.is_dir():
         raise ConnectorError(f"there is no table {path}: write it first, or take it out of tables")
-    if (folder / DELTA_LOG).exists():
-        raise ConnectorError(
-            f"{path} is a Delta table, and tables to join with are folders of Parquet files: name"
-            " one of these"
-        )
+    require_no_log(folder, path)
     # Spark takes a path as it is written, and no URI for it.
     return session.read.option("mergeSchema", "true").parquet(f"file://{folder}")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 ENDING: Final = ".parquet"
 DELTA_LOG: Final = "_delta_log"
+# Where files of an Iceberg table lie in its folder, as others put them too.
+ICEBERG_DATA: Final = "data"
 ICEBERG_METADATA: Final = "metadata/*.metadata.json"
 # Before the name of a column that is made for its folder only, and before a value that is empty.
 COPY: Final = "_samsa_by_"
@@ -75,6 +77,20 @@ def require_no_iceberg(folder: Path) -> None:
         raise ConnectorError(
             f"{folder.name} is an Iceberg table, which would not know of the files: set"
             " table.format to iceberg, or give another folder"
+        )
+
+
+def require_no_log(folder: Path, path: str) -> None:
+    """Refuse to read a folder as Parquet files where a log says which of them count."""
+    # Files of an Iceberg table lie one folder below what makes it one.
+    above = [folder.parent] if folder.name == ICEBERG_DATA else []
+    is_delta = (folder / DELTA_LOG).exists()
+    if is_delta or any(map(has_iceberg, (folder, *above))):
+        kind = "a Delta" if is_delta else "an Iceberg"
+        raise ConnectorError(
+            f"{path} belongs to {kind} table, and tables to join with are folders of Parquet"
+            " files, all of which count: write the rows to a table of table.format parquet, and"
+            " name that"
         )
 
 

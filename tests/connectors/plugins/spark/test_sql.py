@@ -175,7 +175,7 @@ def test_tables_that_cannot_be_read_right_are_refused(home: Path, context: JobCo
     with pytest.raises(ConnectorError, match="there is no table lake/c"):
         run(context, told)
     (home / "files/lake/c/_delta_log").mkdir(parents=True)
-    with pytest.raises(ConnectorError, match="is a Delta table"):
+    with pytest.raises(ConnectorError, match="belongs to a Delta table"):
         run(context, told)
 
 
