@@ -1,6 +1,6 @@
 """An Iceberg table, by pyiceberg and without a JAR: a batch is one snapshot with its number."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +60,19 @@ class IcebergTable:
     keeps_columns = True
 
     def __init__(
-        self, folder: Path, folders: tuple[str, ...], identifier: Identifier, connector: str
+        self,
+        folder: Path,
+        folders: tuple[str, ...],
+        identifier: Identifier,
+        connector: str,
+        log: Callable[[str], None],
     ) -> None:
         self._folder = folder
         self.files = folder / ICEBERG_DATA
         self._folders = folders
         self._identifier = identifier
         self._connector = connector
+        self._log = log
 
     def require(self, schema: str) -> None:
         from connectors.plugins.spark import iceberg_schemas  # noqa: PLC0415 - an extra
@@ -88,7 +94,7 @@ class IcebergTable:
     def add(self, state: State, batch: Batch) -> None:
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415 - an extra
 
-        from connectors.plugins.spark import iceberg_expiry, iceberg_schemas  # noqa: PLC0415
+        from connectors.plugins.spark import iceberg_schemas  # noqa: PLC0415
 
         if not batch.files:
             return
@@ -104,12 +110,25 @@ class IcebergTable:
                     self._commit(table, wanted, state, batch)
                 except CommitFailedException:
                     continue
-                iceberg_expiry.expire(catalog.load_table(self._key))
+                self._expire(catalog)
                 return
         raise RetriableError(
             f"the Iceberg table {self._identifier} did not take batch {state.number}: others"
             f" committed before it, {MAX_TRIES} times in a row"
         )
+
+    def _expire(self, catalog: "HomeCatalog") -> None:
+        """Remove old snapshots; the batch is committed, so log what goes wrong and go on."""
+        from connectors.plugins.spark import iceberg_expiry  # noqa: PLC0415
+
+        try:
+            iceberg_expiry.expire(catalog.load_table(self._key))
+        # Classes of the library and of its parsers, which files of others are given to.
+        except Exception as error:  # noqa: BLE001
+            shown = f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]
+            self._log(
+                f"old snapshots of {self._identifier} stay, a later batch tries again: {shown}"
+            )
 
     @property
     def _key(self) -> tuple[str, str]:

@@ -16,6 +16,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from connectors.plugins.spark.iceberg import METADATA
+from connectors.plugins.spark.iceberg_catalog import path_of
 from connectors.sdk.errors import ConnectorError
 
 # The property that says how many snapshots stay; a table without it keeps all.
@@ -42,10 +44,12 @@ def expire(table: Table) -> None:
     except CommitFailedException:
         # Another writer was faster; a later batch comes here again.
         return
+    own = (path_of(table.metadata.location) / METADATA).resolve()
     for path in sorted(lists | (found - needed)):
-        # What stays is a small file that nobody reads.
-        with suppress(OSError):
-            table.io.delete(path)
+        # What stays is a small file that nobody reads. Others may have written what a list names.
+        with suppress(OSError, ConnectorError):
+            if path_of(path).resolve().is_relative_to(own):
+                table.io.delete(path)
 
 
 def outdated(metadata: TableMetadata) -> list[Snapshot]:

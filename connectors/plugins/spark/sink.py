@@ -138,6 +138,7 @@ class SparkSinkTask(JobTask):
                 self._layout.folders,
                 Identifier(namespace=namespace, name=name),
                 self._context.connector,
+                self._context.log,
             )
         return ParquetTable(self._folder)
 

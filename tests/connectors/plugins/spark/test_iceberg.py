@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -36,8 +37,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "größe 100%" / "files" / "lake"
 
 
-def table(folder: Path, *folders: str, name: str = "lake") -> IcebergTable:
-    return IcebergTable(folder, folders, Identifier(namespace="default", name=name), "to-lake")
+def table(
+    folder: Path, *folders: str, name: str = "lake", log: Callable[[str], None] = print
+) -> IcebergTable:
+    identifier = Identifier(namespace="default", name=name)
+    return IcebergTable(folder, folders, identifier, "to-lake", log)
 
 
 def struct(**columns: Any) -> dict[str, Any]:
@@ -509,6 +513,59 @@ def test_old_snapshots_and_their_files_are_cleared_away(folder: Path) -> None:
     # The library leaves the manifest of a batch that it merges at once.
     assert len(there - lists - parts) < 12 / 2
     assert len(list(folder.glob("metadata/*.json"))) <= 3
+
+
+@pytest.mark.usefixtures("few")
+def test_files_that_a_list_of_others_names_elsewhere_are_not_deleted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.table.snapshots import Snapshot  # noqa: PLC0415 - an extra
+
+    from connectors.plugins.spark import iceberg_expiry  # noqa: PLC0415 - an extra
+
+    expire, manifests = iceberg_expiry.expire, Snapshot.manifests
+    precious = folder.parent / "precious.txt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("of a file sink")
+    places = [f"file://{folder}/data/0.parquet", f"file://{precious}", "s3://bucket/list.avro"]
+
+    def expire_forged(table_: Any) -> None:
+        oldest = table_.snapshots()[0].snapshot_id
+
+        def named(self: Any, io: Any) -> list[Any]:
+            more = places if self.snapshot_id == oldest else []
+            return [*manifests(self, io), *(SimpleNamespace(manifest_path=at) for at in more)]
+
+        with monkeypatch.context() as forged:
+            forged.setattr(Snapshot, "manifests", named)
+            expire(table_)
+
+    monkeypatch.setattr(iceberg_expiry, "expire", expire_forged)
+    add(folder, *range(5))
+
+    assert precious.exists()
+    assert [row["id"] for row in rows_of(folder)] == list(range(5))
+    with opened(folder) as table_:
+        assert len(table_.snapshots()) == 3
+
+
+@pytest.mark.usefixtures("few")
+def test_a_batch_is_done_though_old_snapshots_cannot_be_cleared_away(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from connectors.plugins.spark import iceberg_expiry  # noqa: PLC0415 - an extra
+
+    def fail(_: object) -> None:
+        raise ValueError("no list")
+
+    monkeypatch.setattr(iceberg_expiry, "expire", fail)
+    told, lines = schema(id="long"), list[str]()
+
+    table(folder, log=lines.append).add(STATE, batch(folder, told, [{"id": 1}]))
+
+    assert [row["id"] for row in rows_of(folder)] == [1]
+    said = "old snapshots of default.lake stay, a later batch tries again: ValueError: no list"
+    assert lines == [said]
 
 
 @pytest.mark.usefixtures("few")
