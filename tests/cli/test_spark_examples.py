@@ -39,6 +39,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         raise SparkMissing("pyspark is not installed: ./samsa extras install spark")
 
     monkeypatch.setattr(spark_examples, "session", missing)
+    # The tests of a worker share one session, which is not the command's to end.
+    monkeypatch.setattr(spark_examples, "close_session", lambda: None)
 
 
 @pytest.fixture
@@ -49,6 +51,7 @@ def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
         raise SparkMissing("no further")
 
     monkeypatch.setattr(spark_examples, "session", lambda _home: None)
+    monkeypatch.setattr(spark_examples, "close_session", lambda: None)
     monkeypatch.setattr(spark_examples, "register", lambda _spark: None)
     for name, example in EXAMPLES.items():
         monkeypatch.setitem(dict_of_examples(), name, replace(example, load=stop))
