@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from console.monitoring import metrics_topic
-from console.monitoring.metric_records import Moments
+from console.monitoring.metric_records import Moments, records_of
 from console.monitoring.metrics_topic import MAX_WAITING, MetricsTopic
 from console.monitoring.rings import Moment
 from gateway.kafka.admin import Admin
@@ -148,7 +148,7 @@ def test_a_producer_that_is_given_up_is_closed(
 def test_a_sample_that_cannot_be_written_costs_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, said = metrics_topic.records_of, Said()
+    real, said = records_of, Said()
 
     def broken(moments: Moments) -> object:
         if moments.at_ms == AT_MS:
