@@ -28,7 +28,7 @@ SUPERVISOR: Final = b"brokers.supervisor"
 def down(*, home: Path) -> None:
     """Stop everything that runs in the home."""
     place = Home(home)
-    if not place.is_owned() and not any(leftovers.marked(home)):
+    if not place.is_owned() and not is_any_left(home):
         click.echo(f"{home} is not running")
         return
     started = time.monotonic()
@@ -73,9 +73,16 @@ def kill(process: int) -> None:
 def stop_leftovers(home: Path) -> None:
     """End processes whose supervisor is gone: the kernel has told them to stop already."""
     end = time.monotonic() + LEFTOVER_SECONDS
-    told = leftovers.send(home, signal.SIGTERM)
-    while told and time.monotonic() < end:
+    leftovers.send(home, signal.SIGTERM)
+    while is_any_left(home) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
-        told = list(leftovers.marked(home))
-    while leftovers.send(home, signal.SIGKILL):
-        time.sleep(POLL_SECONDS)
+    for pause in leftovers.kill_all(home, time.monotonic):
+        time.sleep(pause)
+
+
+def is_any_left(home: Path) -> bool:
+    """Look twice, since one scan may miss a process that is just starting another program."""
+    if any(leftovers.marked(home)):
+        return True
+    time.sleep(leftovers.SCAN_SECONDS)
+    return any(leftovers.marked(home))

@@ -120,6 +120,8 @@ class Supervisor:
         with ExitStack() as listening:
             self._doors = self._open_doors(listening)
             await self._supervise()
+        for pause in leftovers.kill_all(self._home.folder, self._clock.monotonic):
+            await asyncio.sleep(pause)
         self._home.remove_sockets()
         self._journal.note("supervisor.stopped", "info")
         self._journal.close()
@@ -141,7 +143,8 @@ class Supervisor:
             any(leftovers.marked(folder)) and self._clock.monotonic() < end
         ):
             await asyncio.sleep(LEFTOVER_INTERVAL)
-        leftovers.send(folder, signal.SIGKILL)
+        for pause in leftovers.kill_all(folder, self._clock.monotonic):
+            await asyncio.sleep(pause)
 
     def _require_ports(self) -> None:
         for slot, port in enumerate(self._options.ports(), start=1):

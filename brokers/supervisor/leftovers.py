@@ -6,12 +6,17 @@ number nor a program that happens to use the home is ever taken for one of ours.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 MARK: Final = "SAMSA_SUPERVISED"
+# Between two scans. One alone is not enough: a process may start behind the place where the scan
+# is, and has no environment to read while it begins another program.
+SCAN_SECONDS: Final = 0.1
+# A killed process ends at once, unless it hangs in the kernel.
+KILL_SECONDS: Final = 3.0
 
 
 def mark(home: Path) -> dict[str, str]:
@@ -19,23 +24,60 @@ def mark(home: Path) -> dict[str, str]:
     return {MARK: str(home.resolve())}
 
 
+def _wanted(home: Path) -> bytes:
+    return os.fsencode(f"{MARK}={home.resolve()}")
+
+
 def marked(home: Path) -> Iterator[int]:
     """Every living process of this user that a supervisor of the home started, or its child."""
-    wanted = os.fsencode(f"{MARK}={home.resolve()}")
+    wanted = _wanted(home)
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
+        # One that was started by a process of the home is marked as well: it must not end itself.
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # Other users' processes are closed to us, and any may end while we look.
-        with suppress(OSError):
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                yield int(entry.name)
+        if _has(int(entry.name), wanted):
+            yield int(entry.name)
+
+
+def _has(process: int, wanted: bytes) -> bool:
+    # Other users' processes are closed to us, and any may end while we look.
+    with suppress(OSError):
+        return wanted in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    return False
 
 
 def send(home: Path, number: signal.Signals) -> list[int]:
     """Signal all of them; return those that were there."""
-    found = []
-    for process in marked(home):
-        with suppress(ProcessLookupError):
-            os.kill(process, number)
-            found.append(process)
-    return found
+    wanted = _wanted(home)
+    return [process for process in marked(home) if _send(process, wanted, number)]
+
+
+def _send(process: int, wanted: bytes, number: signal.Signals) -> bool:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return False
+    try:
+        # The number may have passed to another process before the descriptor named this one.
+        if not _has(process, wanted):
+            return False
+        signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def kill_all(home: Path, now: Callable[[], float]) -> Iterator[float]:
+    """Kill all of them until two scans in a row find none; yield how long to wait before each scan.
+
+    Some leave the group of the process that started them, as Spark's Python workers do.
+    """
+    end = now() + KILL_SECONDS
+    quiet = 0
+    while now() < end:
+        quiet = 0 if send(home, signal.SIGKILL) else quiet + 1
+        if quiet > 1:
+            return
+        yield SCAN_SECONDS

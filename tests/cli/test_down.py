@@ -46,6 +46,23 @@ def test_what_outlived_its_supervisor_is_stopped(
 
 
 @pytest.mark.slow
+def test_what_left_its_group_is_stopped(tmp_path: Path) -> None:
+    with fake_home(tmp_path, "broker-1=runaway"):
+        samsa("down", "--home", tmp_path)
+
+        assert list(leftovers.marked(tmp_path)) == []
+
+
+def test_a_process_that_one_scan_missed_is_found_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[list[int]] = [[], [7]]
+    monkeypatch.setattr(leftovers, "marked", lambda _home: scans.pop(0))
+
+    assert down.is_any_left(tmp_path)
+
+
+@pytest.mark.slow
 def test_a_supervisor_that_hangs_is_killed_with_all_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

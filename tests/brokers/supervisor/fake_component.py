@@ -52,6 +52,10 @@ def main() -> None:
             [sys.executable, "-c", "import signal; signal.sigwait({signal.SIGUSR1})"],
             env=dict(os.environ),
         )
+    if "runaway" in MODES:
+        # In a session of its own, as a grandchild whose parent is gone.
+        code = "import subprocess as s; s.Popen(['sleep', '60'], start_new_session=True)"
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
     if "http" in MODES:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         serve_health()

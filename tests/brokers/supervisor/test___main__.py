@@ -58,7 +58,7 @@ def test_a_signal_stops_everything_in_order(tmp_path: Path, number: signal.Signa
     # Whoever runs the tests may be under nohup, which every child would respect.
     previous = signal.signal(number, signal.SIG_DFL)
     try:
-        with process(tmp_path) as supervisor:
+        with process(tmp_path, "broker-1=runaway") as supervisor:
             read_until(supervisor, "Stop      Ctrl-C")
 
             supervisor.send_signal(number)

@@ -99,6 +99,18 @@ def test_a_stop_leaves_no_process(tmp_path: Path) -> None:
     within(scenario)
 
 
+def test_a_stop_ends_what_left_the_group_of_its_component(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, {"broker-1": "runaway"}) as house:
+            await house.audience.hears("all is healthy")
+            # Agent and broker, and the grandchild of one.
+            assert len(list(leftovers.marked(tmp_path))) == 3
+
+        assert list(leftovers.marked(tmp_path)) == []
+
+    within(scenario)
+
+
 @pytest.mark.parametrize("name", ["agent", "broker-1", "web", "collector"])
 def test_a_killed_component_comes_back_with_its_port(tmp_path: Path, name: str) -> None:
     async def scenario() -> None:

@@ -4,11 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
-from brokers.supervisor.leftovers import mark, marked, send
+import pytest
+
+from brokers.supervisor import leftovers
+from brokers.supervisor.leftovers import KILL_SECONDS, kill_all, mark, marked, send
 
 WAITS = "import signal; signal.pause()"
 
@@ -51,3 +56,45 @@ def test_a_signal_reaches_all_that_are_marked(tmp_path: Path) -> None:
         assert sorted(send(tmp_path, signal.SIGTERM)) == sorted([one.pid, two.pid])
 
         assert one.wait(20) == two.wait(20) == -signal.SIGTERM
+
+
+def test_a_process_does_not_find_itself(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; from brokers.supervisor.leftovers import marked;"
+        f" print(list(marked(Path({str(tmp_path)!r}))))"
+    )
+    told = subprocess.check_output(
+        [sys.executable, "-c", code], env={**os.environ, **mark(tmp_path)}, text=True
+    )
+
+    assert told == "[]\n"
+
+
+def test_what_ignores_the_stop_is_killed_and_another_home_is_not(tmp_path: Path) -> None:
+    one, two = tmp_path / "home", tmp_path / "home-2"
+    with waiting(**mark(one)) as mine, waiting(**mark(two)) as strange:
+        for pause in kill_all(one, time.monotonic):
+            time.sleep(pause)
+
+        assert mine.wait(20) == -signal.SIGKILL
+        assert strange.poll() is None
+
+
+def test_a_scan_that_missed_a_process_is_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[list[int]] = [[], [7], [], []]
+    monkeypatch.setattr(leftovers, "send", lambda _home, _number: found.pop(0))
+
+    # One pause before each scan but the first.
+    assert len(list(kill_all(tmp_path, lambda: 0.0))) == 3
+    assert found == []
+
+
+def test_a_process_that_hangs_in_the_kernel_is_not_waited_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "send", lambda _home, _number: [7])
+    clock = count()
+
+    assert len(list(kill_all(tmp_path, lambda: float(next(clock))))) < KILL_SECONDS
