@@ -73,10 +73,11 @@ def test_a_process_does_not_find_itself(tmp_path: Path) -> None:
 def test_what_ignores_the_stop_is_killed_and_another_home_is_not(tmp_path: Path) -> None:
     one, two = tmp_path / "home", tmp_path / "home-2"
     with waiting(**mark(one)) as mine, waiting(**mark(two)) as strange:
-        for pause in kill_all(one, time.monotonic):
-            time.sleep(pause)
+        scans = kill_all(one, time.monotonic)
+        next(scans)
 
         assert mine.wait(20) == -signal.SIGKILL
+        assert len(list(scans)) == 1
         assert strange.poll() is None
 
 
