@@ -11,7 +11,7 @@ from connectors.runtime import figures
 from connectors.runtime.context import TaskContext
 from connectors.runtime.group_names import group_of
 from connectors.runtime.masking import masked
-from connectors.runtime.ports import Inlet, Level, Ports, SliceEnd, TaskSpec
+from connectors.runtime.ports import Inlet, Level, Ports, SliceEnd, TaskSpec, Verdict
 from connectors.runtime.sink_places import share, wanted
 from connectors.runtime.steps import Stage, StepFailed
 from connectors.runtime.task_settings import errors_of, reading_of
@@ -115,6 +115,11 @@ class JobTaskContext(TaskContext):
 
     def require_lease(self) -> None:
         self._turn.require_lease()
+
+    @property
+    def is_stopping(self) -> bool:
+        # Not the turn's own verdict, which belongs to the thread of the slice.
+        return self._turn.ports.lease.renew() is Verdict.STOP
 
     def refuse(self, record: RawRecord, error: DataError) -> None:
         raw = Record(

@@ -239,6 +239,13 @@ class JobContext(Context, Protocol):
     def require_lease(self) -> None:
         """Raise if the task has another owner, and so must not make anything durable."""
 
+    @property
+    def is_stopping(self) -> bool:
+        """Return whether the task or its worker was told to stop; any thread may ask.
+
+        A call that goes on for some seconds more is ended with its process.
+        """
+
     def refuse(self, record: RawRecord, error: DataError) -> None:
         """Reject a record: it goes to the dead letters or fails the task, as configured."""
 

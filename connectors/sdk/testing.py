@@ -29,6 +29,7 @@ class MemoryContext:
     retries: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
     should_yield: bool = False
+    is_stopping: bool = False
     lines: list[str] = field(default_factory=list)
     # What the task reports to hold, and the limit above which it must release.
     held: int = 0

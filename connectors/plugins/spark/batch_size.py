@@ -20,6 +20,10 @@ SOON_S: Final = 120.0
 # One record is tried so often, since an end may have had another reason.
 MAX_ENDS: Final = 3
 ENDED: Final = "the worker's process ended while Spark wrote the batch"
+SPARED: Final = (
+    "the home was stopped or lost its host while Spark wrote the batch: it is tried again with its"
+    " {size} offsets"
+)
 
 
 class BatchTooLarge(RetriableError):
@@ -52,7 +56,7 @@ def shrunk(state: State, why: str) -> tuple[State, str]:
         for span in batch.spans
         if counts[span.place]
     )
-    smaller = replace(batch, spans=spans, is_begun=False)
+    smaller = replace(batch, spans=spans, is_begun=False, spared=0)
     return replace(
         state, most=most, batch=smaller, ends=0
     ), f"{why}: it had {batch.size} offsets, and is tried again with {most}"
@@ -86,3 +90,11 @@ def unbegun(state: State) -> State:
     """Return the state for an attempt that knows of no former one."""
     batch = state.batch
     return replace(state, batch=batch and replace(batch, is_begun=False))
+
+
+def spared(state: State) -> tuple[State, str]:
+    """Return the state with the batch as it was, and a line to tell."""
+    batch = state.batch
+    assert batch is not None, "a batch was ended"
+    again = replace(batch, is_begun=False, spared=batch.spared + 1)
+    return replace(state, batch=again), SPARED.format(size=batch.size)

@@ -60,6 +60,9 @@ class Batch:
     moves: bool = True
     # Whether Spark has begun to write it. A worker that finds it so replaces one that ended.
     is_begun: bool = False
+    # The run of the home in which it was begun, and how often it kept its size after another run.
+    begun_by: str = ""
+    spared: int = 0
 
     @property
     def size(self) -> int:
@@ -243,6 +246,8 @@ def dump(state: State) -> bytes:
             "keeps_columns": state.batch.keeps_columns,
             "moves": state.batch.moves,
             "is_begun": state.batch.is_begun,
+            "begun_by": state.batch.begun_by,
+            "spared": state.batch.spared,
         }
     told = {
         "version": VERSION,
@@ -303,6 +308,8 @@ def _batch(told: Mapping[str, Any]) -> Batch:
         keeps_columns=bool(told.get("keeps_columns", False)),
         moves=bool(told["moves"]),
         is_begun=bool(told.get("is_begun", False)),
+        begun_by=str(told.get("begun_by", "")),
+        spared=int(told.get("spared", 0)),
     )
 
 

@@ -4,10 +4,10 @@ What is kept is kept by the one who knows where: beside a table, or as a note of
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
-from connectors.plugins.spark import batch_size, batches, engine, former_topics
+from connectors.plugins.spark import attempts, batch_size, batches, engine, former_topics
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.pacing import Pacing
@@ -47,6 +47,17 @@ class Progress:
             self.keep(self.state)
         batch = self.state.batch
         if batch is not None and batch.files is None and batch.is_begun:
+            self._judge(batch)
+
+    def _judge(self, batch: Batch) -> None:
+        """Shrink a batch that was begun, unless its worker ended for another reason, or lives."""
+        if attempts.has_survived(self.state):
+            self.keep(batch_size.unbegun(self.state))
+        elif attempts.is_spared(batch, attempts.home_run()):
+            again, line = batch_size.spared(self.state)
+            self.keep(again)
+            self._context.log(line)
+        else:
             self._shrink(batch_size.ENDED)
 
     def plan(self) -> State:
@@ -66,18 +77,29 @@ class Progress:
     def attempt(self, batch: Batch) -> Iterator[None]:
         """Note that a batch is begun; have it smaller next time where it was too large."""
         self._pacing.begin()
-        self.keep(replace(self.state, batch=replace(batch, is_begun=True)))
+        begun = replace(batch, is_begun=True, begun_by=attempts.home_run())
+        self.keep(replace(self.state, batch=begun))
         try:
-            with engine.batch(self._context.retries):
+            with (
+                attempts.noting_stop(lambda: self._context.is_stopping, self._note_stop),
+                engine.batch(self._context.retries),
+            ):
                 yield
         except BatchTooLarge as error:
             self._shrink(str(error))
             raise
         except Exception:
             # The worker lives, so the batch did not end it. The first error is the one to tell.
-            with suppress(Exception):
+            try:
                 self.keep(batch_size.unbegun(self.state))
+            except Exception:  # noqa: BLE001 - the lease is lost, or the disk is full
+                attempts.survived(self.state)
             raise
+
+    def _note_stop(self) -> None:
+        # Durable only: another thread has the state in hand, and may be done with the batch yet.
+        self._context.require_lease()
+        self._keep(batch_size.unbegun(self.state))
 
     def done(self) -> State:
         """Return what is remembered behind the batch."""

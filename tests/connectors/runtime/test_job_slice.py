@@ -178,3 +178,19 @@ def test_a_job_tells_its_last_batch() -> None:
     runtime_slice.run(TaskSpec(connector="c", plugin=job(work)), ports)
 
     assert ports.figures.batch() == done
+
+
+def test_a_job_is_told_of_a_stop_and_not_of_the_end_of_its_slice() -> None:
+    told = []
+
+    def work(context: JobContext) -> bool:
+        told.append(context.is_stopping)
+        fakes.lease.verdicts = [Verdict.STOP]
+        told.append(context.is_stopping)
+        return True
+
+    fakes = FakePorts(Verdict.YIELD, orders=1)
+    end = run(job(work), fakes)
+
+    assert told == [False, True]
+    assert end.ending is Ending.STOPPED

@@ -1,10 +1,11 @@
 """A batch that was ended for lack of time or memory is smaller next time, and grows back slowly."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
-from connectors.plugins.spark.batch_size import MAX_ENDS, grown, limit, shrunk, unbegun
+from connectors.plugins.spark.batch_size import MAX_ENDS, grown, limit, shrunk, spared, unbegun
 from connectors.plugins.spark.batches import Batch, Span, State, done, dump, load
 from connectors.sdk.errors import ConnectorError
 from connectors.sdk.records import TopicPartition
@@ -31,6 +32,22 @@ def test_what_was_learned_is_kept_with_the_state() -> None:
     smaller, _ = shrunk(begun((A, 0, 100)), "Spark ended")
 
     assert load(dump(smaller)) == smaller
+
+
+def test_a_state_of_a_former_release_names_nobody_who_began_its_batch() -> None:
+    told = json.loads(dump(begun((A, 0, 100))))
+    del told["batch"]["begun_by"], told["batch"]["spared"]
+
+    assert load(json.dumps(told).encode()) == begun((A, 0, 100))
+
+
+def test_a_spared_batch_is_kept_with_how_often_it_was() -> None:
+    again, line = spared(begun((A, 0, 100)))
+
+    assert again.batch is not None
+    assert (again.batch.size, again.batch.is_begun, again.batch.spared) == (100, False, 1)
+    assert load(dump(again)) == again
+    assert line.endswith("it is tried again with its 100 offsets")
 
 
 def test_ten_attempts_lead_from_the_default_to_one_record() -> None:

@@ -1,12 +1,13 @@
 """What a job remembers around a batch, however that ends."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from connectors.plugins.spark import engine
+from connectors.plugins.spark import attempts, engine
 from connectors.plugins.spark.batch_size import MAX_ENDS, BatchTooLarge
 from connectors.plugins.spark.batches import Batch, Span, State
 from connectors.plugins.spark.keys import BATCH_ROWS, BATCH_WAIT
@@ -22,6 +23,7 @@ from tests.fakes.slice_ports import FakePorts
 
 A = TopicPartition(topic="orders", partition=0)
 ROWS = 1000
+PATIENCE = 20
 
 
 class Job:
@@ -33,11 +35,14 @@ class Job:
         spec = TaskSpec(connector="c", plugin=job(), config={"topics": "orders"})
         context = JobTaskContext(Turn(spec, self.fakes.ports))
         self.kept = state
+        self.noted_stop = threading.Event()
         pacing = Pacing({}, {BATCH_ROWS: ROWS, BATCH_WAIT: 0})
         self.progress = Progress(context, pacing, state, self._keep)
 
     def _keep(self, state: State) -> None:
         self.kept = state
+        if state.batch is not None and not state.batch.is_begun:
+            self.noted_stop.set()
 
     def batch(self) -> Batch:
         assert self.kept.batch is not None
@@ -104,6 +109,61 @@ def test_one_that_failed_otherwise_keeps_its_size() -> None:
     job_.progress.settle()
 
     assert (job_.batch().size, job_.batch().is_begun) == (1000, False)
+
+
+def test_a_batch_that_a_stop_of_the_home_interrupted_keeps_its_size() -> None:
+    former = pending(1000, is_begun=True)
+    assert former.batch is not None
+    job_ = Job(replace(former, batch=replace(former.batch, begun_by="a former run")))
+
+    job_.progress.settle()
+
+    assert (job_.batch().size, job_.batch().is_begun, job_.batch().spared) == (1000, False, 1)
+    assert "the home was stopped or lost its host" in job_.lines()[-1]
+
+
+def test_three_stops_of_the_home_with_one_record_do_not_end_the_task() -> None:
+    job_ = Job(pending(1))
+    for run in range(MAX_ENDS + 2):
+        found = replace(job_.batch(), is_begun=True, begun_by=f"run {run}")
+        job_.progress.state = replace(job_.kept, batch=found)
+        job_.progress.settle()
+
+    assert (job_.kept.ends, job_.batch().is_begun) == (0, False)
+
+
+def test_a_worker_that_is_told_to_stop_notes_that_the_batch_does_not_end_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attempts, "LOOK_S", 0.001)
+    job_ = Job(pending(1000))
+
+    with job_.progress.attempt(job_.batch()):
+        assert job_.batch().is_begun
+        job_.fakes.lease.verdicts = [Verdict.STOP]
+        assert job_.noted_stop.wait(PATIENCE)
+
+    # As the next worker finds it, had this one been killed.
+    after = Job(job_.kept)
+    after.progress.settle()
+    assert after.batch().size == 1000
+
+
+def lose_and_fail(job_: Job) -> None:
+    job_.fakes.lease.verdicts = [Verdict.LOST]
+    raise RetriableError("the database is away")
+
+
+def test_a_worker_that_lost_its_lease_and_gets_it_back_keeps_the_size() -> None:
+    job_ = Job(pending(1000))
+    with pytest.raises(RetriableError), job_.progress.attempt(job_.batch()):
+        lose_and_fail(job_)
+    assert job_.batch().is_begun
+
+    again = Job(job_.kept)
+    again.progress.settle()
+
+    assert (again.batch().size, again.batch().is_begun) == (1000, False)
 
 
 def lose(job_: Job) -> None:
