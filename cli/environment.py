@@ -145,7 +145,7 @@ class Environment:
         sys.stderr.write(f"Installing packages for {wanted.purpose}\n")
         state = self._read_state()
         if state.get("unfinished") in EXTRAS:
-            # Never made anew: the home that runs from it would lose its packages.
+            # Never recreated: the home that runs from it would lose its packages.
             sys.stderr.write("The last installation was interrupted: going on with it\n")
             installed.remove_cut_off(self._site_packages())
             del state["unfinished"]

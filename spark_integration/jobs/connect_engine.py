@@ -51,7 +51,7 @@ class ConnectEngine:
             interrupt=INTERRUPT_S,
             release_session=RELEASE_S,
         )
-        # Whoever wants a session of a server that is away asks again by themselves.
+        # If the server is away, the caller asks again.
         self.spark.client.set_retry_policies([])
         try:
             for name, value in merged(session_settings(), settings).items():

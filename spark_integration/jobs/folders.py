@@ -23,7 +23,7 @@ class SessionFolder:
     def __init__(self, home: Path) -> None:
         parent = home / "spark"
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Whoever removes leftovers holds it, so that a folder is never seen before its lock.
+        # A process that removes leftovers holds it, so that no folder is seen before its lock.
         with locked(parent / LOCK, fcntl.LOCK_EX):
             remove_leftovers(parent)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))

@@ -72,7 +72,7 @@ class JvmEngine:
             driver_settings(target, self._folder, log_settings, cores=cores, has_ui=has_ui),
             settings,
         )
-        # What the JVM and Python workers print; begun anew with each session.
+        # What the JVM and Python workers print; empty at the start of each session.
         # JAVA_HOME is not kept: the next session would take it for the user's, past our door.
         given = {"JAVA_HOME": str(self._java.home), **({ADDRESS: LOOPBACK} if has_ui else {})}
         with self._output.open("wb") as output, variables(given):

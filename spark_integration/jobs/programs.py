@@ -154,7 +154,7 @@ def prepare(program: Program) -> None:
     if program.settings_file is None:
         return
     lines = "".join(f"{name} {_escaped(text)}\n" for name, text in program.settings.items())
-    # Whoever could read an older file may have it open.
+    # A process that could read an older file may have it open.
     program.settings_file.unlink(missing_ok=True)
     number = os.open(program.settings_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123 (a descriptor)

@@ -56,7 +56,7 @@ class Batch:
     schema: str = ""
     # Whether its files have the columns, too, whose values are folders.
     keeps_columns: bool = False
-    # Whether the next batch begins behind it; not where somebody has moved the job meanwhile.
+    # Whether the next batch begins behind it; not if a user has moved the job meanwhile.
     moves: bool = True
     # Whether Spark has begun to write it. A worker that finds it so replaces one that ended.
     is_begun: bool = False
@@ -106,7 +106,7 @@ def new_state() -> State:
 
 
 def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
-    """Begin where the group is, if somebody else has moved it; tell whether that is so.
+    """Begin where the group is, if a user has moved it; tell whether that is so.
 
     A commit of ours may have been done without an answer, so what comes next is no other's. What
     the group has is what it was told from then on: told apart from the offsets of a batch that is
@@ -166,7 +166,7 @@ def plan(state: State, bounds: Bounds, *, most: int, at_end: bool) -> tuple[Stat
         if start > end:
             raise ConnectorError(
                 f"{place.topic}, partition {place.partition} ends at offset {end}, before {start},"
-                " up to which it was read: the topic was made anew. Stop the connector and reset"
+                " up to which it was read: the topic was recreated. Stop the connector and reset"
                 " its offsets to read what is there now"
             )
         if start < first:

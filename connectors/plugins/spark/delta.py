@@ -140,7 +140,7 @@ class DeltaTable:
 
     def _add_columns(self, table: "Delta", schema: object) -> None:
         there = {field.name: field.type for field in table.schema().fields}
-        # A struct that has grown is told as a whole, and merged with what the table has of it.
+        # A struct that has grown arrives whole, and is merged with the fields that the table has.
         new = [
             field
             for field in schema.fields  # type: ignore[attr-defined]

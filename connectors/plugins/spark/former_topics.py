@@ -14,7 +14,7 @@ from connectors.sdk.errors import ConnectorError, RetriableError
 from connectors.sdk.records import TopicPartition
 
 MADE_ANEW: Final = (
-    "{topic} was deleted and made anew since the last slice: each of its partitions begins where a"
+    "{topic} was deleted and recreated since the last slice: each of its partitions begins where a"
     " new topic does"
 )
 DELETED: Final = "{topic} does not exist any more: what was not read of it is gone"

@@ -23,7 +23,7 @@ OURS, THEIRS, TAKEN = "worker.txt", "spark", "taken"
 # What Spark says where a path is not there, or may not be used, on the driver or on an executor.
 NOT_THERE: Final = ("PATH_NOT_FOUND", "FileNotFound", "FILE_NOT_EXIST", "does not exist")
 NOT_ALLOWED: Final = ("Permission denied", "AccessControl", "Mkdirs failed", "mkdir of file")
-# Whoever else has the same folder, in words.
+# What the user can do about it.
 WHAT_TO_DO: Final = (
     "mount the home's folder `files` under this path on each machine of that Spark (or start Spark"
     " where the worker is), and run both as one user"

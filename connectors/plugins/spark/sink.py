@@ -97,7 +97,7 @@ class SparkSinkTask(JobTask):
         adopted, is_moved = batches.adopt(self._state, committed)
         self._progress.state = adopted
         if is_moved:
-            context.log("goes on at the offsets of its group, which somebody has altered")
+            context.log("continues at the offsets of its group, which a user has altered")
 
     @property
     def _state(self) -> State:

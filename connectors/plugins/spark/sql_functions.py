@@ -55,7 +55,7 @@ BY_TOPIC: Final[Mapping[str, str]] = {
     "JSON": "to_json get_json_object json_array_length json_object_keys",
 }
 FUNCTIONS: Final = frozenset(name for names in BY_TOPIC.values() for name in names.split())
-# Those that one looks for in vain, to say why.
+# Functions that users may expect, with the reason why they are missing.
 OF_MANY: Final = (
     "any any_value approx_count_distinct avg bool_and bool_or collect_list collect_set corr count"
     " count_if every first first_value last last_value listagg max max_by mean median min min_by"

@@ -119,7 +119,10 @@ def _of_target(found: Settings, parsed: Parsed) -> Iterator[tuple[str, str]]:
             parts = places.parts_of(text)
             shorter = min(len(parts), len(target))
             if parts[:shorter] == target[:shorter]:
-                yield TABLES, f"The table {name} lies in the table that is written, or around it"
+                yield (
+                    TABLES,
+                    f"The table {name} is inside the table that is written, or contains it",
+                )
 
 
 def _of_topics(

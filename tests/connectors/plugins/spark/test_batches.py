@@ -75,7 +75,7 @@ def test_what_was_deleted_is_told_and_passed_over() -> None:
 
 
 def test_a_topic_that_was_made_anew_ends_the_task() -> None:
-    with pytest.raises(ConnectorError, match="made anew"):
+    with pytest.raises(ConnectorError, match="recreated"):
         plan(state(next={A: 50}), {A: (0, 20)}, most=100, at_end=False)
 
 

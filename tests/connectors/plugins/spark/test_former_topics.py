@@ -64,7 +64,7 @@ def test_a_topic_made_anew_begins_at_its_start_and_the_group_is_told_first() -> 
     assert has_left
     assert settled == state(next={A: 0, B: 5}, told={A: 0, B: 5}, topics={"a": "a'", "b": "b"})
     assert fakes.wire.groups[GROUP] == {A: 0, B: 5}
-    assert any("a was deleted and made anew" in str(line) for line in fakes.log.lines)
+    assert any("a was deleted and recreated" in str(line) for line in fakes.log.lines)
 
 
 def test_it_begins_at_its_end_where_new_topics_do() -> None:

@@ -370,7 +370,7 @@ def test_a_topic_made_anew_that_has_grown_past_its_offset_is_read_from_its_start
     run(context, told)
 
     assert sorted(row["id"] for row in table(spark, home)) == [1, 2, *range(10, 15)]
-    assert [line for line in context.lines if "was deleted and made anew since" in line]
+    assert [line for line in context.lines if "was deleted and recreated since" in line]
     assert sorted(context.told.values()) == [0, 5]
 
 

@@ -72,7 +72,7 @@ def test_a_config_that_fits_is_taken() -> None:
         (
             ["orders"],
             {"output_topic": "", "table_path": "lake/o", "tables": "t=lake/o/day"},
-            "lies in the table that is written",
+            "is inside the table that is written",
         ),
         ([], {}, "Name the topics"),
         (["orders", "others"], {}, "add a line such as others: id BIGINT"),
