@@ -19,6 +19,8 @@ SIGNS: Final = (
 OUT_OF_MEMORY: Final = frozenset({52, 3})
 # What the bridge says while its Java process is about to end.
 LOST: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipe")
+# What a query says while its Java process ends in order, as it does after lack of memory too.
+ENDING: Final = ("because SparkContext was shut down", "SparkShutdownHookManager")
 ADVICE: Final = (
     "give Spark more memory (SAMSA_SPARK_MEMORY, as in 4g), or make batch.max.records smaller"
 )
@@ -32,8 +34,8 @@ MAX_CHARS: Final = 300
 
 
 def is_lost(said: str) -> bool:
-    """Tell whether an error, with the name of its class, says that Java does not answer."""
-    return said.startswith(LOST)
+    """Tell whether an error, with the name of its class, says that Java has ended or is ending."""
+    return said.startswith(LOST) or any(word in said for word in ENDING)
 
 
 def of_end(exit_code: int | None) -> str:

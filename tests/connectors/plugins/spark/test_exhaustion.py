@@ -2,7 +2,7 @@
 
 import pytest
 
-from connectors.plugins.spark.exhaustion import of_end, of_words
+from connectors.plugins.spark.exhaustion import is_lost, of_end, of_words
 
 # As Spark 4.3 said them with a heap of 480 MB: on the thread of a query, and of a task.
 ON_THE_DRIVER = (
@@ -42,3 +42,13 @@ def test_a_process_that_ended_for_lack_of_memory_is_told_from_one_that_was_kille
     assert "java.lang.OutOfMemoryError" not in of_end(-9)
     assert "killed" in of_end(-9)
     assert of_end(None) == of_end(-9)
+
+
+def test_a_java_process_that_is_ending_is_waited_for() -> None:
+    ending = (
+        "Py4JJavaError: An error occurred while calling o81.collectToPython.\n"
+        ": org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down"
+    )
+
+    assert is_lost(ending)
+    assert not is_lost(OF_THE_MANAGER)

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -45,8 +46,15 @@ def java_processes(home: Path) -> list[int]:
 
 
 def parquet_numbers(folder: Path) -> Counter[int]:
-    files = [path for path in folder.rglob("*.parquet") if "_samsa" not in path.parts]
+    files = list(parquet_files(folder))
     return Counter(n for path in files for n in parquet.read_table(path)["_offset"].to_pylist())
+
+
+def parquet_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a table, without a look into what Spark is writing beside it."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "_samsa"]
+        yield from (Path(where, name) for name in names if name.endswith(".parquet"))
 
 
 def delta_numbers(folder: Path) -> Counter[int]:
