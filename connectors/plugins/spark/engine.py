@@ -126,18 +126,29 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
     except Exception as error:
         at = target()
         # Before the session may be closed: an error of the bridge asks Java for its words.
-        has_token = holds(str(error), at.token)
-        meant = _meaning(error, at, retries, has_batch=has_batch)
+        said = _said(error)
+        has_token = holds(said, at.token)
+        meant = _meaning(error, said, at, retries, has_batch=has_batch)
         if meant is error:
             raise
         # A trace shows what an error comes from as well.
         raise meant from (None if has_token else error)
 
 
-def _meaning(error: Exception, at: Target, retries: int, *, has_batch: bool) -> Exception:
+def _said(error: Exception) -> str:
+    try:
+        return str(error)
+    # The bridge asks Java for the words, and fails in any of its ways if that has ended.
+    except Exception:  # noqa: BLE001
+        return exhaustion.NO_ANSWER
+
+
+def _meaning(
+    error: Exception, said: str, at: Target, retries: int, *, has_batch: bool
+) -> Exception:
     """Return what to raise for an error: the error itself, if it is not of Spark."""
     is_of_spark = type(error).__module__.startswith(SPARKS)
-    words = without(f"{type(error).__name__}: {error}", at.token)
+    words = without(f"{type(error).__name__}: {said}", at.token)
     if at.kind is Kind.CONNECT:
         found = of_server(error, at, tries=retries, most_tries=MAX_TRIES, had_session=has_session())
         if is_of_spark and found is not None:

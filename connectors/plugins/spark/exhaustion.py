@@ -20,7 +20,8 @@ OUT_OF_MEMORY: Final = frozenset({52, 3})
 # What the bridge says while its Java process is about to end.
 LOST: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipe")
 # What a query says while its Java process ends in order, as it does after lack of memory too.
-ENDING: Final = ("because SparkContext was shut down", "SparkShutdownHookManager")
+NO_ANSWER: Final = "Spark's Java process does not say what failed"
+ENDING: Final = (NO_ANSWER, "because SparkContext was shut down", "SparkShutdownHookManager")
 ADVICE: Final = (
     "give Spark more memory (SAMSA_SPARK_MEMORY, as in 4g), or make batch.max.records smaller"
 )
