@@ -15,7 +15,12 @@ from gateway.kafka.values import NewRecord, NewTopic
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.scale import IS_LONG
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.alone,
+    # The long form begins 200 connectors, and then asks for their states for five minutes.
+    pytest.mark.timeout(900 if IS_LONG else 300),
+]
 MANY = 200 if IS_LONG else 12
 # Each is read by one connector, or by ten, and one at a time gets a record: what is light has
 # little to do at once.
