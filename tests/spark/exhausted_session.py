@@ -8,6 +8,7 @@ import os
 import sys
 
 from connectors.plugins.spark import engine
+from connectors.plugins.spark.tries import Tries
 from connectors.sdk.errors import ConnectorError
 from spark_integration.jobs.session import close_session
 
@@ -24,12 +25,12 @@ def tell(said: str) -> None:
 def main(home: str) -> None:
     os.environ |= {"SAMSA_HOME": home, "SAMSA_SPARK": "local[1]", "SAMSA_SPARK_MEMORY": "480m"}
     try:
-        with engine.batch(0):
+        with engine.batch(Tries("test", 0)):
             engine.spark().range(ROWS).selectExpr(*ON_THE_DRIVER).orderBy("x").collect()
     except ConnectorError as error:
         tell(f"{type(error).__name__}: {error}")
     try:
-        with engine.batch(0):
+        with engine.batch(Tries("test", 0)):
             tell(f"rows: {engine.spark().range(3).count()}")
             engine.spark().range(1).selectExpr(f"length({LARGE}) AS n").collect()
     except ConnectorError as error:

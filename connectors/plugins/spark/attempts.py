@@ -12,7 +12,7 @@ from typing import Final
 
 from connectors.plugins.spark.batches import Batch, State
 
-# A worker that is told to stop is killed 5 s later.
+# The supervisor kills a worker 5 s after it asked it to stop.
 LOOK_S: Final = 0.25
 # A batch that takes its whole host with it is found by another run of the home each time.
 MAX_SPARED: Final = 2
@@ -68,7 +68,7 @@ def is_spared(batch: Batch, run: str) -> bool:
 
 @contextmanager
 def noting_stop(is_stopping: Callable[[], bool], note: Callable[[], None]) -> Iterator[None]:
-    """Call `note` once the worker or task is told to stop while this goes on."""
+    """Call `note` if a stop of the worker or the task is requested while the block runs."""
     is_over = threading.Event()
 
     def watch() -> None:

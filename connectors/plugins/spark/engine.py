@@ -17,6 +17,7 @@ from connectors.plugins.spark import deadlines, exhaustion
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.server_errors import holds, of_server, without
 from connectors.plugins.spark.sharing import require_shared
+from connectors.plugins.spark.tries import MAX_TRIES, Failed, Tries
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.errors import SparkError, SparkNotStarted
 from spark_integration.jobs.session import (
@@ -41,8 +42,6 @@ OF_SOURCE: Final = "PYTHON_DATA_SOURCE_ERROR"
 # Brokers that are away come back. A folder of an earlier attempt is found by a request that was
 # sent twice; the next attempt has another folder.
 PASSING: Final = ("wire.errors.Unreachable", "PATH_ALREADY_EXISTS")
-# After so many failures in a row the task ends.
-MAX_TRIES: Final = 5
 # The modules that define exceptions of Spark, and of the ways to its Java process.
 SPARKS: Final = ("pyspark", "py4j", "grpc")
 # How long a Java process may take to end, once the bridge to it is gone.
@@ -106,7 +105,7 @@ def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 
 
 @contextmanager
-def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
+def errors(tries: Tries, *, has_batch: bool = False) -> Iterator[None]:
     """Turn an error of Spark into one that says whether another attempt may help.
 
     A batch that made Spark end is tried again until it is one record.
@@ -119,8 +118,9 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
         said = shown(str(error))
         cause = error if said == str(error) else None
         # Memory of the machine may be short for a while.
-        if isinstance(error, SparkNotStarted) and retries < MAX_TRIES:
-            raise RetriableError(said) from cause
+        if isinstance(error, SparkNotStarted) and not tries.are_used_up:
+            tries.count()
+            raise Failed(said) from cause
         raise ConnectorError(said) from cause
     # Whatever it is: py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
@@ -128,9 +128,11 @@ def errors(retries: int, *, has_batch: bool = False) -> Iterator[None]:
         # Before the session may be closed: an error of the bridge asks Java for its words.
         said = _said(error)
         has_token = holds(said, at.token)
-        meant = _meaning(error, said, at, retries, has_batch=has_batch)
+        meant = _meaning(error, said, at, tries, has_batch=has_batch)
         if meant is error:
             raise
+        if isinstance(meant, Failed):
+            tries.count()
         # A trace shows what an error comes from as well.
         raise meant from (None if has_token else error)
 
@@ -144,18 +146,20 @@ def _said(error: Exception) -> str:
 
 
 def _meaning(
-    error: Exception, said: str, at: Target, retries: int, *, has_batch: bool
+    error: Exception, said: str, at: Target, tries: Tries, *, has_batch: bool
 ) -> Exception:
     """Return what to raise for an error: the error itself, if it is not of Spark."""
     is_of_spark = type(error).__module__.startswith(SPARKS)
     words = without(f"{type(error).__name__}: {said}", at.token)
     if at.kind is Kind.CONNECT:
-        found = of_server(error, at, tries=retries, most_tries=MAX_TRIES, had_session=has_session())
+        found = of_server(
+            error, at, tries=tries.failed, most_tries=MAX_TRIES, had_session=has_session()
+        )
         if is_of_spark and found is not None:
             return found
     elif has_session() and (not is_alive() or exhaustion.is_lost(words)):
         # The bridge raises errors of many classes then.
-        return _end_of_process(retries, has_batch=has_batch)
+        return _end_of_process(tries, has_batch=has_batch)
     if not is_of_spark:
         return error
     if has_batch and (too_large := exhaustion.of_words(words)) is not None:
@@ -165,26 +169,29 @@ def _meaning(
     said = words[:MAX_CHARS]
     is_hopeless = OF_SOURCE not in words and any(word in said for word in HOPELESS)
     is_passing = any(word in words for word in PASSING)
-    if not is_passing and (is_hopeless or retries >= MAX_TRIES):
+    if is_passing:
+        return RetriableError(f"Spark failed: {said}")
+    if is_hopeless or tries.are_used_up:
         return ConnectorError(f"Spark cannot do it: {said}")
-    return RetriableError(f"Spark failed: {said}")
+    return Failed(f"Spark failed: {said}")
 
 
-def _end_of_process(retries: int, *, has_batch: bool) -> ConnectorError:
+def _end_of_process(tries: Tries, *, has_batch: bool) -> ConnectorError:
     said = exhaustion.of_end(exit_code(END_S))
     close_session()
     if has_batch:
         return BatchTooLarge(said)
-    if retries >= MAX_TRIES:
+    if tries.are_used_up:
         return ConnectorError(f"{said}; {exhaustion.ADVICE}")
-    return RetriableError(said)
+    return Failed(said)
 
 
 @contextmanager
-def batch(retries: int) -> Iterator[None]:
+def batch(tries: Tries) -> Iterator[None]:
     """Turn errors of Spark into what they mean for a batch, and end one that takes too long."""
     # A session that cannot be made has nothing to do with the size of a batch.
-    with errors(retries):
+    with errors(tries):
         spark()
-    with deadlines.limited(cancel_jobs), errors(retries, has_batch=True):
+    with deadlines.limited(cancel_jobs), errors(tries, has_batch=True):
         yield
+    tries.succeed()

@@ -11,6 +11,7 @@ from connectors.plugins.spark import attempts, batch_size, batches, engine, form
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.pacing import Pacing
+from connectors.plugins.spark.tries import Tries
 from connectors.sdk.connector import JobContext
 from connectors.sdk.errors import ConnectorError
 
@@ -82,7 +83,7 @@ class Progress:
         try:
             with (
                 attempts.noting_stop(lambda: self._context.is_stopping, self._note_stop),
-                engine.batch(self._context.retries),
+                engine.batch(Tries.of(self._context)),
             ):
                 yield
         except BatchTooLarge as error:

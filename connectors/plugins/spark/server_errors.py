@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from connectors.plugins.spark.tries import Failed
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.faults import Fault, fault_of
 from spark_integration.jobs.targets import TOKEN_VARIABLE, VARIABLE, Target, shown
@@ -42,7 +43,7 @@ def of_server(
             f"{said}, {tries + 1} times in a row: see its log; where it lacks memory, make"
             " batch.max.records smaller"
         )
-    return RetriableError(f"{said} ({_words(error)})")
+    return Failed(f"{said} ({_words(error)})")
 
 
 def without(text: str, token: str) -> str:

@@ -15,6 +15,7 @@ from connectors.plugins.spark.schemas import Columns, quoted
 from connectors.plugins.spark.shaping import Counts
 from connectors.plugins.spark.sql_keys import Settings, View, problems, query_problem, settings_of
 from connectors.plugins.spark.tables import require_no_log
+from connectors.plugins.spark.tries import Tries
 from connectors.sdk.connector import JobContext, Parsed
 from connectors.sdk.errors import ConfigError, ConnectorError
 
@@ -64,7 +65,7 @@ class SqlRows:
         self.layout = self._settings.layout
         if CHECKED not in context.kept:
             # Told when the connector starts, and not with its first record.
-            with engine.errors(context.retries):
+            with engine.errors(Tries.of(context)):
                 self._plan(self._session())
             context.kept[CHECKED] = True
 

@@ -7,6 +7,7 @@ import pytest
 
 from connectors.plugins.spark import engine
 from connectors.plugins.spark.batch_size import BatchTooLarge
+from connectors.plugins.spark.tries import FAILED, MAX_TRIES, Tries
 from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.errors import SparkNotStarted, SparkRefused
 from tests.spark_integration.jobs.test_faults import Code, SparkError
@@ -37,6 +38,12 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
+def tried(times: int) -> Tries:
+    """Return the tries of a job that has failed so often."""
+    FAILED["test"] = times
+    return Tries("test", times)
+
+
 def end(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     monkeypatch.setattr(engine, "is_alive", lambda: False)
     monkeypatch.setattr(engine, "exit_code", lambda _: code)
@@ -50,7 +57,7 @@ def test_a_java_process_that_ran_out_of_memory_is_told_by_that_name(
 
     with (
         pytest.raises(BatchTooLarge, match=r"ran out of memory \(java\.lang\.OutOfMemoryError\)"),
-        engine.batch(0),
+        engine.batch(tried(0)),
     ):
         raise Py4JJavaError("Error while sending or receiving")
 
@@ -60,21 +67,21 @@ def test_a_java_process_that_is_about_to_end_is_waited_for(
 ) -> None:
     monkeypatch.setattr(engine, "exit_code", lambda wait_s: 52 if wait_s else None)
 
-    with pytest.raises(BatchTooLarge, match="OutOfMemoryError"), engine.batch(0):
+    with pytest.raises(BatchTooLarge, match="OutOfMemoryError"), engine.batch(tried(0)):
         raise Py4JNetworkError("Error while sending or receiving")
 
     assert closed == [True]
 
 
 def test_lack_of_memory_on_the_driver_has_the_session_replaced(closed: list[bool]) -> None:
-    with pytest.raises(BatchTooLarge, match="SAMSA_SPARK_MEMORY"), engine.batch(0):
+    with pytest.raises(BatchTooLarge, match="SAMSA_SPARK_MEMORY"), engine.batch(tried(0)):
         raise Py4JJavaError(": java.lang.OutOfMemoryError: Java heap space")
 
     assert closed == [True]
 
 
 def test_any_other_error_of_spark_is_tried_again_as_it_is(closed: list[bool]) -> None:
-    with pytest.raises(RetriableError, match="Spark failed") as failed, engine.batch(0):
+    with pytest.raises(RetriableError, match="Spark failed") as failed, engine.batch(tried(0)):
         raise Py4JJavaError("a broker is away")
 
     assert not isinstance(failed.value, BatchTooLarge)
@@ -87,7 +94,7 @@ def test_a_batch_goes_on_to_shrink_however_often_it_has_ended_spark(
 ) -> None:
     end(monkeypatch, -9)
 
-    with pytest.raises(BatchTooLarge, match="killed"), engine.batch(engine.MAX_TRIES + 1):
+    with pytest.raises(BatchTooLarge, match="killed"), engine.batch(tried(MAX_TRIES + 1)):
         raise Py4JJavaError("Error while sending or receiving")
 
 
@@ -101,10 +108,10 @@ def test_a_session_that_cannot_be_made_is_no_matter_of_the_batch(
     monkeypatch.setattr(engine, "spark", fail)
     end(monkeypatch, 1)
 
-    with pytest.raises(RetriableError) as failed, engine.batch(0):
+    with pytest.raises(RetriableError) as failed, engine.batch(tried(0)):
         pass
     assert not isinstance(failed.value, BatchTooLarge)
-    with pytest.raises(ConnectorError, match="SAMSA_SPARK_MEMORY"), engine.batch(engine.MAX_TRIES):
+    with pytest.raises(ConnectorError, match="SAMSA_SPARK_MEMORY"), engine.batch(tried(MAX_TRIES)):
         pass
 
 
@@ -123,7 +130,7 @@ def test_without_a_session_no_java_process_is_said_to_have_ended(
     assert meaning(other) is other
 
 
-# As Spark 4.3 tells of a source in Python that fails while it plans.
+# The message of Spark 4.3 for a Python source that fails while it plans.
 OF_SOURCE = (
     "[PYTHON_DATA_SOURCE_ERROR] Failed to generate Python data source read partitions: Traceback"
     " (most recent call last):\nspark_integration.datasource.{} SQLSTATE: 38000"
@@ -141,7 +148,7 @@ AnalysisException.__module__ = "pyspark.errors.exceptions.captured"
 def test_brokers_that_are_away_end_no_task_however_long() -> None:
     away = OF_SOURCE.format("wire.errors.Unreachable: no broker answers")
 
-    with pytest.raises(RetriableError, match="no broker answers"), engine.batch(engine.MAX_TRIES):
+    with pytest.raises(RetriableError, match="no broker answers"), engine.batch(tried(MAX_TRIES)):
         raise AnalysisException(away)
 
 
@@ -149,15 +156,15 @@ def test_brokers_that_are_away_end_no_task_however_long() -> None:
 def test_what_the_source_refuses_is_tried_again_and_then_ends_the_task() -> None:
     lost = OF_SOURCE.format("errors.DataLost: topic orders was deleted and recreated")
 
-    with pytest.raises(RetriableError), engine.batch(0):
+    with pytest.raises(RetriableError), engine.batch(tried(0)):
         raise AnalysisException(lost)
-    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(engine.MAX_TRIES):
+    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(tried(MAX_TRIES)):
         raise AnalysisException(lost)
 
 
 @pytest.mark.usefixtures("closed")
 def test_a_query_that_cannot_work_ends_the_task_at_once() -> None:
-    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(0):
+    with pytest.raises(ConnectorError, match="Spark cannot do it"), engine.batch(tried(0)):
         raise AnalysisException("[UNRESOLVED_COLUMN] x")
 
 
@@ -181,7 +188,7 @@ def fail(error: Exception) -> NoReturn:
 
 def meaning(error: Exception, *, tries: int = 0) -> BaseException:
     try:
-        with engine.errors(tries):
+        with engine.errors(tried(tries)):
             fail(error)
     except Exception as found:  # noqa: BLE001 - what is looked at
         return found
