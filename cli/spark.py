@@ -26,6 +26,12 @@ HOST = click.option(
     show_default=True,
     help="The address to listen on, by which the other machines know this one.",
 )
+PAGE_HOST = click.option(
+    "--page-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where Spark's own page listens: it asks for no secret, and shows what jobs print.",
+)
 
 
 @click.group
@@ -81,10 +87,11 @@ def server(home: Path, port: int, at: str, memory: str) -> None:
 @HOME_OPTION
 @HOST
 @click.option("--port", default=7077, show_default=True, type=click.IntRange(1, 65535))
-def master(home: Path, host: str, port: int) -> None:
+@PAGE_HOST
+def master(home: Path, host: str, port: int, page_host: str) -> None:
     """Run a standalone master until Ctrl-C; SAMSA_SPARK_TOKEN is its secret."""
     with told():
-        become(programs.master(home, os.environ, host=host, port=port))
+        become(programs.master(home, os.environ, host=host, port=port, page_host=page_host))
 
 
 @spark.command
@@ -92,12 +99,22 @@ def master(home: Path, host: str, port: int) -> None:
 @HOST
 @click.option("--cores", default=os.cpu_count() or 1, help="All of the machine, if not given.")
 @MEMORY
+@PAGE_HOST
 @click.argument("address", metavar="spark://HOST:PORT")
-def worker(home: Path, host: str, cores: int, memory: str, address: str) -> None:
+def worker(home: Path, host: str, cores: int, memory: str, page_host: str, address: str) -> None:
     """Run a worker of the master at spark://HOST:PORT until Ctrl-C, with the same secret."""
     with told():
-        made = programs.worker(home, os.environ, host=host, at=address, cores=cores, memory=memory)
-        become(made)
+        become(
+            programs.worker(
+                home,
+                os.environ,
+                host=host,
+                at=address,
+                cores=cores,
+                memory=memory,
+                page_host=page_host,
+            )
+        )
 
 
 @contextmanager

@@ -87,13 +87,22 @@ def connect_server(
     )
 
 
-def master(home: Path, environment: Mapping[str, str], *, host: str, port: int) -> Program:
+def master(
+    home: Path, environment: Mapping[str, str], *, host: str, port: int, page_host: str = LOOPBACK
+) -> Program:
     listening = ("--host", host, "--port", str(port), "--webui-port", "0")
-    return _daemon(home, environment, MASTER, listening, host=host)
+    return _daemon(home, environment, MASTER, listening, page_host=page_host)
 
 
 def worker(
-    home: Path, environment: Mapping[str, str], *, host: str, at: str, cores: int, memory: str
+    home: Path,
+    environment: Mapping[str, str],
+    *,
+    host: str,
+    at: str,
+    cores: int,
+    memory: str,
+    page_host: str = LOOPBACK,
 ) -> Program:
     """Return a worker of the master at an address; its executors get the cores and the memory."""
     target = parse_target(at, token=_token(environment, "a worker"))
@@ -102,16 +111,17 @@ def worker(
     files = home / "spark" / "worker"
     listening = ("--host", host, "--webui-port", "0", "--work-dir", str(files / "jobs"))
     size = ("--cores", str(cores), "--memory", memory)
-    return _daemon(home, environment, WORKER, (*listening, *size, target.url), host=host)
+    return _daemon(home, environment, WORKER, (*listening, *size, target.url), page_host=page_host)
 
 
 def _daemon(
-    home: Path, environment: Mapping[str, str], name: str, words: tuple[str, ...], *, host: str
+    home: Path, environment: Mapping[str, str], name: str, words: tuple[str, ...], *, page_host: str
 ) -> Program:
     kind = "a master" if name == MASTER else "a worker"
     token = _token(environment, kind)
-    # Its page listens there too, and nowhere else.
-    around = _environment(home, environment) | {"SPARK_LOCAL_IP": host}
+    # The name says nothing of it, but this is where Spark's page listens, which knows no secret and
+    # shows what jobs print. The program itself listens at its `--host`.
+    around = _environment(home, environment) | {"SPARK_LOCAL_IP": page_host}
     options = f"{DAEMON_OPTIONS} {environment.get('SPARK_DAEMON_JAVA_OPTS', '')}".rstrip()
     around |= {CLUSTER_SECRET: token, "SPARK_DAEMON_JAVA_OPTS": options}
     return Program(

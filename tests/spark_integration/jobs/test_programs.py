@@ -54,6 +54,16 @@ def test_a_worker_has_the_secret_of_its_master_in_its_environment(tmp_path: Path
     assert TOKEN not in " ".join(made.command)
 
 
+def test_pages_listen_on_loopback_unless_an_operator_opens_them(tmp_path: Path) -> None:
+    host = "10.0.0.7"
+    quiet = programs.master(tmp_path, AROUND, host=host, port=7077)
+    shown = programs.master(tmp_path, AROUND, host=host, port=7077, page_host=host)
+
+    assert quiet.environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert shown.environment["SPARK_LOCAL_IP"] == host
+    assert quiet.command == shown.command
+
+
 def test_nothing_is_started_without_a_secret(tmp_path: Path) -> None:
     with pytest.raises(SparkRefused, match="SAMSA_SPARK_TOKEN is not set"):
         programs.master(tmp_path, {}, host="127.0.0.1", port=7077)
