@@ -218,7 +218,7 @@ def causes_of(cluster: str, statuses: Iterable[Status]) -> dict[str, str]:
     # The reason for a retry is only in the task's log.
     warnings = selectors.last_warnings(cluster, retrying) if retrying else {}
     causes = {name: line for name, (_, line) in found.items()}
-    return {**causes, **{name: text[:TRACE_CHARS] for name, text in warnings.items()}}
+    return {**causes, **{name: _cut(text) for name, text in warnings.items()}}
 
 
 def _first_line(status: Status) -> str:
@@ -226,7 +226,15 @@ def _first_line(status: Status) -> str:
     traces = (status.trace, *(task.trace for task in status.tasks))
     first = next((trace for trace in traces if trace.strip()), "")
     lines = first.strip().splitlines()
-    return lines[0][:TRACE_CHARS] if lines else ""
+    return _cut(lines[0]) if lines else ""
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a long text, with a sign that there is more, between two words."""
+    if len(text) <= TRACE_CHARS:
+        return text
+    whole, _, _ = text[:TRACE_CHARS].rpartition(" ")
+    return f"{whole or text[: TRACE_CHARS - 1]}…"
 
 
 def rate_of(status: Status) -> float | None:

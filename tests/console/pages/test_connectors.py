@@ -96,6 +96,16 @@ def test_those_in_need_come_first_with_the_first_line_of_their_trace(alice: Clie
     assert b"<b>17</b>" not in answer.content
 
 
+def test_a_long_cause_is_cut_between_two_words(alice: Client) -> None:
+    rows.connector(CLUSTER, "a", state="FAILED", trace="the word " * 100)
+    rows.connector(CLUSTER, "b", state="FAILED", trace="x" * 1000)
+
+    page = text_of(alice.get(URL))
+
+    assert "the word the…</small>" in page or "the word…</small>" in page
+    assert f">{'x' * 299}…</small>" in page
+
+
 def test_a_task_that_has_failed_has_no_rate(alice: Client) -> None:
     row = rows.connector(CLUSTER, "a")
     rows.task(row, 0, figures={"written_per_s": 12.5})
