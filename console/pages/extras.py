@@ -27,7 +27,7 @@ def extras(request: HttpRequest) -> HttpResponse:
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
 @require_POST
 def install_extra(request: HttpRequest, name: str) -> HttpResponse:
-    """Record in the audit who asks, then ask the supervisor of this home to install an extra."""
+    """Record the user in the audit, then ask the supervisor of this home to install an extra."""
     cluster_id = request.POST.get("cluster", "")
     if name not in query.EXTRAS or is_missing(cluster_id, 0):
         raise Http404

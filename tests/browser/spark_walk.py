@@ -23,7 +23,7 @@ TABLE: Final = "lake/orders"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Somebody who builds a table."""
+    """The steps of a user who builds a table with the Spark sink."""
 
     visitor: Visitor
     password: str

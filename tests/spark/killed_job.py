@@ -1,4 +1,4 @@
-"""A program that copies a topic by a stream and dies by force where it is told to.
+"""A program that copies a topic by a stream and kills itself at a chosen place.
 
 Each micro-batch becomes one file named by its number, written beside and then renamed, which a
 batch that runs again replaces: the files together are what was read. Told `2 before` or `2 after`,

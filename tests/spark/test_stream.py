@@ -27,7 +27,7 @@ def bootstrap(spark: Any) -> str:
 
 
 class Job:
-    """A stream into a list, which fails a batch where it is told to."""
+    """A stream into a list, which fails the batches that it is asked to fail."""
 
     def __init__(self, spark: Any, checkpoint: Path, **options: Any) -> None:
         self._spark = spark

@@ -18,7 +18,7 @@ SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 
 
 class Reader:
-    """What Spark is told about a source or a sink, until it is used."""
+    """Options that the DSL passes to Spark for a source or a sink."""
 
     def __init__(self) -> None:
         self.told: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Batches that join a Delta table, of its own or made by somebody else; without Spark."""
+"""Batches that join a Delta table, of its own or of another program; without Spark."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Lack of memory is told by its name, in the words that Spark and its bridge use."""
+"""Errors of Spark and of its bridge that mean lack of memory are recognised as such."""
 
 import pytest
 
