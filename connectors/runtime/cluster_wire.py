@@ -155,6 +155,9 @@ class _Inlet:
     def take(self, *, most: int, wait_s: float) -> list[Record]:
         return self._client.take(most=most, wait_s=wait_s)
 
+    def ended(self) -> Collection[TopicPartition]:
+        return {_partition(place) for place in self._client.ended}
+
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._client.commit(_places(offsets))
 

@@ -40,7 +40,7 @@ QUIET_FLUSH_S: Final = 0.2
 MAX_UNFLUSHED: Final = 10_000
 # How long an empty look at the topics takes: a stop is heard within it.
 LOOK_S: Final = 0.5
-# And where others wait; long enough for a first answer of a broker.
+# And where others wait.
 HASTY_LOOK_S: Final = 0.1
 # Longer waits for the target are left to the next slice.
 MAX_WAIT_S: Final = 5.0
@@ -67,10 +67,11 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
             places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
-        if _has_nothing_new(turn, places):
+        behind = _behind(turn, places)
+        if not behind:
             return turn.end(is_idle=True)
         ids = ports.wire.topic_ids({place.topic for place in places})
-        is_idle = _SinkSlice(turn, places, ids, make_steps(spec.config)).run()
+        is_idle = _SinkSlice(turn, places, behind, ids, make_steps(spec.config)).run()
     # A task is foreign code: whatever it raises ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
@@ -86,23 +87,23 @@ def _require_no_circle(spec: TaskSpec) -> None:
         )
 
 
-def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
-    """Return whether the task has nothing to do, so that a slice for waiting tasks can skip it.
+def _behind(turn: Turn, places: Sequence[TopicPartition]) -> set[TopicPartition]:
+    """Return the partitions that may have new records; all of them unless other tasks wait.
 
-    A task that must release memory has something to do.
+    Without any, the slice can be skipped. A task that must release memory has something to do.
     """
     if turn.verdict() is not Verdict.YIELD or turn.ports.held.is_asked:
-        return False
+        return set(places)
     flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
     if flushed is None:
         # The first slice here: what the group has is never ahead of what the task made durable.
         flushed = turn.ports.wire.committed(group_of(turn.spec.connector))
     if not all(place in flushed for place in places):
-        return False
+        return set(places)
     ends = turn.ports.wire.bounds(places)
     # An end before the offset means a recreated topic: read it before it grows past the offset,
     # which would skip the records before.
-    return all(place in ends and ends[place][1] == flushed[place] for place in places)
+    return {place for place in places if place not in ends or ends[place][1] != flushed[place]}
 
 
 class _SinkSlice:
@@ -110,6 +111,7 @@ class _SinkSlice:
         self,
         turn: Turn,
         places: Sequence[TopicPartition],
+        behind: set[TopicPartition],
         topic_ids: Mapping[str, str],
         steps: Steps,
     ) -> None:
@@ -119,6 +121,9 @@ class _SinkSlice:
         self._spec = spec
         self._ports = ports
         self._places = places
+        # Partitions without an answer so far: a new consumer connects first, which may take longer
+        # than a look.
+        self._awaited = behind
         self._steps = steps
         self._reading = reading_of(spec.config)
         self._retry_topic = name_for(spec.connector)
@@ -212,7 +217,7 @@ class _SinkSlice:
 
     def _work(self, inlet: Inlet) -> bool:
         is_idle = False
-        while not self._turn.is_over(is_idle=is_idle and not self._unflushed):
+        while not self._turn.is_over(is_idle=is_idle and not self._expects_more(inlet)):
             found = inlet.take(most=self._reading.max_records, wait_s=self._wait_s())
             taken = self._until_rewind(found)
             is_idle = not taken
@@ -234,6 +239,12 @@ class _SinkSlice:
         if self._turn.verdict() is not Verdict.LOST:
             self._flush(inlet)
         return is_idle
+
+    def _expects_more(self, inlet: Inlet) -> bool:
+        """Return whether there is something to wait for: the first records, or a flush."""
+        self._awaited -= self._seen
+        self._awaited.difference_update(inlet.ended())
+        return bool(self._awaited or self._unflushed)
 
     def _wait_s(self) -> float:
         if self._turn.verdict() is Verdict.YIELD:

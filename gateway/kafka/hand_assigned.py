@@ -30,6 +30,8 @@ class HandAssigned:
 
     def __init__(self, connection: Connection, group: str, *, reset: str) -> None:
         self._group = group
+        # The partitions that were read to their end at some time.
+        self.ended: set[Place] = set()
         self._reach = Reach(connection.bootstrap)
         settings = connection.settings(
             self._reach,
@@ -106,6 +108,10 @@ class HandAssigned:
     def _noted(self, error: KafkaError, message: Message) -> KafkaFailure | None:
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
             self._reach.heard()
+            topic, partition = message.topic(), message.partition()
+            assert topic is not None
+            assert partition is not None
+            self.ended.add(Place(topic=topic, partition=partition))
             return None
         if error.code() in PASSING or error.retriable():
             return None

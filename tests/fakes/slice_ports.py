@@ -81,6 +81,8 @@ class FakeWire:
         self.refuse: Callable[[str, NewRecord], KafkaFailure | None] = lambda _topic, _record: None
         self.opened = 0
         self.closed = 0
+        # How many looks of a new inlet find nothing.
+        self.silent_looks = 0
 
     def bootstrap(self) -> str:
         return "127.0.0.1:9092"
@@ -180,6 +182,8 @@ class FakeInlet:
         self._wire = wire
         self._group = group
         self._next: dict[TopicPartition, int] = {}
+        # How many looks find nothing before the first records come, as with a new consumer.
+        self._silent_looks = wire.silent_looks
 
     def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._next = dict(offsets)
@@ -189,6 +193,10 @@ class FakeInlet:
 
     def take(self, *, most: int, wait_s: float) -> list[Record]:
         found: list[Record] = []
+        if self._silent_looks:
+            self._silent_looks -= 1
+            self._wire.clock.wait(wait_s)
+            return found
         for place, wanted in self._next.items():
             log = self._wire.logs[place.topic][place.partition]
             # Out of range is as with `auto.offset.reset=earliest`.
@@ -199,6 +207,16 @@ class FakeInlet:
         if not found:
             self._wire.clock.wait(wait_s)
         return found
+
+    def ended(self) -> Collection[TopicPartition]:
+        if self._silent_looks:
+            return set()
+        logs = self._wire.logs
+        return {
+            place
+            for place, offset in self._next.items()
+            if offset == len(logs[place.topic][place.partition])
+        }
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._wire.groups.setdefault(self._group, {}).update(offsets)

@@ -6,7 +6,7 @@ from typing import Any
 
 from connectors.runtime import sink_slice
 from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
-from connectors.runtime.ports import SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
+from connectors.runtime.ports import SHARE_S, SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
 from connectors.sdk.errors import RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.errors import failure
@@ -297,6 +297,47 @@ def test_where_others_wait_a_topic_that_was_made_anew_is_new() -> None:
     run(plugin, fakes)
 
     assert fakes.wire.opened == 2
+
+
+def test_where_others_wait_records_that_are_there_are_waited_for() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    plugin = list_sink()
+    run(plugin, fakes)
+    fakes.wire.add("in", b"b")
+    # A new consumer connects for longer than one look takes.
+    fakes.wire.silent_looks = 5
+    some(fakes, Verdict.YIELD)
+
+    end = run(plugin, fakes, idle_slices=3)
+
+    assert plugin.values == ["a", "b"]
+    assert (end.ending, end.idle_slices) == (Ending.IDLE, 0)
+
+
+def test_where_others_wait_records_that_do_not_come_are_left_to_the_next_slice() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    plugin = list_sink()
+    fakes.wire.silent_looks = 1000
+    some(fakes, Verdict.YIELD)
+    began = fakes.clock.now
+
+    end = run(plugin, fakes, idle_slices=3)
+
+    assert (end.ending, end.wait_s, end.idle_slices) == (Ending.IDLE, 1.6, 4)
+    assert fakes.clock.now - began < 2 * SHARE_S
+
+
+def test_where_others_wait_an_end_without_new_records_is_an_answer() -> None:
+    fakes = FakePorts(**{"in": 2})
+    fakes.wire.add("in", b"a")
+    some(fakes, Verdict.YIELD)
+    began = fakes.clock.now
+
+    run(list_sink(), fakes)
+
+    assert fakes.clock.now - began < SHARE_S / 2
 
 
 def test_where_others_wait_a_busy_task_has_its_share_only() -> None:

@@ -56,6 +56,23 @@ def test_partitions_are_read_from_their_offsets_on(connection: Connection) -> No
     ]
 
 
+def test_the_ends_that_were_reached_are_known(connection: Connection) -> None:
+    client = HandAssigned(connection, "g0", reset="earliest")
+    # The other partition of this topic has no records.
+    empty = Place(topic="b", partition=0)
+    client.begin({A0: 3, empty: 0})
+    before = set(client.ended)
+
+    for _ in range(LOOKS):
+        client.take(most=100, wait_s=0.1)
+        if len(client.ended) == 2:
+            break
+    client.close()
+
+    assert before == set()
+    assert client.ended == {A0, empty}
+
+
 def test_what_is_committed_is_the_groups(connection: Connection) -> None:
     client = HandAssigned(connection, "g2", reset="earliest")
     client.begin({A0: 0})
