@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.project import ROOT, walk
+from tests.tidy.project import PRODUCT, ROOT, walk
 
 ARCHITECTURE = Path("docs/architecture.md")
 ARCHITECTURE_LINES = 300
@@ -38,6 +38,16 @@ def test_the_file_map_lists_modules_that_exist() -> None:
 
     assert len(listed) > 20
     assert [name for name in listed if name not in names] == []
+
+
+def test_the_file_map_has_a_heading_or_a_row_for_each_folder_of_the_product() -> None:
+    first_columns = [line.split(" | ")[0] for line in text_of(FILE_MAP).splitlines()]
+    places = "".join(text for text in first_columns if text.startswith(("#", "|")))
+    modules = [path for path in walk() if path.suffix == ".py" and path.name != "__init__.py"]
+    folders = {path.parent for path in modules if path.parts[0] in {*PRODUCT, "bench"}}
+
+    assert len(folders) > 50
+    assert sorted(str(folder) for folder in folders if f"`{folder}/" not in places) == []
 
 
 def test_the_architecture_page_can_be_read_in_one_sitting() -> None:
