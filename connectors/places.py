@@ -1,4 +1,4 @@
-"""How a place in a source is known again: the digest of its one spelling."""
+"""Identifies a source partition by the digest of its canonical text."""
 
 import hashlib
 import json

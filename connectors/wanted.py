@@ -1,4 +1,4 @@
-"""Tells the supervisor of this home whether there are connectors: it runs what they need."""
+"""Marks which pools of workers connectors need, for the supervisor of the home."""
 
 import logging
 from typing import Final

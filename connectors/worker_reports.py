@@ -1,4 +1,4 @@
-"""The read door to what workers of a pool have said of themselves, and whether it is still true."""
+"""Reads the last report of each worker of a pool, and whether it is still current."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

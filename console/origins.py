@@ -1,4 +1,4 @@
-"""Who asks for a change in a browser, as the audit keeps it."""
+"""Determines who requests a change in a browser, for the audit."""
 
 from django.http import HttpRequest
 

@@ -1,4 +1,4 @@
-"""Writes or reads one record for somebody who waits for it in a browser: few at a time, not long.
+"""Writes or reads one record for a waiting request, within limits of number and time.
 
 Must not know pages. A request holds a thread of the web server while it waits for the brokers, so
 both the time and the number of those who wait are bounded.

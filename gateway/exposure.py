@@ -1,4 +1,4 @@
-"""Whether a door may be open where it is: passwords and tokens go through it.
+"""Decides whether a port may be open at its address, since passwords pass through it.
 
 Pure. Beyond this machine they need TLS, here or at a proxy in front; or somebody who says that the
 network is trusted.

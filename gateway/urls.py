@@ -1,4 +1,4 @@
-"""What answers at which address: programs below their prefixes, the console at the root."""
+"""URL routes: interfaces for programs below their prefixes, and the console at the root."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 

@@ -1,4 +1,4 @@
-"""How large one change may be, seen to where changes are made: nobody writes what nobody can read.
+"""Limits the size of one metadata change, so that every reader can read it.
 
 Pure. A record has to fit into one frame of the link, and a reader takes so many records of a change
 and no more. Records of many partitions are split here; what is still too large is refused.

@@ -1,4 +1,4 @@
-"""Whether what somebody asks of the cluster may be done, and what would then change.
+"""Decides whether a requested change of the cluster is allowed, and what it changes.
 
 The one place of the rules for administration: pure, so that every keeper of metadata refuses the
 same things in the same words. A `View` answers from an image or from rows; what is decided comes

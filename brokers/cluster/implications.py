@@ -1,4 +1,4 @@
-"""What follows from a change, beyond what it says: sentences for whoever is about to make it.
+"""Lists the consequences of a change that the change itself does not show, as sentences.
 
 Pure. Computed from the cluster as it is; what needs traffic or the members of groups is not known
 here and not guessed.

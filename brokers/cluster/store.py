@@ -1,4 +1,4 @@
-"""What a broker needs of whoever keeps the cluster's metadata.
+"""Defines the interface of a metadata store, as brokers use it.
 
 One contract, several keepers: the ORM store on SQLite and on PostgreSQL, the twin in memory that
 tests and simulations use, and the link over a unix socket to this host's agent, which is all that a

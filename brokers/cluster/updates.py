@@ -1,4 +1,4 @@
-"""From the messages of an agent to updates that a broker can take, and those it has not taken yet.
+"""Builds updates from an agent's messages, and queues those not yet taken.
 
 Pure. A large message is taken apart in steps, so that whoever drives them can see to its clients
 in between. What waits is bounded: a reader that falls too far behind gets the whole image instead

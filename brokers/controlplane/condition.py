@@ -1,4 +1,4 @@
-"""What a running agent tells about itself in its home: run/agent-status.json, once a second.
+"""Reads and writes the status file of a running agent, run/agent-status.json.
 
 Reads and writes nothing of the database. The supervisor and the console read the file, so that a
 database that was set back is told to operators, and an agent that hangs can be known by the time of

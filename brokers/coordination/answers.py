@@ -1,4 +1,4 @@
-"""Answers on their way to those who asked: in order, and never for long in one turn of the loop.
+"""Sends the responses of shards in order, in short slices of the event loop.
 
 Knows no shards. A rebalance answers a thousand members at once, each with a message to encode, and
 the requests that come in meanwhile must not wait for all of them. All shards answer by the same

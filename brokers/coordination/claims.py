@@ -1,4 +1,4 @@
-"""Whose turn it is at each subject: operations that may not run beside others wait in line.
+"""Queues operations on a subject that must not run at the same time.
 
 Knows nothing of records and rounds. Nothing overtakes what waits for the same subject, but what
 claims nothing, which is never asked about here.

@@ -1,4 +1,4 @@
-"""One shard at its place: who may change what at the same time, and one round after the other.
+"""Runs one shard: orders its operations, and writes their records in one round after another.
 
 Operations of a subject take turns as their claims demand; their records gather while a round is on
 its way to the disk and make up the next one. Nothing changes in the shard before its records are

@@ -1,4 +1,4 @@
-"""What all shards of one runtime share: its loop and clock, its limits, whom it tells of what.
+"""Holds what the shards of one runtime share: event loop, clock, limits and callbacks.
 
 Knows nothing of the shards themselves.
 """

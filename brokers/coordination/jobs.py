@@ -1,4 +1,4 @@
-"""Long pure work of shards, one step after the other in a single task, while requests go on.
+"""Runs long pure work of shards step by step in one task, while requests go on.
 
 Knows nothing of what a job is about. What it found goes back into its shard as an operation, which
 looks again at everything that may have changed meanwhile.

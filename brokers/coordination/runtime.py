@@ -1,4 +1,4 @@
-"""The shards of one internal topic: which are here, how far they are, and what they are asked.
+"""Hosts the shards of one internal topic: loads and ends them, and passes operations to them.
 
 Follows the partitions that this broker leads. Whoever leads a partition of the topic coordinates
 what lies in it, from the moment its log has been replayed to the moment the leadership ends; in

@@ -1,4 +1,4 @@
-"""The last flush of every log, side by side: what closing them one by one would do in a row.
+"""Flushes all logs side by side, for the last time before they are closed.
 
 Knows no leaders: by now nobody appends, and who waited has been answered. A log that cannot be
 flushed here is left to its close, which finds out why.

@@ -1,4 +1,4 @@
-"""Work in slices: who has much to do lets the event loop go on every other millisecond."""
+"""Divides long work into slices, between which the event loop serves others."""
 
 import asyncio
 from typing import Final

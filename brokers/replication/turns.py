@@ -1,4 +1,4 @@
-"""Whose turn it is among all long work of a kind: one step each, one slice of the loop for all.
+"""Shares one slice of the event loop among all long work of a kind, one step each.
 
 Knows nothing of the work. A change of the cluster, or the look through all offsets, gives every
 shard of a coordinator much to do at once, and a hundred clients may ask for a search of a second at

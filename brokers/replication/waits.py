@@ -1,4 +1,4 @@
-"""Who waits for a partition, and how many may: producers to be acknowledged, readers for data.
+"""Tracks and limits the producers and readers that wait for a partition.
 
 Knows no requests and no connections; a wait is told what happened and does the rest. All that waits
 is counted in one room, because each wait holds memory of somebody who does not: a disk that hangs

@@ -1,4 +1,4 @@
-"""From the parts of an admin request to what became of each of them, in the words of a response.
+"""Submits the parts of an admin request to the store, and translates the outcomes.
 
 Knows no single API. A handler turns each part of its request into an action, or into a refusal
 where the request contradicts itself; what remains is decided by the store, all of it in one go and

@@ -1,4 +1,4 @@
-"""Whether an answer has an error code in it, wherever in the message it stands.
+"""Finds whether a response contains an error code in any of its fields.
 
 Knows messages by their fields only. Which fields to look at is found once for each API.
 """

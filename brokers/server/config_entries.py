@@ -1,4 +1,4 @@
-"""What a topic or a broker is configured to, key by key, with every source that has a say.
+"""Computes the config entries of a topic or broker, with all sources of each key.
 
 Knows the tables of `cluster` and what the image and the start of this broker set, and nothing of
 requests. A value comes from the closest source that has one: the topic, this broker while it runs,

@@ -1,4 +1,4 @@
-"""Where the coordinator of a group is, and the way to it where it is this broker.
+"""Finds a group's coordinator, and the group's shard where that is this broker.
 
 Knows which partition of the internal topic keeps a group, who leads it, and has the topic created
 when a coordinator is asked for the first time. What a group is, its shard knows.

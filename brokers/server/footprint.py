@@ -1,4 +1,4 @@
-"""What this process takes of its machine: memory, and room on the disk of its log dir.
+"""Measures the memory of this process, and the disk space of its log dir.
 
 Asks the kernel, which answers from memory: nothing here reads a disk or waits for one.
 """

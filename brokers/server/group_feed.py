@@ -1,4 +1,4 @@
-"""The feed's part about groups: which there are here, who is in them, how far each has committed.
+"""Adds groups to the feed: which this broker coordinates, and their members and commits.
 
 Knows nothing of steps that are kept, nor of who asks. A shard that has come since the last sample
 counts as changed from end to end, and one that has left as gone; of the others only what they have

@@ -1,4 +1,4 @@
-"""Who this broker is: what its log dir says, and what it says of itself when it registers.
+"""Identifies this broker: checks its log dir, and builds its registration.
 
 A log dir belongs to one broker of one cluster for good. The dir is claimed once the store has given
 the broker an id; serving another broker's dir would mix their data, so a contradiction ends the

@@ -1,4 +1,4 @@
-"""Who may see which page of the inspection port: readers that show a key of the cluster.
+"""Decides which pages of the inspection port a client's key opens.
 
 Keys lie in files that the agent of the host writes. They are looked at when they are used, so that
 a rotation needs no restart, and so that a broker need not wait for them: until there is a key, the

@@ -1,4 +1,4 @@
-"""When records were written, for whoever counts how old the next record of a group is.
+"""Looks up record timestamps, from which clients compute the time lag of groups.
 
 Answers about partitions that this broker leads; of others it says so, place by place, since they
 may have moved between two questions. Opens a batch for each place and lets others run in between.

@@ -1,4 +1,4 @@
-"""The feed's part about members: who is in each group here, and which partitions each one owns.
+"""Adds members to the feed: the members of each group, and the partitions that each owns.
 
 Knows no watchers. A member is looked at again when its group has changed, and its assignment is
 decoded only where its bytes are others than before. Members of a classic group write their

@@ -1,4 +1,4 @@
-"""The sockets of clients that are read, in a poll of their own inside of the event loop's.
+"""Polls client sockets for reading, in a poll of its own inside the event loop's.
 
 The loop makes an object for each socket that is ready, puts it into a line and calls it from there,
 which costs a broker under load a twentieth of each request. Here all sockets that are ready are one

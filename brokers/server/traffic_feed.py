@@ -1,4 +1,4 @@
-"""The feed's part about traffic: requests by API, bytes by topic, bytes and requests by client id.
+"""Adds traffic to the feed: requests by API, bytes by topic, and both by client id.
 
 Knows no watchers and no steps that are kept. All numbers are sums since this broker started. A sum
 that is lower than before has begun again: of a topic that went away and came back, or of a client

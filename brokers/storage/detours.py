@@ -1,4 +1,4 @@
-"""Ways through a segment where the straight one, by its index, has failed.
+"""Finds batches of a segment where its index has failed.
 
 Knows segments and asks two questions of a failure: is the file damaged, or does the index lie? The
 answer is a walk from the nearest batch that an entry names and its header confirms. A flaw on such

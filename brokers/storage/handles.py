@@ -1,4 +1,4 @@
-"""What the logs of one log dir share: open files and memory under budgets, and the disk's failure.
+"""Resources shared by the logs of one log dir: open files, memory budgets, disk failure.
 
 Knows nothing of offsets or batches. A log file is opened when it is first needed and may be closed
 again at any time, unless someone still needs this very descriptor: a reader has pinned it, a flush

@@ -1,4 +1,4 @@
-"""What a topic's configuration asks of its logs.
+"""Settings of a partition's log, taken from the configs of its topic.
 
 Values only, with Kafka's defaults; how they are spelled, validated and changed is not known here.
 One instance is shared by all partitions of a topic and replaced whole when anything in it changes.

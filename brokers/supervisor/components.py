@@ -1,6 +1,6 @@
 """What runs in a home: one row per process, with its command, its readiness and its limits.
 
-A task worker will be a row of this table; nothing that is not used is started.
+Processes of connectors have tables of their own; nothing that is not used is started.
 """
 
 import sys

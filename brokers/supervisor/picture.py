@@ -1,4 +1,4 @@
-"""What a running home tells others: run/settings.json, and the answer to `status --json`.
+"""Describes a running home, for run/settings.json and for `status --json`.
 
 Their keys are a contract that scripts depend on; keys are added, never changed.
 """

@@ -1,4 +1,4 @@
-"""What a slice of a task is told, what it may ask, and what it says at its end.
+"""Defines the inputs of a slice, the calls that it may make, and its result.
 
 `connectors.tasks` offers the ports with a database behind them, tests with a dictionary.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a record on which a step has failed: tried again, left out, or the task's end."""
+"""Decides what happens to a record on which a step failed: retry, skip, or fail the task."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar

@@ -1,4 +1,4 @@
-"""One slice as such: its time, what may end it, and how an error ends it.
+"""Handles the time limit of one slice, what may end it, and its errors.
 
 What sources and sinks have in common, and nothing of what they do.
 """

@@ -1,4 +1,4 @@
-"""What the process of a worker keeps between slices of its tasks, as what is dear to open.
+"""Keeps resources that are expensive to open between the slices of tasks.
 
 One child serves all tasks of a worker, so each may keep something only while it stays here; what is
 kept is closed when the task moves, changes, or has not run for long.

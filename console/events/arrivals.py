@@ -1,4 +1,4 @@
-"""Who opens a stream, found out for bare ASGI applications as Django finds it out for its views."""
+"""Identifies who opens a stream, as Django does for its views."""
 
 import io
 from collections.abc import Awaitable, Callable, Mapping

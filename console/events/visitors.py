@@ -1,4 +1,4 @@
-"""Whose session a stream belongs to, read without touching it."""
+"""Finds the user of a stream's session without changing the session."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a thread does for one request, and what it is given to do it: places, sources, brokers."""
+"""Work of a thread for one request, and what it needs: places, sources, brokers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

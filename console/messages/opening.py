@@ -1,4 +1,4 @@
-"""What every stream begins with: which partitions, from where to where, and a plan in words."""
+"""Prepares a stream: its partitions and their offset ranges, and a plan in words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What threads have read for one browser and it has not taken yet: bounded, so that they wait.
+"""Buffers records between the threads that read them and a browser, within a limit.
 
 A thread that writes faster than the browser reads stands still in `put`; nothing is dropped.
 """

@@ -1,4 +1,4 @@
-"""Whose turn it is to search on a broker: first come, first served, among all streams of a process.
+"""Limits the searches on each broker, first come, first served.
 
 A broker runs two searches at a time and refuses a third one; here those that are too many wait.
 """

@@ -1,4 +1,4 @@
-"""How far a stream is, partition by partition, told a few times a second."""
+"""Reports the progress of a stream by partition, a few times a second."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

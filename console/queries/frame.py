@@ -1,4 +1,4 @@
-"""What stands around every page: which cluster is shown, and how much of it there is."""
+"""Builds the frame around every page: the cluster shown, and its counts."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a form about a group shows before anything is asked: its topics and members, as last told.
+"""Shows a group's topics and members in a form about it, as last reported.
 
 From the collector's tables: no broker is asked before there is a plan to be made.
 """

@@ -1,4 +1,4 @@
-"""The last minutes of the rows of a list, all of them asked for at once."""
+"""Fetches the last minutes of all rows of a list at once."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

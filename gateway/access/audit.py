@@ -1,4 +1,4 @@
-"""The line of a log, with keys, for what somebody did or was refused.
+"""Writes one log line with keys for each access event, done or refused.
 
 `changes` has what also becomes an entry among all changes. No password, key or token is ever an
 argument.

@@ -1,4 +1,4 @@
-"""What templates ask about rights: `{% if may.manage_users %}`, so that no page offers a dead end.
+"""Lets templates test rights, as `{% if may.manage_users %}`, so that no link leads to a refusal.
 
 A page hides what its user may not do; what refuses it is `middleware`.
 """

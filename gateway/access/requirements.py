@@ -1,4 +1,4 @@
-"""What an address demands of whoever asks for it, as a decorator of its view.
+"""Declares what a view requires of its caller, as a decorator.
 
 A decorator only declares; `middleware.AccessGate` enforces, and refuses a view without one. So
 nothing can be forgotten: an address that declares nothing serves nobody.

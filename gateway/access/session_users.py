@@ -1,4 +1,4 @@
-"""Whose session a cookie names, read without touching it.
+"""Finds the user of a session cookie without changing the session.
 
 A stream or a call of a program is no activity: nothing here writes a session, makes it last longer,
 or gives it a new key. So Django's own `get_user` is not asked, which renews a session that was

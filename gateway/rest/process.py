@@ -1,4 +1,4 @@
-"""The worker of this process, for views, which Django makes without one."""
+"""Gives Django views the worker of their process."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Has all workers keep to one rate for each caller: every half second each tells what it was asked.
+"""Divides each caller's rate among all workers, by demand that they exchange twice a second.
 
 What is told goes through the server that workers share, which may be away at any time: then each
 counts for itself, as one that is alone does. No call waits for it.

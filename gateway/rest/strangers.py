@@ -1,4 +1,4 @@
-"""Credentials that nobody knows: what was refused a moment ago, and how many an address may try.
+"""Remembers credentials that were just refused, and limits an address's attempts with others.
 
 Finding out that a credential is nobody's costs a question to the database, and asking costs whoever
 makes one up nothing. So an address has few of these questions, and who was known a moment ago never

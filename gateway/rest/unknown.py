@@ -1,4 +1,4 @@
-"""What Django answers where no view of REST does: the same body as all other errors."""
+"""Answers URLs that no view serves with the same error body as all other errors."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The versions that plans rest on, in rows, and the refusal where they have moved.
+"""Compares the versions that a plan rests on with the rows, and refuses stale plans.
 
 Within the caller's transaction: a preview's reads one moment, and that of a proposal has locked
 what the proposal names, so that nothing moves between the comparison and the commit.

@@ -1,4 +1,4 @@
-"""What changes of a group without a record: the value that takes the place of the one before.
+"""Changes of a group that write no record: a new value replaces the one before.
 
 Knows no kind of group from within. An operation makes the next value, and the shard that applies
 the change only exchanges it.

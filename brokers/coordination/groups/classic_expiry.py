@@ -1,4 +1,4 @@
-"""What becomes of a classic group when a time is over, when it is loaded, and when it may go.
+"""Handles timeouts of classic groups, groups just loaded, and their removal.
 
 Pure. A timer may fire for something that is long over: each operation looks again.
 """

@@ -1,4 +1,4 @@
-"""What people are told about groups: the lists and descriptions that admin clients ask for.
+"""Builds the lists and descriptions of groups that admin clients request.
 
 Pure: reads what a shard has committed, and changes nothing. Knows the answers of ListGroups,
 DescribeGroups and ConsumerGroupDescribe, and not which groups a request is about. A consumer that

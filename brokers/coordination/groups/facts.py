@@ -1,4 +1,4 @@
-"""What has changed in a shard since somebody last looked: names only, the shard has the rest.
+"""Notes by name what has changed in a shard since the last look.
 
 Knows no reader and no form of what is told. While nobody watches nothing is noted; a watched shard
 pays one entry of a dict for each offset that is committed. Beyond a bound it notes nothing more,

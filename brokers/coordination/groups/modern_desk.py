@@ -1,4 +1,4 @@
-"""What the operations of a consumer group share: what they look at, and how they write down.
+"""Shared parts of consumer group operations: their context, and how they collect changes.
 
 Knows no operation. A step collects changes: each goes into the draft, where the next rule sees it,
 and becomes a record; the group that comes out is what the replay of those records makes of it.

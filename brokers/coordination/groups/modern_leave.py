@@ -1,4 +1,4 @@
-"""A member of a consumer group goes: by its own word, or because it was silent or slow.
+"""Removes a member from a consumer group: on request, or after a timeout.
 
 Pure: the group, who goes and the time in, an outcome out. A group whose last member of the consumer
 protocol goes becomes a classic one, where that is allowed.

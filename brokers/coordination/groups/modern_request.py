@@ -1,4 +1,4 @@
-"""What is wrong with a heartbeat of the consumer protocol, whatever the group is.
+"""Checks a consumer group heartbeat as far as that needs no group.
 
 Knows the request only; the order of the checks is Kafka's, since the first that fails is answered.
 """

@@ -1,4 +1,4 @@
-"""How a member comes from what it has to what it should have, one step per heartbeat.
+"""Moves a member from its current to its target assignment, one step per heartbeat.
 
 Knows one member, its target and who has which partition; no group and no record. A member first
 gives up what it must not keep, then moves to the epoch of the target, then gets what others have

@@ -1,4 +1,4 @@
-"""What takes up the topics that a job has found for the expressions of a consumer group."""
+"""Applies the topics that a job has found for a consumer group's expressions."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

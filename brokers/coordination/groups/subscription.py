@@ -1,4 +1,4 @@
-"""What consumers of the classic protocol tell each other inside of JoinGroup and SyncGroup.
+"""Subscriptions and assignments inside JoinGroup and SyncGroup, as bytes and values.
 
 To a classic group these are bytes of its members. Two things make the coordinator look inside:
 offsets of topics that a group is subscribed to are not deleted, and a group that changes to the

@@ -1,4 +1,4 @@
-"""What the members of a group should have: the hash of their topics, and the target assignment.
+"""Computes the hash of a group's topics, and its members' target assignment.
 
 Pure: a group and an image in, a hash or the members' new targets out. Knows no request.
 """

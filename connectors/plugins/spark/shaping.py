@@ -1,4 +1,4 @@
-"""What a batch of records becomes before it is written: rows, and counts of what is none."""
+"""Turns a batch of records into rows, and counts records that are not rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What turns have brought for readers that are behind, bounded over all readers of a process."""
+"""Buffers records for readers that are behind, bounded over all readers of a process."""
 
 from collections import OrderedDict
 

@@ -1,4 +1,4 @@
-"""Where one reader is in one partition, and what waits for it there."""
+"""Holds one reader's position in one partition, and the records that wait for it."""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What one reader holds: its places in partitions, and what there is for it to take."""
+"""Holds one reader's positions in its partitions, and the records that it can take."""
 
 import asyncio
 from collections import deque

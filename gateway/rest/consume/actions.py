@@ -1,4 +1,4 @@
-"""What can be done with a consumer, on the worker that has it."""
+"""Executes the calls of a consumer on the worker that owns it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""Why a fetch ends before its time: its caller is known no more, or its client has left.
+"""Ends a fetch early, when its caller is no longer valid or its client has left.
 
 A fetch waits in several ways: for its turn, in a thread for records, for its client to take them.
 What it took from its consumer has to go back there, so a wait is cut, and never the whole call.

@@ -1,4 +1,4 @@
-"""What all kinds of producing share: who may write where, and a record on its way to its topic."""
+"""Shared steps of all ways to produce: check rights, and send records to topics."""
 
 import asyncio
 from collections import Counter
