@@ -67,11 +67,10 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
             places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
-        behind = _behind(turn, places)
-        if not behind:
+        if _has_nothing_new(turn, places):
             return turn.end(is_idle=True)
         ids = ports.wire.topic_ids({place.topic for place in places})
-        is_idle = _SinkSlice(turn, places, behind, ids, make_steps(spec.config)).run()
+        is_idle = _SinkSlice(turn, places, ids, make_steps(spec.config)).run()
     # A task is foreign code: whatever it raises ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
@@ -87,23 +86,23 @@ def _require_no_circle(spec: TaskSpec) -> None:
         )
 
 
-def _behind(turn: Turn, places: Sequence[TopicPartition]) -> set[TopicPartition]:
-    """Return the partitions that may have new records; all of them unless other tasks wait.
+def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
+    """Return whether the task has nothing to do, so that a slice for waiting tasks can skip it.
 
-    Without any, the slice can be skipped. A task that must release memory has something to do.
+    A task that must release memory has something to do.
     """
     if turn.verdict() is not Verdict.YIELD or turn.ports.held.is_asked:
-        return set(places)
+        return False
     flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
     if flushed is None:
         # The first slice here: what the group has is never ahead of what the task made durable.
         flushed = turn.ports.wire.committed(group_of(turn.spec.connector))
     if not all(place in flushed for place in places):
-        return set(places)
+        return False
     ends = turn.ports.wire.bounds(places)
     # An end before the offset means a recreated topic: read it before it grows past the offset,
     # which would skip the records before.
-    return {place for place in places if place not in ends or ends[place][1] != flushed[place]}
+    return all(place in ends and ends[place][1] == flushed[place] for place in places)
 
 
 class _SinkSlice:
@@ -111,7 +110,6 @@ class _SinkSlice:
         self,
         turn: Turn,
         places: Sequence[TopicPartition],
-        behind: set[TopicPartition],
         topic_ids: Mapping[str, str],
         steps: Steps,
     ) -> None:
@@ -121,9 +119,9 @@ class _SinkSlice:
         self._spec = spec
         self._ports = ports
         self._places = places
-        # Partitions without an answer so far: a new consumer connects first, which may take longer
-        # than a look.
-        self._awaited = behind
+        # Partitions that have records which the slice was not given so far: a new consumer connects
+        # first, which may take longer than a look.
+        self._awaited: set[TopicPartition] = set()
         self._steps = steps
         self._reading = reading_of(spec.config)
         self._retry_topic = name_for(spec.connector)
@@ -202,6 +200,8 @@ class _SinkSlice:
             first, end = left_out.get(place, (None, 0))
             self._next[place] = end if first == offset else offset
         inlet.begin(self._next)
+        bounds = self._ports.wire.bounds(self._places)
+        self._awaited = {place for place, (_, end) in bounds.items() if end != self._next[place]}
 
     def _by_group(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the group's offsets, except one that the last slice committed too late.

@@ -329,9 +329,9 @@ def test_where_others_wait_records_that_do_not_come_are_left_to_the_next_slice()
     assert fakes.clock.now - began < 2 * SHARE_S
 
 
-def test_where_others_wait_an_end_without_new_records_is_an_answer() -> None:
+def test_where_others_wait_an_empty_topic_is_not_waited_for() -> None:
     fakes = FakePorts(**{"in": 2})
-    fakes.wire.add("in", b"a")
+    fakes.wire.silent_looks = 1000
     some(fakes, Verdict.YIELD)
     began = fakes.clock.now
 
