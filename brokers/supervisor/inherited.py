@@ -102,9 +102,9 @@ ROWS: Final = (
         reason="which files, variables and hosts configs of connectors may name, and the key file",
     ),
     Row(
-        names=("SAMSA_SPARK*", "JAVA_HOME"),
+        names=("SAMSA_SPARK*", "SPARK_CONF_DIR", "JAVA_HOME", "JDK_JAVA_OPTIONS"),
         kinds=frozenset({Kind.WORKER}),
-        reason="settings of Spark connectors, the token of a Connect server included",
+        reason="settings of Spark connectors, the token of a Connect server included, and of Java",
     ),
     Row(
         names=("SAMSA_SESSION_IDLE_MINUTES", "SAMSA_SESSION_LIMIT_HOURS"),

@@ -28,9 +28,6 @@ HOST = "127.0.0.1"
 START_SECONDS = 120
 STOP_SECONDS = 20
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-# A test ends before the compiler of Java that takes its time has made anything faster; both cores
-# are for what runs.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # As docker-compose.yml has them.
 DAEMON_OPTIONS = (
     "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true "
@@ -81,7 +78,6 @@ def spark_environment(folder: Path, python: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": str(python),
-        "JAVA_TOOL_OPTIONS": JAVA_OPTIONS,
     }
 
 

@@ -51,6 +51,8 @@ def test_every_kind_gets_what_a_program_runs_with(kind: Kind) -> None:
         ("SAMSA_HTTPS", {Kind.WEB, Kind.GATEWAY}),
         ("REDIS_URL", {Kind.WEB, Kind.GATEWAY, Kind.BEAT, Kind.WORKER}),
         ("SAMSA_CONNECT_SECRET_DIRS", {Kind.WEB, Kind.GATEWAY, Kind.WORKER}),
+        ("SPARK_CONF_DIR", {Kind.WORKER}),
+        ("JDK_JAVA_OPTIONS", {Kind.WORKER}),
         ("SAMSA_COLLECTOR", {Kind.WEB, Kind.COLLECTOR}),
         ("KRB5CCNAME", set(Kind) - {Kind.BROKER, Kind.VALKEY}),
         ("OPENSSL_CONF", set(Kind)),

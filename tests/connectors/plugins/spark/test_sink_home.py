@@ -13,6 +13,7 @@ from pyarrow import parquet
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.extras import requires
 from tests.scale import IS_LONG, count
+from tests.suite.spark import SHORT_LIVED_JAVA
 
 # Each costs a session of Spark.
 KILLS = count(2, 2, long=20)
@@ -24,7 +25,11 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1200 if IS_LONG else 300),
 ]
-SETTINGS = {"SAMSA_SPARK": "local[2]", "SAMSA_SPARK_UI": "true"}
+SETTINGS = {
+    "SAMSA_SPARK": "local[2]",
+    "SAMSA_SPARK_UI": "true",
+    "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA,
+}
 # As the kernel writes 127.0.0.1, for either family of addresses.
 LOOPBACK = "0100007F"
 LISTENS = "0A"
