@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,9 @@ from spark_integration.jobs.errors import SparkMissing
 OLDEST: Final = 17
 # A Java says who it is in 0.1 s; on a disk that is asleep it takes some seconds.
 ANSWER_SECONDS: Final = 30
-PROPERTY: Final = re.compile(r"^\s*java\.(home|specification\.version) = (.+?)\s*$", re.MULTILINE)
+PROPERTY: Final = re.compile(
+    r"^\s*java\.(home|specification\.version|runtime\.version) = (.+?)\s*$", re.MULTILINE
+)
 DOOR: Final = """\
 #!/bin/sh
 # Made by Samsa: the Java below, without a module that Spark asks for and that it does not have.
@@ -47,19 +49,33 @@ class Java:
     version: int
     # Where it was found, for people.
     origin: str
+    # The exact release; empty where it does not say.
+    build: str = ""
+    # Whether it lacks the module that Spark asks for.
+    needs_door: bool = False
 
 
 def prepare_java(folder: Path, environment: Mapping[str, str]) -> Java:
     """Return the Java to use; where it is the extra's, make its door below `folder`."""
+    found = find_java(environment)
+    if found is None:
+        raise SparkMissing(MISSING)
+    if not found.needs_door:
+        return found
+    make_door(folder, found.home / "bin" / "java")
+    return replace(found, home=folder)
+
+
+def find_java(environment: Mapping[str, str]) -> Java | None:
+    """Return the Java to use, at its own place."""
     found = machine_java(environment)
     if found is not None:
         return found
     runtime = extra_runtime()
     own = None if runtime is None else ask(runtime / "bin" / "java", origin="the extra java")
     if own is None or own.version < OLDEST:
-        raise SparkMissing(MISSING)
-    make_door(folder, own.home / "bin" / "java")
-    return Java(home=folder, version=own.version, origin=own.origin)
+        return None
+    return replace(own, needs_door=True)
 
 
 def machine_java(environment: Mapping[str, str]) -> Java | None:
@@ -99,7 +115,8 @@ def ask(program: Path, *, origin: str) -> Java | None:
     version = said.get("specification.version", "").removeprefix("1.")
     if answer.returncode != 0 or not version.isdecimal() or "home" not in said:
         return None
-    return Java(home=Path(said["home"]), version=int(version), origin=origin)
+    build = said.get("runtime.version", "")
+    return Java(home=Path(said["home"]), version=int(version), origin=origin, build=build)
 
 
 def make_door(folder: Path, java: Path) -> None:

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from spark_integration.jobs import class_archive
 from spark_integration.jobs.chronicle import EngineFacts, last_words
 from spark_integration.jobs.errors import SparkNotStarted
 from spark_integration.jobs.folders import SessionFolder
@@ -69,7 +70,14 @@ class JvmEngine:
         cores = len(os.sched_getaffinity(0))
         wanted = merged(
             session_settings(),
-            driver_settings(target, self._folder, log_settings, cores=cores, has_ui=has_ui),
+            driver_settings(
+                target,
+                self._folder,
+                log_settings,
+                cores=cores,
+                has_ui=has_ui,
+                java_options=class_archive.options(self._java),
+            ),
             settings,
         )
         # What the JVM and Python workers print; empty at the start of each session.
@@ -137,15 +145,15 @@ class JvmEngine:
                 how += ": it was killed, as the system does where memory is short"
         return f"Spark's Java process has ended {how}\n{last_words(self._output)}"
 
-    def close(self) -> None:
-        """Stop Spark, end the JVM, and take away what both wrote."""
+    def close(self, *, seconds: float = STOP_SECONDS) -> None:
+        """Stop Spark, end the JVM, by force after a time, and remove what both wrote."""
         if self.is_alive() and SparkSession._instantiatedSession is not None:  # noqa: SLF001
             # It may die meanwhile, in any of the ways of its client.
             with suppress(Exception):
                 SparkSession._instantiatedSession.stop()  # noqa: SLF001
         forget()
         if self._jvm is not None:
-            end(self._jvm)
+            end(self._jvm, seconds)
         self._folder.remove()
 
 
@@ -191,12 +199,12 @@ def forget() -> None:
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
 
 
-def end(jvm: "subprocess.Popen[bytes]") -> None:
+def end(jvm: "subprocess.Popen[bytes]", seconds: float) -> None:
     """End a JVM by closing the pipe that it reads, or else by force."""
     if jvm.stdin is not None:
         jvm.stdin.close()
     try:
-        jvm.wait(STOP_SECONDS)
+        jvm.wait(seconds)
     except subprocess.TimeoutExpired:
         jvm.kill()
         jvm.wait()

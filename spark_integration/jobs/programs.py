@@ -12,8 +12,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
 
+from spark_integration.jobs import class_archive
 from spark_integration.jobs.errors import SparkMissing, SparkRefused
-from spark_integration.jobs.java import prepare_java
+from spark_integration.jobs.java import find_java, prepare_java
 from spark_integration.jobs.python import prepare_python
 from spark_integration.jobs.settings import LOOPBACK, merged, session_settings
 from spark_integration.jobs.targets import TOKEN_VARIABLE, Kind, parse_target
@@ -65,7 +66,9 @@ def connect_server(
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.sql.catalogImplementation": "in-memory",
         # Libraries and files of sessions, which would lie in /tmp for good.
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
+        "spark.driver.extraJavaOptions": " ".join(
+            [f"-Djava.io.tmpdir={folder}", *class_archive.options(find_java(environment))]
+        ),
         "spark.authenticate": "true",
         "spark.network.crypto.enabled": "true",
     }

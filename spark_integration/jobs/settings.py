@@ -1,7 +1,7 @@
 """Spark's settings for a session of ours. Pure: which, and why each."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +59,13 @@ def wants_ui(environment: Mapping[str, str]) -> bool:
 
 
 def driver_settings(
-    target: Target, folder: SessionFolder, log_file: Path, *, cores: int, has_ui: bool = False
+    target: Target,
+    folder: SessionFolder,
+    log_file: Path,
+    *,
+    cores: int,
+    has_ui: bool = False,
+    java_options: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return what a driver in a JVM of ours needs beside that."""
     settings = {
@@ -81,6 +87,7 @@ def driver_settings(
                 f"-Djava.io.tmpdir={folder.temporary}",
                 f"-Dderby.system.home={folder.path}",
                 f"-Dlog4j2.configurationFile={log_file.as_uri()}",
+                *java_options,
             ]
         ),
     }

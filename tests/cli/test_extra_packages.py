@@ -9,6 +9,8 @@ from cli import extra_packages
 from cli.environment import EXTRAS
 from cli.extra_packages import extras
 from cli.installer import InstallError
+from spark_integration.jobs import class_archive
+from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.java import Java
 
 
@@ -35,6 +37,8 @@ class Installed:
 def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
     environment = Installed()
     monkeypatch.setattr(extra_packages, "Environment", lambda: environment)
+    # As where Java has Spark's classes already.
+    monkeypatch.setattr(class_archive, "wanted_file", lambda _environment: None)
     return environment
 
 
@@ -80,3 +84,19 @@ def test_spark_comes_with_a_java_where_the_machine_has_none(
     result = CliRunner().invoke(extras, ["install", "spark"])
 
     assert (result.exit_code, installed.names) == (0, names)
+
+
+def test_spark_is_installed_also_where_java_does_not_store_its_classes(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(file: Path, _environment: object) -> None:
+        raise SparkError(f"{file.name} was not made")
+
+    monkeypatch.setattr(class_archive, "wanted_file", lambda _environment: tmp_path / "one.jsa")
+    monkeypatch.setattr(class_archive, "make", fail)
+
+    result = CliRunner().invoke(extras, ["install", "spark"])
+
+    assert result.exit_code == 0
+    assert "spark" in installed.names
+    assert "Spark will start slower: one.jsa was not made" in result.output

@@ -19,7 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from spark_integration.jobs.java import prepare_java
+from spark_integration.jobs import class_archive
+from spark_integration.jobs.java import find_java, prepare_java
 from tests.cluster import ROOT
 from tests.suite.spark import SHORT_LIVED_JAVA
 
@@ -79,6 +80,11 @@ def spark_environment(folder: Path, python: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": str(python),
     }
+
+
+def stored_classes() -> str:
+    """Return the option by which Java maps Spark's classes, as a command line takes it."""
+    return " ".join(class_archive.options(find_java(os.environ))).replace('"', "")
 
 
 @contextmanager
@@ -151,6 +157,7 @@ def connect_server(folder: Path, python: Path, *, port: int = 0, token: str = ""
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.defaultJavaOptions": stored_classes(),
     }
     command: list[str | Path] = [
         *(spark_home() / "bin" / "spark-submit", "--master", "local[2]"),
@@ -178,7 +185,7 @@ def standalone_cluster(folder: Path, python: Path, *, workers: int, secret: str)
     environment = {
         **spark_environment(folder, python),
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": DAEMON_OPTIONS,
+        "SPARK_DAEMON_JAVA_OPTS": f"{DAEMON_OPTIONS} {stored_classes()}",
         "_SPARK_AUTH_SECRET": secret,
     }
     program = spark_home() / "bin" / "spark-class"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from spark_integration.jobs import class_archive
 from tests.extras import requires
 
 pytestmark = [requires("java", "spark"), pytest.mark.slow]
@@ -24,6 +25,14 @@ def test_batches_run_python_of_this_environment(spark: Any) -> None:
     import sys  # noqa: PLC0415
 
     assert row.python == sys.prefix
+
+
+@requires("spark-classes")
+def test_java_starts_with_the_stored_classes_of_spark(spark: Any) -> None:
+    process = spark.sparkContext._gateway.proc.pid  # noqa: SLF001 (it has no other way)
+    mapped = Path(f"/proc/{process}/maps").read_text(encoding="utf-8")
+
+    assert str(class_archive.FOLDER) in mapped
 
 
 def test_streams_keep_their_state_in_rocksdb(spark: Any, tmp_path: Path) -> None:

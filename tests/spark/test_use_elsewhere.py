@@ -30,6 +30,7 @@ from tests.spark.processes import (
     empty_environment,
     spark_environment,
     standalone_cluster,
+    stored_classes,
 )
 from tests.suite.services import shared_home
 
@@ -118,8 +119,10 @@ def run(
         program = program.replace(written, meant)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.py").write_text(ALONE + program + STOP, encoding="utf-8")
+    classes = {"spark.driver.defaultJavaOptions": stored_classes() or "-Xshare:auto"}
     settings = (
-        f"--conf {name}={value}" for name, value in {**SETTINGS, **(more_settings or {})}.items()
+        f"--conf {name}={value}"
+        for name, value in {**SETTINGS, **classes, **(more_settings or {})}.items()
     )
     environment = {
         **spark_environment(folder, python),

@@ -31,8 +31,8 @@ READ_OF_BROKERS = (
 )
 OF_COMMANDS = (
     "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client cli.spark_examples "
-    "spark_integration.jobs.errors spark_integration.jobs.java spark_integration.jobs.package "
-    "spark_integration.jobs.programs"
+    "spark_integration.jobs.class_archive spark_integration.jobs.errors "
+    "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
 )
 LOGINS = "console.login_limits console.turns"
 SHARD = "brokers.coordination.shard "

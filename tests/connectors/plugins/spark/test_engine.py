@@ -225,7 +225,7 @@ def test_a_spark_that_does_not_start_is_tried_again_and_then_ends_the_task() -> 
     found = meaning(SparkNotStarted("no memory"))
 
     assert isinstance(found, RetriableError)
-    assert type(meaning(SparkNotStarted("no memory"), tries=engine.MAX_TRIES)) is ConnectorError
+    assert type(meaning(SparkNotStarted("no memory"), tries=MAX_TRIES)) is ConnectorError
 
 
 def test_a_target_that_is_refused_ends_the_task_with_the_reason() -> None:
