@@ -1,1 +1,1 @@
-"""The connectors that come with Samsa: one folder each, which knows the sdk and nothing else."""
+"""The connectors that come with Samsa: one folder each, which uses only the sdk."""

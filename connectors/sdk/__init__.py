@@ -1,5 +1,5 @@
-"""What authors of connectors see: no Django, no Celery, no Kafka client.
+"""The interface for authors of connectors: without Django, Celery and Kafka client.
 
-`connector` has what to subclass, `configs` how to say what can be configured, `records` and
-`schemas` what is passed, `errors` how to say what went wrong.
+`connector` has the base classes, `configs` the definition of keys, `records` and `schemas` the
+data, and `errors` the exceptions.
 """

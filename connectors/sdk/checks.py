@@ -1,7 +1,7 @@
-"""Parses the text of one key and checks its value, with the messages of Kafka's ConfigDef.
+"""Parses the text of a key and checks its value, with the messages of Kafka's ConfigDef.
 
-Knows no connector. A check returns the end of a message, as "Value must be at least 1"; `problem`
-puts the key and the value before it.
+Independent of connectors. A check returns the end of a message, such as "Value must be at least
+1"; `problem` adds the key and the value before it.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from connectors.sdk.configs import MASK, MAX_VALUE_CHARS, Check, Key, Kind, Secret
 
-# What Java's `trim` takes away: everything up to the space.
+# The characters that Java's `trim` removes: everything up to the space.
 BLANKS: Final = "".join(map(chr, range(0x21)))
 COMMA: Final = re.compile(r"\s*,\s*")
-# Longer texts are no numbers, and Python takes long to say so.
+# Longer texts are not numbers, and Python takes long to reject them.
 MAX_NUMBER_CHARS: Final = 400
 WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 REAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
-# As Connect says what it did not get; the words for what it did get are Python's.
+# Connect's texts for the expected value; those for the given value are Python's.
 EXPECTED: Final = {
     Kind.BOOLEAN: "Expected value to be either true or false",
     Kind.STRING: "Expected value to be a string, but it was a {type}",
@@ -31,18 +31,18 @@ EXPECTED: Final = {
     Kind.LIST: "Expected a comma separated list.",
     Kind.CLASS: "Expected a Class instance or class name.",
 }
-# How much of a value a message repeats: enough to find it.
+# The length of a value in a message.
 MAX_SHOWN_CHARS: Final = 1000
 
 
 class Message(str):
-    """What a check returns where its words are the whole message, without key and value before."""
+    """A complete message of a check, to which no key and value are added."""
 
     __slots__ = ()
 
 
 class InvalidValue(ValueError):
-    """A text that is none of its key's type; the message is complete."""
+    """A text is invalid for its key's type; the message is complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +60,9 @@ class OneOf:
 
 
 def parse(key: Key, text: Any) -> Any:
-    """Return the value of a key. Raises InvalidValue, whose message names the key and the value.
+    """Parse the value of a key. Raises InvalidValue, whose message names the key and the value.
 
-    LIST becomes a list of texts, PASSWORD a Secret, CLASS the name as it stands; None stays None.
+    LIST becomes a list of texts, PASSWORD a Secret, CLASS stays a name; None stays None.
     """
     if text is None:
         return None
@@ -75,12 +75,12 @@ def parse(key: Key, text: Any) -> Any:
 
 
 def default_of(key: Key) -> Any:
-    """Return the default of a key that has one; a text stands for what it is parsed into."""
+    """Return the default of a key that has one; a text is parsed."""
     return parse(key, key.default) if isinstance(key.default, str) else key.default
 
 
 def check(key: Key, value: Any) -> str | None:
-    """Return the whole message about a parsed value, or None."""
+    """Return the complete message about a parsed value, or None."""
     wrong = key.check(value) if key.check else None
     return wrong if wrong is None or isinstance(wrong, Message) else problem(key, value, wrong)
 
@@ -90,13 +90,13 @@ def missing(key: Key) -> str:
 
 
 def problem(key: Key, value: Any, wrong: str) -> str:
-    """Return the message as Kafka writes it: the value, the key, and what is wrong."""
+    """Return Kafka's message: the value, the key, and the problem."""
     shown = MASK if key.kind is Kind.PASSWORD and value is not None else show(value)
     return f"Invalid value {shown} for configuration {key.name}: {wrong}"
 
 
 def show(value: Any) -> str:
-    """Return a value as Java prints it, cut where it is long."""
+    """Return a value as Java prints it, cut if it is long."""
     if value is None:
         text = "null"
     elif isinstance(value, bool):
@@ -109,7 +109,7 @@ def show(value: Any) -> str:
 
 
 def to_text(key: Key, value: Any) -> str | None:
-    """Return a parsed value or a default as `validate` writes it: all are texts there."""
+    """Return a parsed value or a default as text, for `validate`."""
     if value is None:
         return None
     if isinstance(value, Secret) or key.kind is Kind.PASSWORD:
@@ -119,7 +119,7 @@ def to_text(key: Key, value: Any) -> str | None:
     return show(value) if isinstance(value, bool) else str(value)
 
 
-# Checks: each returns one. They see None where nothing was given, or where parsing failed.
+# Functions that return checks. The value is None if none was given, or if parsing failed.
 
 
 def in_range(low: float | None = None, high: float | None = None) -> Check:
@@ -145,7 +145,7 @@ def one_of_ignoring_case(*words: str) -> Check:
 
 
 def each_of(*words: str) -> Check:
-    """Return a check of lists: each word is one of these."""
+    """Return a check of lists: each word must be one of these."""
     single = one_of(*words)
 
     def check_each(value: Any) -> str | None:
@@ -155,7 +155,7 @@ def each_of(*words: str) -> Check:
 
 
 def non_empty(value: Any) -> str | None:
-    """Check a text that may be missing, but not be empty."""
+    """Check a text that may be missing, but not empty."""
     return "String must be non-empty" if value is not None and len(value) == 0 else None
 
 
@@ -164,7 +164,7 @@ def non_null(value: Any) -> str | None:
 
 
 def without_control_characters(value: Any) -> str | None:
-    """Check a name: it is not empty, and holds nothing that breaks a line of a log."""
+    """Check a name: not empty, and without characters that break a log line."""
     if value is None:
         return None
     if not value:
@@ -187,7 +187,7 @@ def at_most_items(count: int) -> Check:
 
 
 def pattern(value: Any) -> str | None:
-    """Check a regular expression, as Python reads it."""
+    """Check a regular expression of Python."""
     try:
         re.compile(value or "")
     except re.error as error:
@@ -196,7 +196,7 @@ def pattern(value: Any) -> str | None:
 
 
 def all_of(*checks: Check) -> Check:
-    """Return a check that says what the first of these finds wrong."""
+    """Return a check that returns the first error of these."""
 
     def check_all(value: Any) -> str | None:
         return next((wrong for one in checks if (wrong := one(value)) is not None), None)
@@ -249,7 +249,7 @@ def _parse_real(key: Key, value: Any) -> float:
     try:
         return float(value.rstrip("fFdD") if isinstance(value, str) else value)
     except (ValueError, OverflowError):
-        # "Infinity" and "NaN" end in none of these letters, so this is a number out of range.
+        # "Infinity" and "NaN" end in other letters, so this is a number out of range.
         raise _no_number(key, value) from None
 
 

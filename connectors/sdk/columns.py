@@ -1,6 +1,6 @@
-"""A batch of values as an Arrow table, and back; needs pyarrow, the extra `parquet`.
+"""Converts a batch of values to an Arrow table, and back; needs pyarrow, the extra `parquet`.
 
-pyarrow is imported by what is called, so that whoever imports this module need not have it.
+Functions import pyarrow, so that this module can be imported without it.
 """
 
 import datetime
@@ -13,14 +13,14 @@ from connectors.sdk.records import Record
 from connectors.sdk.schemas import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Struct, Type
 
 INSTALL: Final = "./samsa extras install parquet"
-# What 128 bits hold; Kafka Connect names no precision.
+# The digits of 128 bits; Kafka Connect has no precision.
 DECIMAL_DIGITS: Final = 38
-# Deeper tables are made by no one, and every walk counts down from it.
+# Far deeper than usual; every walk counts down from it.
 MAX_DEPTH: Final = 64
 
 
 def is_here() -> bool:
-    """Tell whether pyarrow is installed."""
+    """Return whether pyarrow is installed."""
     try:
         version("pyarrow")
     except PackageNotFoundError:
@@ -29,7 +29,7 @@ def is_here() -> bool:
 
 
 def table_of(records: Sequence[Record]) -> Any:
-    """Return the values of a batch as a table; all have one schema, which is a struct's."""
+    """Return the values of a batch as a table; all must have the same struct schema."""
     schemas = {record.value_schema for record in records}
     if len(schemas) != 1 or None in schemas:
         raise DataError(f"a table has one schema, these records have {len(schemas)}")
@@ -39,7 +39,7 @@ def table_of(records: Sequence[Record]) -> Any:
 
 
 def to_table(schema: Schema, values: Sequence[Struct]) -> Any:
-    """Return values of a struct as a table with a column for each of its fields."""
+    """Return structs as a table with a column for each of their fields."""
     pyarrow = _pyarrow()
     if schema.type is not Type.STRUCT:
         raise DataError(f"a table is made of structs, not of {schema.type.value}")
@@ -52,7 +52,7 @@ def to_table(schema: Schema, values: Sequence[Struct]) -> Any:
 
 
 def from_table(table: Any, *, name: str | None = None) -> tuple[Schema, list[Struct]]:
-    """Return the schema of a table's rows, and each row."""
+    """Return the schema of a table's rows, and the rows."""
     pyarrow = _pyarrow()
     fields = tuple(_from_arrow_field(pyarrow, field) for field in table.schema)
     schema = Schema(type=Type.STRUCT, name=name, fields=fields)
@@ -112,7 +112,7 @@ _PLAIN: Final[Mapping[Type, str]] = {
 
 
 def _to_plain(schema: Schema, value: Any, place: str) -> Any:
-    """Return a value as pyarrow takes it; it would not look for what must not be missing."""
+    """Return a value for pyarrow, after a check for missing required values."""
     if value is None:
         if not schema.is_optional:
             raise DataError(f"{place} is missing, and its schema says that it is not optional")
@@ -176,7 +176,7 @@ def _decimal(kind: Any, is_optional: bool) -> Schema:
     return Schema(type=Type.BYTES, is_optional=is_optional, name=DECIMAL, parameters=parameters)
 
 
-# Unsigned ones go into the next larger type; a time without a zone is taken for UTC.
+# Unsigned integers become the next larger type; times without a zone are UTC.
 _FROM_ARROW: Final[Sequence[tuple[str, Callable[[Any, bool], Schema]]]] = (
     ("is_int8", _typed(Type.INT8)),
     ("is_int16", _typed(Type.INT16)),

@@ -1,7 +1,7 @@
-"""How a connector says what can be configured: keys with types, defaults, checks and words.
+"""Defines the keys of a config: types, defaults, checks and texts.
 
-One definition becomes the check of a config, the answer to `validate`, and the form in a browser.
-Values arrive as strings or as what JSON has, and leave parsed.
+A definition serves to check a config, to answer `validate`, and to show a form in a browser. Values
+are strings or JSON values, and are parsed once.
 """
 
 import hmac
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-# Longer texts are queries and certificates, which fit.
+# Long enough for queries and certificates.
 MAX_VALUE_CHARS: Final = 1_000_000
 
 
@@ -40,18 +40,18 @@ class Width(Enum):
 
 
 class Required(Enum):
-    """Stands for the default of a key that has none."""
+    """The default of a required key."""
 
     REQUIRED = "required"
 
 
 REQUIRED: Final = Required.REQUIRED
 
-# Returns what is wrong with a parsed value, or None.
+# Returns the error of a parsed value, or None.
 Check: TypeAlias = Callable[[Any], str | None]
-# Returns values to offer for a key, given all others.
+# Returns values to recommend for a key, given all others.
 Recommend: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
-# Returns whether a key matters, given all others.
+# Returns whether a key is relevant, given all others.
 Visible: TypeAlias = Callable[[Mapping[str, Any]], bool]
 # Begin and end of a part of a value.
 Span: TypeAlias = tuple[int, int]
@@ -111,7 +111,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key: what it takes, what it means, and where it stands in the form."""
+    """A key: its type, its meaning, and its place in the form."""
 
     name: str
     kind: Kind
@@ -122,9 +122,9 @@ class Key:
     group: str | None = None
     width: Width = Width.NONE
     display_name: str = ""
-    # What a value may look like, where the default shows none.
+    # An example of a value, if the default is none.
     example: str = ""
-    # A text of some lines, as a query.
+    # Whether a text has several lines, such as a query.
     has_lines: bool = False
     dependents: tuple[str, ...] = ()
     recommend: Recommend | None = None
@@ -140,7 +140,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """What became of one key: as `validate` tells it."""
+    """The validated value of a key, in the answer of `validate`."""
 
     name: str
     value: Any

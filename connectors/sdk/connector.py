@@ -1,7 +1,7 @@
-"""What authors subclass: a connector splits its work into tasks, and a task reads or writes.
+"""Base classes: a connector splits its work into tasks, and a task reads or writes.
 
-A task lives in slices of seconds: `start` and `stop` may be called thousands of times, in one
-process or in several. What is dear to open may be kept in `context.kept` between slices.
+A task runs in slices of seconds: `start` and `stop` may be called thousands of times, in one or
+several processes. `context.kept` keeps expensive resources between slices.
 """
 
 from abc import ABC, abstractmethod
@@ -20,28 +20,28 @@ from connectors.sdk.records import (
     TopicPartition,
 )
 
-# A config as it was written: texts by key. Parsed: values by key.
+# A config as written: texts by key. Parsed: values by key.
 Config: TypeAlias = Mapping[str, str]
 Parsed: TypeAlias = Mapping[str, Any]
 
 
 class Connector(ABC):
-    """What a connector is, before it does anything."""
+    """The description of a connector, and the factory of its tasks."""
 
-    # The name under which it is configured, as "samsa.postgres.source".
+    # Its name in configs, such as "samsa.postgres.source".
     name: ClassVar[str]
-    # Java's class names that stand for it, in configs that were written for Kafka Connect.
+    # Java's class names that select it, in configs written for Kafka Connect.
     aliases: ClassVar[tuple[str, ...]] = ()
     # A title and a sentence for the catalogue.
     title: ClassVar[str]
     summary: ClassVar[str]
     version: ClassVar[str] = "1.0"
-    # Packages that it needs beside Samsa's own, as ("psycopg>=3.2",), and the name of the extra
-    # that brings them.
+    # The packages that it needs in addition to Samsa's own, such as ("psycopg>=3.2",), and the name
+    # of the extra that provides them.
     extra: ClassVar[str] = ""
     modules: ClassVar[tuple[str, ...]] = ()
-    # Keys that its Java originals document and it does not serve, each with the reason: a config
-    # that has one is refused by its name.
+    # Keys of its Java originals that it does not support, each with the reason: a config with one
+    # is refused.
     refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
     # The pool of workers that runs its tasks.
     pool: ClassVar[str] = ""
@@ -49,7 +49,7 @@ class Connector(ABC):
     @classmethod
     @abstractmethod
     def definition(cls) -> Definition:
-        """Return the keys of its own; the framework adds those that every connector has."""
+        """Return its own keys; the framework adds those of every connector."""
 
     def validate(self, parsed: Parsed) -> Sequence[Value]:
         """Return errors beyond single keys; may connect to the external system, within 5 s.
@@ -61,11 +61,11 @@ class Connector(ABC):
 
     @abstractmethod
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
-        """Return what each task is told beside the connector's config; at most `max_tasks`."""
+        """Return the keys of each task, besides the connector's config; at most `max_tasks`."""
 
 
 class Context(Protocol):
-    """What the framework offers a task."""
+    """The services of the framework for a task."""
 
     @property
     def connector(self) -> str: ...
@@ -75,27 +75,27 @@ class Context(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Return a number that rises whenever the task moves to another owner: a fence.
+        """Return the fencing epoch, a number that rises when the task moves to another owner.
 
-        It rises across the tasks of a connector, since partitions move between these, and goes on
-        rising where a connector is deleted and made again under its name.
+        It also rises across the tasks of a connector, since partitions move between these, and
+        continues to rise when a connector is deleted and recreated under its name.
         """
 
     @property
     def retries(self) -> int:
-        """Return how often in a row the work was tried again before this slice."""
+        """Return the number of consecutive retries before this slice."""
 
     @property
     def kept(self) -> MutableMapping[str, Any]:
-        """Return what this process keeps between slices of this task.
+        """Return the objects that this process keeps between slices of this task.
 
-        It is closed by `close()` and emptied when the task moves or fails, when its connector
+        They are closed by `close()` and removed when the task moves or fails, when its connector
         changes, and when the process ends.
         """
 
     @property
     def should_yield(self) -> bool:
-        """Return whether the slice is over, so that a long call returns what it has."""
+        """Return whether the slice is over, so that a long call should return what it has."""
 
     def hold(self, size: int) -> int:
         """Report how many bytes the task holds in `kept`; return how many to release now.
@@ -105,17 +105,17 @@ class Context(Protocol):
         """
 
     def log(self, text: str) -> None:
-        """Write a line into the log of the task, which pages show."""
+        """Write a line to the log of the task, which pages show."""
 
 
 class SourceContext(Context, Protocol):
     def offset(self, partition: Place) -> Place | None:
-        """Return the stored offset of a place in the source; None before the first."""
+        """Return the stored offset of a place in the source; None if there is none."""
 
 
 class SinkContext(Context, Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Have the next batch of a partition begin at an offset."""
+        """Make the next batch of a partition begin at an offset."""
 
     def topic_id(self, topic: str) -> str:
         """Return the id of a topic when the slice began; empty if unknown.
@@ -125,14 +125,14 @@ class SinkContext(Context, Protocol):
 
 
 class SourceTask(ABC):
-    """Reads one share of a source. `poll` returns soon, with an empty list where nothing is new."""
+    """Reads a share of a source. `poll` returns soon, with an empty list if nothing is new."""
 
     @abstractmethod
     def start(self, context: SourceContext, parsed: Parsed) -> None: ...
 
     @abstractmethod
     def poll(self) -> list[SourceRecord]:
-        """Return what comes next: at most some thousands of records, within about a second."""
+        """Return the next records: at most some thousands, within about a second."""
 
     def reached(self) -> tuple[Place, Place] | None:
         """Return a source partition and an offset there without a record.
@@ -143,42 +143,42 @@ class SourceTask(ABC):
         return None
 
     def commit(self, records: Sequence[SourceRecord]) -> None:
-        """Called after these are in the cluster and their offsets stored.
+        """Handle records that the cluster has, after their offsets are stored.
 
         The last result of `reached` is stored too; if there is only that, there are no records.
         """
 
     def stop(self) -> None:
-        """End the slice; nothing is polled afterwards."""
+        """End the slice; there are no further polls."""
 
 
 class SinkTask(ABC):
-    """Writes one share of the partitions."""
+    """Writes a share of the partitions."""
 
     @abstractmethod
     def start(self, context: SinkContext, parsed: Parsed) -> None: ...
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Return the offsets to begin at, of those partitions that the other side keeps itself.
+        """Return the offsets to begin at, for partitions whose offsets the target stores.
 
-        The framework begins at the offsets of the consumer group everywhere else.
+        For others, the framework begins at the offsets of the consumer group.
         """
         del partitions
         return {}
 
     @abstractmethod
     def put(self, records: list[SinkRecord]) -> None:
-        """Take a batch; order within a partition is that of the topic."""
+        """Take a batch; the order within a partition is that of the topic."""
 
     def flush(self) -> Mapping[TopicPartition, int] | None:
-        """Make durable what was put, and return the offsets up to which it is (exclusive).
+        """Make all put records durable, and return the offsets up to which they are (exclusive).
 
-        None stands for all that was put. Only what is returned is committed to the group.
+        None means all put records. Only returned offsets are committed to the group.
         """
         return None
 
     def stop(self) -> None:
-        """End the slice; what was not flushed will be put again."""
+        """End the slice; records that were not flushed will be put again."""
 
 
 class SourceConnector(Connector):
@@ -191,9 +191,9 @@ class SourceConnector(Connector):
 
 
 class SinkConnector(Connector):
-    # Whether the other side keeps offsets in the same step as the records.
+    # Whether the target stores offsets together with the records.
     is_exactly_once: ClassVar[bool] = False
-    # Whether `open` returns offsets that the other side keeps, which come before the group's.
+    # Whether `open` returns stored offsets of the target, which take precedence over the group's.
     keeps_offsets: ClassVar[bool] = False
 
     @abstractmethod
@@ -216,34 +216,34 @@ class JobContext(Context, Protocol):
         """Return whether the job reads new partitions from their end."""
 
     def places(self) -> Sequence[TopicPartition]:
-        """Return the partitions that are to be read, those without a leader among them."""
+        """Return the partitions to read, including those without a leader."""
 
     def bounds(self) -> Mapping[TopicPartition, tuple[int, int]]:
         """Return the current first offset and end of each partition to read."""
 
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of those topics that are there now.
+        """Return the ids of existing topics.
 
-        One that was deleted and made again under its name has another id, and offsets of its own.
+        A topic that was deleted and recreated has another id, and its own offsets.
         """
 
     def note(self) -> Mapping[str, Any] | None:
-        """Return what `keep_note` was given last, by whichever worker; None where it never was."""
+        """Return the last note of `keep_note` by any worker; None if there is none."""
 
     def keep_note(self, note: Mapping[str, Any]) -> None:
-        """Keep something of a JSON kind durably, for jobs that have no checkpoint of their own."""
+        """Store a JSON value durably, for jobs without a checkpoint of their own."""
 
     def committed(self) -> Mapping[TopicPartition, int]:
         """Return the offsets of the group, which a user may have altered."""
 
     def require_lease(self) -> None:
-        """Raise if the task has another owner, and so must not make anything durable."""
+        """Raise an error if the task has another owner, and so must not make anything durable."""
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether the task or its worker was told to stop; any thread may ask.
+        """Return whether a stop of the task or its worker was requested; thread-safe.
 
-        A call that goes on for some seconds more is ended with its process.
+        If a call continues for some more seconds, its process is killed.
         """
 
     def refuse(self, record: RawRecord, error: DataError) -> None:
@@ -253,7 +253,7 @@ class JobContext(Context, Protocol):
         """Add to the counts that pages show."""
 
     def note_batch(self, batch: JobBatch) -> None:
-        """Have pages show a batch that is done; the newest one counts."""
+        """Store the statistics of a finished batch, for pages; only the newest is kept."""
 
     def settle(self) -> None:
         """Wait until all rejected records are in the dead letter topic."""
@@ -290,5 +290,5 @@ class JobConnector(Connector):
     def task(self) -> JobTask: ...
 
 
-# What may be kept between slices has a `close` where it must be told of its end.
+# Objects in `context.kept` have a `close` method if they need to be closed.
 Close: TypeAlias = Callable[[], None]

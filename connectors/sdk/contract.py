@@ -1,4 +1,4 @@
-"""What every connector promises, as checks that its author's tests call; each fails by assertion.
+"""Checks the rules of every connector, for the tests of its author; each check is an assertion.
 
 `definition_is_sound`, `tasks_are_told_what_is_defined` and `secrets_stay_hidden` hold for all,
 `source_resumes` for those whose records have an end, `sink_repeats_nothing` for those that claim
@@ -24,14 +24,14 @@ from connectors.sdk.testing import (
     sink_record,
 )
 
-# What a secret is in these checks: nothing else contains it.
+# The secret in these checks: no other text contains it.
 SECRET: Final = "s3cret-of-the-contract"  # noqa: S105 - made to be looked for
-# Every place behind which a slice may begin is tried where there are few, and so many where not.
+# If there are more places at which a slice may begin, only this many are checked.
 MAX_CUTS: Final = 12
 
 
 def definition_is_sound(connector: type[Connector]) -> None:
-    """Check that keys have words, defaults that pass their own checks, and no secret by default."""
+    """Check that keys have texts, defaults pass their own checks, and no secret is a default."""
     assert connector.name, f"{connector.__name__} has a name"
     assert connector.title, f"{connector.name} has a title"
     assert connector.summary, f"{connector.name} has a summary"
@@ -51,7 +51,7 @@ def definition_is_sound(connector: type[Connector]) -> None:
 
 
 def tasks_are_told_what_is_defined(connector: Connector, config: Config) -> None:
-    """Check that there are as many tasks as asked for at most, each with a config that parses."""
+    """Check that there are at most as many tasks as requested, each with a valid config."""
     parsed = parse_config(connector.definition(), config)
     for most in (1, 2, 7):
         told = connector.task_configs(parsed, max_tasks=most)
@@ -63,7 +63,7 @@ def tasks_are_told_what_is_defined(connector: Connector, config: Config) -> None
 
 
 def secrets_stay_hidden(connector: Connector, config: Config) -> None:
-    """Check that a task that fails at once tells no PASSWORD, in its words, trace or log."""
+    """Check that a task that fails at once reveals no PASSWORD, in its message, trace or log."""
     definition = connector.definition()
     secret = {
         key.name: SECRET
@@ -82,7 +82,7 @@ def secrets_stay_hidden(connector: Connector, config: Config) -> None:
             run_source(connector, parsed, context, max_polls=1)
         elif isinstance(connector, SinkConnector):
             run_sink(connector, parsed, sink_context, [_one_record()])
-    # Whatever it fails with is what is looked at.
+    # Examine any exception.
     except Exception as error:  # noqa: BLE001
         said += [str(error), "".join(traceback.format_exception(error))]
     for used in (context, sink_context):
@@ -95,10 +95,10 @@ def secrets_stay_hidden(connector: Connector, config: Config) -> None:
 def source_resumes(
     connector: SourceConnector, config: Config, *, max_repeated: int = 0
 ) -> list[SourceRecord]:
-    """Check that a slice goes on behind any stored record, in a process that knows nothing else.
+    """Check that a slice continues after any stored record, in a process without other state.
 
-    `max_repeated` records may come again where a place in the source lies between none of them.
-    Returns all records.
+    `max_repeated` records may be repeated if the source has no place between them. Returns all
+    records.
     """
     parsed = parse_config(connector.definition(), config)
     whole = _read(connector, parsed, [])
@@ -118,9 +118,9 @@ def sink_repeats_nothing(
     batches: Sequence[list[SinkRecord]],
     contents: Callable[[], Any],
 ) -> None:
-    """Check that batches put twice, and batches lost before their flush, are there once.
+    """Check that batches put twice, and batches lost before their flush, are written once.
 
-    `contents` returns what the other side holds.
+    `contents` returns the contents of the target.
     """
     assert connector.is_exactly_once, "what is claimed is checked, and nothing else"
     parsed = parse_config(connector.definition(), config)

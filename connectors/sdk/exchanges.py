@@ -1,8 +1,8 @@
-"""Sends one request to a web server and reads the answer, within a time and a size.
+"""Sends one request to a web server and reads the answer, within limits of time and size.
 
-Goes only where `outgoing` lets it. A redirect is an answer like any other and is not followed: it
-would lead past the guard. A connection is kept for the next request, and knows nothing of what is
-asked.
+It connects only where `outgoing` allows it. A redirect is returned like any other answer and not
+followed, since it would bypass the guard. A connection is kept for the next request, and is
+independent of the contents of requests.
 """
 
 import http.client
@@ -18,20 +18,20 @@ from urllib.parse import SplitResult, urlsplit
 from connectors.sdk import outgoing
 from connectors.sdk.errors import ConfigError, RetriableError
 
-# From the first byte sent to the last one read; who sends much says how long it may take.
+# From the first byte sent to the last one read; callers with long requests set their own limit.
 EXCHANGE_S: Final = 5.0
-# What is read of an answer; the rest is of no use to a sink, and closes the connection.
+# The bytes to read of an answer; a sink needs no more, and the connection is closed then.
 MAX_ANSWER_BYTES: Final = 10 * 1024 * 1024
-# How much is handed to the network, or taken from it, before the time is looked at.
+# The bytes to send or receive before the time is checked.
 BLOCK_BYTES: Final = 256 * 1024
 PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
-# Longer ones are refused by servers.
+# Servers refuse longer ones.
 MAX_URL_CHARS: Final = 8000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """A server and how it is spoken to."""
+    """A server, and the scheme to use."""
 
     scheme: str
     host: str
@@ -39,7 +39,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """Return what the header Host says."""
+        """Return the value of the header Host."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -49,7 +49,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server said. `headers` are by name in lower case, the last of each."""
+    """An answer of a server. `headers` are by name in lower case, the last of each."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,7 +58,7 @@ class Answer:
 
 
 def split(url: str) -> tuple[Origin, str]:
-    """Return the server of a URL and the rest of it; ConfigError says what is wrong with it."""
+    """Split a URL into its server and the rest; ConfigError names the error in it."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -86,13 +86,13 @@ def _problem(url: str, parts: SplitResult) -> str | None:
     if not parts.hostname:
         return f"{shown} names no host"
     if "@" in parts.netloc:
-        # It is not shown, as it may hold a password.
+        # Omit the URL, as it may contain a password.
         return "a URL with a user or a password in it: write those into keys of their own"
     return None
 
 
 def trust(certificates: str = "") -> ssl.SSLContext:
-    """Return how servers are checked: by the machine's authorities, or by these (PEM)."""
+    """Return a TLS context with the machine's authorities, or with these (PEM)."""
     try:
         return ssl.create_default_context(cadata=certificates or None)
     except (ssl.SSLError, ValueError) as error:
@@ -100,7 +100,7 @@ def trust(certificates: str = "") -> ssl.SSLContext:
 
 
 class Connection:
-    """One connection to a server, made when it is first needed, and again when it was lost."""
+    """A connection to a server, opened on first use, and again after it was lost."""
 
     def __init__(self, origin: Origin, *, tls: ssl.SSLContext | None = None) -> None:
         self.origin = origin
@@ -116,9 +116,9 @@ class Connection:
         body: bytes = b"",
         within_s: float = EXCHANGE_S,
     ) -> Answer:
-        """Return the answer to a request; RetriableError where there is none in time.
+        """Return the answer to a request; RetriableError if there is none in time.
 
-        The server may have acted on a request that failed.
+        The server may have processed a request that failed.
         """
         until = time.monotonic() + within_s
         was_open = self._client is not None
@@ -129,7 +129,7 @@ class Connection:
                 raise self._failed(error) from error
         except (OSError, http.client.HTTPException) as error:
             raise self._failed(error) from error
-        # The server has closed what was idle, which says nothing about itself.
+        # The server has closed an idle connection, so open another one.
         try:
             return self._try(method, target, headers, body, until)
         except (OSError, http.client.HTTPException) as error:
@@ -160,7 +160,7 @@ class Connection:
                 is_cut=len(content) > MAX_ANSWER_BYTES,
             )
         except ValueError as error:
-            # What the client refuses to send: a header with a line break in it, and the like.
+            # The client refuses it, for example because of a line break in a header.
             raise ConfigError(f"cannot ask {self.origin}: {error}") from error
         finally:
             if not is_whole:
@@ -172,7 +172,7 @@ class Connection:
 
 
 class _Client(http.client.HTTPConnection):
-    """Python's client over a connection that the guard has made, with one time for all of it."""
+    """Python's client over a connection of the guard, with one time limit for an exchange."""
 
     def __init__(self, origin: Origin, tls: ssl.SSLContext | None) -> None:
         super().__init__(origin.host, origin.port)
@@ -187,7 +187,7 @@ class _Client(http.client.HTTPConnection):
             self._origin.host, self._origin.port, tls=self._trust, wait_s=wait_s
         )
         self._line = _Line(plain, self)
-        # All that the client does with it is to send, to read a file, and to close.
+        # The client only sends, reads a file, and closes.
         self.sock = self._line
 
     def send_request(
@@ -207,7 +207,7 @@ class _Client(http.client.HTTPConnection):
 
 
 class _Line:
-    """A socket whose waits end when the exchange has to."""
+    """A socket whose waits end with the time limit of the exchange."""
 
     def __init__(self, connection: socket, client: _Client) -> None:
         self.socket = connection
@@ -228,7 +228,7 @@ class _Line:
         return self.socket.recv_into(memoryview(buffer)[:BLOCK_BYTES])
 
     def close(self) -> None:
-        """Leave the socket open: the answer is still read from it, and `drop` closes it."""
+        """Keep the socket open: the answer is still read from it, and `drop` closes it."""
 
     def _wait_no_longer(self) -> None:
         left = self._client.until - time.monotonic()

@@ -1,7 +1,7 @@
-"""Keys that a config written for another implementation may carry, at one value only.
+"""Makes keys of other implementations that are accepted with one value only.
 
-A sink that ignored them would do something else than was asked; so each is refused by its name,
-with the reason, unless it says what is done anyway.
+If such a key were ignored, a sink would not do what the config says; so other values are refused,
+with the reason.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from connectors.sdk.configs import Check, Importance, Key, Kind
 
 
 def fixed_key(name: str, kind: Kind, value: Any, why: str, *, also: tuple[Any, ...] = ()) -> Key:
-    """Return a key that takes `value`, which is its default, and those in `also`."""
+    """Return a key that accepts `value`, which is its default, and those in `also`."""
     return Key(
         name=name,
         kind=kind,

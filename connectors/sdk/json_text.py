@@ -1,4 +1,4 @@
-"""Writes a value as one line of JSON, as Kafka Connect's JSON without a schema has it.
+"""Formats a value as one line of JSON, like Kafka Connect's JSON without a schema.
 
 Bytes are base64, a Decimal the base64 of its unscaled bytes, a Date its days, a Time its
 milliseconds, a Timestamp its milliseconds since 1970; a Struct is an object of all its fields.
@@ -19,7 +19,7 @@ EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def write(value: Any) -> str:
-    """Return the text of a value; DataError where JSON cannot hold it."""
+    """Return the text of a value; DataError if JSON cannot represent it."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -32,7 +32,7 @@ def milliseconds(moment: datetime.datetime) -> int:
 
 
 def unscaled(number: Decimal) -> bytes:
-    """Return the digits of a decimal as a signed number of as few bytes as hold it."""
+    """Return the unscaled value of a decimal as a signed number in as few bytes as possible."""
     sign, digits, _ = number.as_tuple()
     whole = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
     bits = (whole if whole >= 0 else ~whole).bit_length()
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"values of type {type(value).__name__} have no JSON")
 
 
-# NaN and infinity are no JSON, though Python writes them.
+# Python would write NaN and infinity, which are not valid JSON.
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
 )

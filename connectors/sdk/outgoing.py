@@ -1,13 +1,13 @@
-"""Decides which hosts a connector may connect to, and connects to nothing else.
+"""Decides which hosts a connector may connect to, and opens only such connections.
 
-A config names the target, and whoever writes configs need not be allowed to reach what the worker
-reaches: its own machine, its network, the metadata service of its cloud. So a name is resolved
-once, every address is judged, and the connection goes to an address that was judged, since a second
-lookup could answer otherwise. What an administrator allows stands in `SAMSA_CONNECT_TARGETS`:
+A config names the target, but its author may not have access to everything that the worker can
+reach: its own machine, its network, the metadata service of its cloud. So a name is resolved once,
+every address is checked, and the connection uses a checked address, since a second lookup could
+answer otherwise. An administrator allows further targets in `SAMSA_CONNECT_TARGETS`:
 hosts (`db.internal`, `*.internal`), addresses and networks (`127.0.0.1`, `10.0.0.0/8`), each with
 or without a port (`127.0.0.1:5432`), or `*` for everything; separated by commas.
 
-Plugins whose library connects by itself hand it an address from `addresses`, never the name.
+Plugins whose library opens connections pass it an address from `addresses`, never the name.
 """
 
 import ipaddress
@@ -23,19 +23,19 @@ from typing import Final, TypeAlias
 from connectors.sdk.errors import ConfigError, RetriableError
 
 SETTING: Final = "SAMSA_CONNECT_TARGETS"
-# A host that is there answers a connection within milliseconds, on the other side of the earth
-# within half a second; a slice must not wait for one that is not.
+# A live host answers within milliseconds, or on the other side of the earth within half a second; a
+# slice must not wait for others.
 CONNECT_S: Final = 5.0
-# Ports below 1024 belong to services of other kinds, such as SSH and mail, which can be made to act
-# by what looks like a request. 80 and 443 are those of the web.
+# Ports below 1024 are those of other services, such as SSH and mail, which may interpret a request
+# as commands. 80 and 443 are those of the web.
 OPEN_PORTS: Final = frozenset({80, 443, *range(1024, 65536)})
-# Names beyond this are not names; the rule of DNS.
+# DNS's limit.
 MAX_HOST_CHARS: Final = 253
-# A round robin of more addresses than these is tried no further.
+# Further addresses of a round robin are not tried.
 MAX_ADDRESSES: Final = 8
-# Lists longer than this are no longer read by anybody.
+# Longer lists are unreadable.
 MAX_RULES: Final = 1000
-# Public by number, but the clouds' own: the agent of Azure's hosts.
+# A public address of a cloud: the agent of Azure's hosts.
 CLOUD_ADDRESSES: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 # Not public, although the library says so: protocol assignments, with a cloud's metadata service.
@@ -51,7 +51,7 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One target that an administrator allows: a name or a network, at a port or at all."""
+    """A target that an administrator allows: a name or a network, with one port or all."""
 
     name: str = ""  # in lower case; "*.x" for all below x, "*" for everything
     network: Network | None = None
@@ -66,7 +66,7 @@ class Rule:
 
 
 def rules() -> tuple[Rule, ...]:
-    """Return what the administrator of this process allows."""
+    """Return the targets that the administrator of this process allows."""
     return parse_rules(os.environ.get(SETTING, ""))
 
 
@@ -78,7 +78,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 
 
 def addresses(host: str, port: int, *, allowed: Sequence[Rule] | None = None) -> tuple[str, ...]:
-    """Return the addresses of a host that may be connected to; ConfigError where there are none."""
+    """Return the allowed addresses of a host; ConfigError if there are none."""
     name = host.strip("[]").rstrip(".").lower()
     _check(name, host, port)
     allowed = rules() if allowed is None else allowed
@@ -92,7 +92,7 @@ def addresses(host: str, port: int, *, allowed: Sequence[Rule] | None = None) ->
 def connect(
     host: str, port: int, *, tls: ssl.SSLContext | None = None, wait_s: float = CONNECT_S
 ) -> socket.socket:
-    """Return a connection to a host that may be reached, with TLS where a context is given."""
+    """Connect to an allowed host, with TLS if a context is given."""
     until = time.monotonic() + wait_s
     failure: OSError = TimeoutError("timed out")
     for address in addresses(host, port):
@@ -129,7 +129,7 @@ def _secure(
 
 def _rule(entry: str) -> Rule:
     host, port = entry, None
-    # A colon within an address of IPv6 parts no port, unless brackets say so.
+    # A colon in an IPv6 address separates no port, unless there are brackets.
     if match := re.fullmatch(r"(\[[^\]]+\][^:]*|[^:]+):(\d{1,5})", entry):
         host, port = match[1], int(match[2])
     host = host.replace("[", "").replace("]", "").rstrip(".").lower()
@@ -158,8 +158,7 @@ def _check(name: str, host: str, port: int) -> None:
 
 
 def _resolve(name: str, port: int) -> list[Address]:
-    # The resolver has waits of its own, which nobody can cut short from here; the end of a slice
-    # bounds them.
+    # The resolver's own timeouts cannot be shortened here; the time limit of the slice ends them.
     try:
         told = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -170,7 +169,7 @@ def _resolve(name: str, port: int) -> list[Address]:
 
 
 def _objection(name: str, address: Address, port: int, allowed: Sequence[Rule]) -> str | None:
-    """Return why an address may not be connected to, or None."""
+    """Return why a connection to an address is not allowed, or None."""
     if any(rule.allows(name, address, port) for rule in allowed):
         return None
     if kind := _kind(address):
@@ -181,7 +180,7 @@ def _objection(name: str, address: Address, port: int, allowed: Sequence[Rule]) 
 
 
 def _kind(address: Address) -> str | None:
-    """Return what an address is, unless it is one of the public network."""
+    """Return the kind of an address, or None for public ones."""
     inner = _inner(address)
     if inner in CLOUD_ADDRESSES:
         return "an address of the cloud's own services"
@@ -206,7 +205,7 @@ def _is_given_out(address: Address) -> bool:
 
 
 def _inner(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, where it does."""
+    """Return the IPv4 address in an IPv6 address, if it has one."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

@@ -1,4 +1,4 @@
-"""Values as JSON, where a target takes text: what a schema means is written as people write it."""
+"""Formats values as readable JSON by the meaning of their schemas, for targets that take text."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ def to_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has for a value that it does not have."""
+    """Convert a value that JSON does not support."""
     if isinstance(value, Struct):
         return {field.name: value[field.name] for field in value.schema.fields}
     if isinstance(value, Decimal):

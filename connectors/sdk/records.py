@@ -1,7 +1,7 @@
-"""What tasks pass: records with their schemas, in batches.
+"""Defines the records that tasks exchange, with their schemas, in batches.
 
-A batch is a plain list of records. A connector that works on columns asks `connectors.sdk.columns`
-for the same batch as an Arrow table.
+A batch is a plain list of records. Connectors that process columns convert it to an Arrow table
+by `connectors.sdk.columns`.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from connectors.sdk.schemas import Schema
 
-# What names a place in a source, and how far it was read: JSON objects with keys of the author's
-# choice, as {"table": "orders"} and {"id": 4711}.
+# A partition of a source, and an offset in it: JSON objects with keys of the author's choice, such
+# as {"table": "orders"} and {"id": 4711}.
 Place: TypeAlias = Mapping[str, Any]
 
 
@@ -24,7 +24,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record on its way in or out; immutable, so that a transform returns another one."""
+    """A record; immutable, so a transform returns a new one."""
 
     topic: str
     partition: int | None = None
@@ -38,7 +38,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRecord(Record):
-    """A record that a source has read: where it comes from, and where to go on behind it.
+    """A record read by a source, with its partition, and the offset at which to continue after it.
 
     Once the cluster has acknowledged it, `source_offset` is stored as that of `source_partition`.
     """
@@ -55,7 +55,7 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RecordPlace:
-    """One record in a topic."""
+    """The place of a record in a topic."""
 
     topic: str
     partition: int
@@ -102,16 +102,16 @@ class SinkRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBatch:
-    """A batch that a job has done, as pages show it: what it held, and what took its time."""
+    """Statistics of a finished batch of a job, for pages: its contents and its duration."""
 
-    # Records that were read, and rows that were written.
+    # The numbers of records read, and of rows written.
     records: int
     rows: int
-    # Until the records were looked through, and from then on until all was durable.
+    # The time until all records were read, and from then on until all was durable.
     read_s: float
     write_s: float
-    # Since the batch before it; None where this process has done none before.
+    # The time since the previous batch; None for the first one of this process.
     waited_s: float | None
-    # Of the newest record; None where that is not known.
+    # The timestamp of the newest record; None if not known.
     newest_ms: int | None
     ended_ms: int

@@ -1,7 +1,7 @@
-"""Regular expressions of connectors' configs, matched in linear time.
+"""Compiles the regular expressions of configs, to be matched in linear time.
 
-They come from whoever may create connectors, and Java's engine, as Python's, can be made to run for
-years; RE2 cannot. It has no look-around and no back references, which are refused by its words.
+Any user who may create connectors writes them, and some expressions would keep Java's or Python's
+engine busy for years, but not RE2. It has no look-around and no back references: RE2 refuses them.
 """
 
 from typing import Any, Final
@@ -11,12 +11,12 @@ import re2  # type: ignore[import-untyped]
 from connectors.sdk.errors import ConfigError
 
 MAX_CHARS: Final = 4096
-# What one compiled expression may take, its cache of states included.
+# The memory of a compiled expression, including its cache of states.
 MAX_MEMORY: Final = 1024 * 1024
 
 
 def compile_checked(text: str) -> Any:
-    """Return an expression ready for use; ConfigError says what is wrong with it."""
+    """Return a compiled expression; ConfigError names the error in it."""
     if len(text) > MAX_CHARS:
         raise ConfigError(
             f"the regular expression has {len(text)} characters, and {MAX_CHARS} are allowed"
@@ -31,7 +31,7 @@ def compile_checked(text: str) -> Any:
 
 
 def wrong_with(text: Any) -> str | None:
-    """Check a key that holds an expression."""
+    """Check a key with an expression."""
     try:
         compile_checked(text or "")
     except ConfigError as error:

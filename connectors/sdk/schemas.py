@@ -1,7 +1,7 @@
-"""What values are: schemas as Kafka Connect has them, and values that carry theirs.
+"""Defines schemas like those of Kafka Connect, and structs, whose values have one.
 
-Immutable, so that one schema serves every record of a stream. A value without a schema is what JSON
-can hold, or bytes.
+Immutable, so that one schema serves every record of a stream. A value without a schema is a JSON
+value, or bytes.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
-# Nobody nests deeper by hand, and every walk over a schema or value counts down from it.
+# Far deeper than usual; every walk over a schema or value counts down from it.
 MAX_DEPTH: Final = 64
 EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Type(Enum):
-    """The value of a member is the word that JSON with a schema uses for it."""
+    """The values of the members are the names of types in JSON with a schema."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -32,7 +32,7 @@ class Type(Enum):
     STRUCT = "struct"
 
 
-# The names of logical types: a schema of another type that says what its values mean.
+# The names of logical types, which define the meaning of values of another type.
 DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"  # bytes, unscaled; parameter "scale"
 DATE: Final = "org.apache.kafka.connect.data.Date"  # int32, days
 TIME: Final = "org.apache.kafka.connect.data.Time"  # int32, milliseconds of a day
@@ -41,7 +41,7 @@ TIMESTAMP: Final = "org.apache.kafka.connect.data.Timestamp"  # int64, milliseco
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field of a struct; its place is the order in its schema."""
+    """A field of a struct; fields are in the order of the schema."""
 
     name: str
     schema: "Schema"
@@ -49,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The type of a value, with what it means.
+    """The type and the meaning of a value.
 
     Python's values by type: int, float, bool, str, bytes, list, dict, `Struct`. By logical name:
     `decimal.Decimal`, `datetime.date`, `datetime.time`, and an aware `datetime.datetime`.
@@ -57,7 +57,7 @@ class Schema:
 
     type: Type
     is_optional: bool = False
-    # The default; where it may itself be None, `has_default` tells it from none.
+    # The default; `has_default` distinguishes a default of None from no default.
     default: Any = None
     has_default: bool = False
     name: str | None = None
@@ -72,13 +72,13 @@ class Schema:
         return next((field for field in self.fields if field.name == name), None)
 
     def __hash__(self) -> int:
-        # Mappings have no hash, and schemas that differ in parameters alone are rare.
+        # Mappings are not hashable, and schemas that differ in parameters alone are rare.
         return hash((self.type, self.name, self.version, self.is_optional, self.fields))
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Values of the fields of a schema, by name; a field that is missing stands for None."""
+    """Values of the fields of a schema, by name; None for a missing field."""
 
     schema: Schema
     values: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Contexts in memory, with which tests drive tasks slice by slice, without a cluster.
+"""Contexts in memory, for tests that run tasks slice by slice, without a cluster.
 
-They keep no time, start no thread, and hold what a real one would: stored offsets, which went
-through JSON; what is kept between slices; lines of the log; where a sink wants to go on.
+They have no clock and no threads, and store what a real context stores: offsets, converted through
+JSON; kept objects; log lines; and the positions that a sink requests.
 """
 
 import json
@@ -15,13 +15,13 @@ from connectors.sdk.connector import Config, SinkConnector, SinkTask, SourceConn
 from connectors.sdk.errors import ConfigError
 from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
 
-# A source that has not run dry after so many polls goes on for ever, as far as a test can see.
+# A source that still has records after this many polls counts as endless.
 MAX_POLLS: Final = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
 class MemoryContext:
-    """What both kinds of tasks are offered."""
+    """The part of a context that sources and sinks share."""
 
     connector: str = "test"
     task: int = 0
@@ -31,7 +31,7 @@ class MemoryContext:
     should_yield: bool = False
     is_stopping: bool = False
     lines: list[str] = field(default_factory=list)
-    # What the task reports to hold, and the limit above which it must release.
+    # The size that the task has reported, and the limit above which it must release memory.
     held: int = 0
     most_held: int = 1 << 40
 
@@ -43,7 +43,7 @@ class MemoryContext:
         self.lines.append(text)
 
     def close(self) -> None:
-        """End what is kept between slices, as when the process ends or the task moves."""
+        """Close kept objects, as when the process ends or the task moves."""
         kept, self.kept = self.kept, {}
         for thing in kept.values():
             close = getattr(thing, "close", None)
@@ -61,7 +61,7 @@ class MemorySourceContext(MemoryContext):
         return None if told is None else dict(json.loads(told))
 
     def store(self, records: Iterable[SourceRecord]) -> None:
-        """Store the offsets of records, as the framework does once they are in the cluster."""
+        """Store the offsets of records, as the framework does once the cluster has the records."""
         for record in records:
             self.keep(record.source_partition, record.source_offset)
 
@@ -72,7 +72,7 @@ class MemorySourceContext(MemoryContext):
 
 @dataclass(slots=True, kw_only=True)
 class MemorySinkContext(MemoryContext):
-    # Where the next batch of a partition begins, where the task has asked for it.
+    # The positions of the next batch, for partitions in which the task has requested one.
     sought: dict[TopicPartition, int] = field(default_factory=dict)
     topic_ids: dict[str, str] = field(default_factory=dict)
 
@@ -84,9 +84,9 @@ class MemorySinkContext(MemoryContext):
 
 
 def parse_config(definition: Definition, config: Config) -> dict[str, Any]:
-    """Return the values of all keys, as a task gets them. Raises ConfigError for the first fault.
+    """Return the values of all keys, as a task gets them. Raises ConfigError for the first error.
 
-    Keys that have no definition are left out, as those of the framework are.
+    Keys without a definition are dropped, like those of the framework.
     """
     parsed = {}
     for key in definition:
@@ -105,7 +105,7 @@ def parse_config(definition: Definition, config: Config) -> dict[str, Any]:
 
 
 def place_key(place: Place) -> str:
-    """Return one text for equal places, whatever the order of their keys."""
+    """Return the same text for equal places, in any order of their keys."""
     return json.dumps(dict(place), sort_keys=True, separators=(",", ":"))
 
 
@@ -117,9 +117,9 @@ def run_source(
     max_records: int | None = None,
     max_polls: int = MAX_POLLS,
 ) -> list[SourceRecord]:
-    """Run one slice of a source: until it has nothing more, or `max_records` are there.
+    """Run one slice of a source: until it has nothing more, or `max_records` are read.
 
-    Offsets are stored after each poll, and the task is told.
+    Offsets are stored after each poll, and the task's `commit` is called.
     """
     task = connector.task()
     read: list[SourceRecord] = []
@@ -149,7 +149,7 @@ def run_sink(
 ) -> Mapping[TopicPartition, int] | None:
     """Run one slice of a sink: open, put each batch, flush once; return what `flush` returned.
 
-    As the framework does, records before the offsets that `open` returns are left out.
+    As in the framework, records before the offsets of `open` are skipped.
     """
     task = connector.task()
     task.start(context, config)
@@ -164,21 +164,21 @@ def run_sink(
 
 
 def open_sink(task: SinkTask, batches: Sequence[list[SinkRecord]]) -> Mapping[TopicPartition, int]:
-    """Open a started task on the partitions of some batches; return where it wants to begin."""
+    """Open a started task on the partitions of some batches; return the offsets to begin at."""
     return task.open(sorted({record.origin for batch in batches for record in batch}))
 
 
 def not_before(
     begin_at: Mapping[TopicPartition, int], batch: Sequence[SinkRecord]
 ) -> list[SinkRecord]:
-    """Return the records of a batch that the offsets of `open` leave."""
+    """Return the records of a batch that are not before the offsets of `open`."""
     return [record for record in batch if record.origin_offset >= begin_at.get(record.origin, 0)]
 
 
 def sink_record(
     value: Any, *, topic: str = "orders", partition: int = 0, offset: int = 0, **fields: Any
 ) -> SinkRecord:
-    """Return a record as a topic would have held it; `fields` are the others of a record."""
+    """Return a record as read from a topic; `fields` are its other fields."""
     return SinkRecord(
         topic=topic,
         partition=partition,

@@ -1,4 +1,4 @@
-"""Made-up records, to try things out with."""
+"""Generates records for experiments."""
 
 from connectors.plugins.datagen.connector import Datagen
 

@@ -1,4 +1,4 @@
-"""A source of made-up records: so many a second, the same ones after every restart."""
+"""A source of generated records at a fixed rate, the same ones after every restart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -20,12 +20,12 @@ SEED: Final = "random.seed"
 KEY_FIELD: Final = "key.field"
 TASK: Final = "task.number"
 
-# One core makes about this many; who wants more takes more tasks.
+# The approximate rate of one core; use more tasks for higher rates.
 MAX_RATE: Final = 100_000
-# Some milliseconds of work, so that a slice can end in between.
+# Takes some milliseconds, so that a slice can end in between.
 MAX_BATCH: Final = 1000
-# What was due while a task waited between slices is made up for; what was due while the connector
-# was paused is not.
+# Records that were due while a task waited between slices are generated later; those that were due
+# while the connector was paused are not.
 MAX_CATCH_UP_S: Final = 30.0
 
 
@@ -139,7 +139,7 @@ class Datagen(SourceConnector):
 
 
 class DatagenTask(SourceTask):
-    """Makes the records that have become due since the last poll."""
+    """Generates the records that have become due since the last poll."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -157,7 +157,7 @@ class DatagenTask(SourceTask):
         if field := self._shape.schema.field(self._key_field):
             self._key_schema = field.schema
         self._next = int((context.offset(self._place) or {"number": 0})["number"])
-        # When, by this process's clock, the next record is due.
+        # When the next record is due, by this process's clock.
         self._kept: dict[str, float] = context.kept.setdefault("datagen", {})
         self._kept.setdefault("due_at", self._clock() - 1 / self._rate)
 
@@ -169,7 +169,7 @@ class DatagenTask(SourceTask):
         return [self._make(number) for number in range(first, self._next)]
 
     def _take_due(self) -> int:
-        """Return how many records are due, and count them as made."""
+        """Return the number of due records, and count them as generated."""
         now = self._clock()
         due_at = max(self._kept["due_at"], now - MAX_CATCH_UP_S)
         count = min(MAX_BATCH, int((now - due_at) * self._rate))
@@ -177,7 +177,7 @@ class DatagenTask(SourceTask):
         return count
 
     def _make(self, number: int) -> SourceRecord:
-        # Made-up records hold no secret, and are to be guessed from the seed.
+        # Not a secret: the records must be reproducible from the seed.
         random = Random(f"{self._seed}/{number}")  # noqa: S311
         value = self._shape.make(random, number)
         return SourceRecord(

@@ -1,7 +1,7 @@
-"""What made-up records look like: a schema for each shape, and what fills it.
+"""Defines the kinds of generated records: a schema for each, and its values.
 
-A record is a function of a source of random numbers and the record's number: the same ones give the
-same record, in every process.
+A record is a function of a random source and the record's number: the same arguments give the same
+record, in every process.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from connectors.sdk.schemas import FLOAT64, INT32, INT64, STRING, Field, Schema, Struct, Type
 
-# The first record is of the first second of 2026; each further one is a second later, so that times
-# in values do not depend on when the record is made.
+# The first record has the first second of 2026; each further one is a second later, so that times
+# in values do not depend on the clock.
 FIRST_MS: Final = 1_767_225_600_000
 STEP_MS: Final = 1000
 GENDERS: Final = ("MALE", "FEMALE", "OTHER")
@@ -37,7 +37,7 @@ AGENTS: Final = ("Mozilla/5.0 (X11; Linux x86_64)", "curl/8.9.1", "Mozilla/5.0 (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """One kind of record. `fill` returns the values in the order of the schema's fields."""
+    """A kind of record. `fill` returns the values in the order of the schema's fields."""
 
     schema: Schema
     key_field: str
@@ -82,7 +82,7 @@ def _pageview(random: Random, number: int) -> tuple[Any, ...]:
 
 def _click(random: Random, number: int) -> tuple[Any, ...]:
     request, status = random.choice(PAGES)
-    # Of the addresses that are set aside for examples.
+    # From the addresses reserved for documentation.
     ip = f"203.0.113.{random.randint(1, 254)}"
     size = random.randrange(200, 20_000)
     user = random.randint(1, 40)

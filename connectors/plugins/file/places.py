@@ -1,8 +1,8 @@
 """Opens files below `<home>/files`, and nothing outside of it.
 
-A config names a file, and whoever writes configs need not be allowed to read or write what the
-worker may. So a path is taken apart, and each part is opened in the folder before it without
-following a symbolic link: what is checked is what is opened.
+A config names a file, but its author may not have the rights of the worker. So the path is split,
+and each part is opened in the folder before it without following symbolic links: the file that was
+checked is the one that is opened.
 """
 
 import errno
@@ -17,22 +17,22 @@ from connectors.sdk.errors import ConfigError, ConnectorError, RetriableError
 
 HOME: Final = "SAMSA_HOME"
 FOLDER: Final = "files"
-# Deeper folders, and longer names, are a mistake; the second is the limit of Linux less what a
-# name beside it adds.
+# Deeper folders, and longer names, are a mistake; the second is the limit of Linux less the length
+# of the suffixes for files beside it.
 MAX_PARTS: Final = 32
 MAX_NAME_BYTES: Final = 240
-# Others of the host have no business in what passes through topics.
+# Other users of the host must not read records of topics.
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 
 
 def root() -> Path:
-    """Return the folder that holds the files of this process's home."""
+    """Return the folder with the files of this process's home."""
     return Path(os.environ.get(HOME) or ".samsa").absolute() / FOLDER
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """Return the names on the way from the root to a file; ConfigError where it lies outside."""
+    """Return the path of a file as parts; ConfigError if it leads outside."""
     if text.startswith("/"):
         inside = f"{root()}/"
         if not text.startswith(inside):
@@ -56,7 +56,7 @@ def parts_of(text: str) -> tuple[str, ...]:
 
 
 def problem(text: Any) -> str | None:
-    """Check the value of a key that names a file."""
+    """Check the value of a key with a file name."""
     if text is None:
         return "name a file: Samsa's workers have no standard input or output"
     try:
@@ -68,7 +68,7 @@ def problem(text: Any) -> str | None:
 
 @contextmanager
 def folder_of(parts: tuple[str, ...], *, is_made: bool = False) -> Iterator[int]:
-    """Lend the open folder of a file. FileNotFoundError where it is not there and not made."""
+    """Open the folder of a file for a block. FileNotFoundError unless it exists or is made."""
     folder = root()
     if is_made:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -84,8 +84,8 @@ def folder_of(parts: tuple[str, ...], *, is_made: bool = False) -> Iterator[int]
 
 
 def open_file(name: str, folder: int, flags: int) -> int:
-    """Open a plain file in an open folder. FileNotFoundError where it is not there."""
-    # A pipe would hold up whoever opens it until somebody opens its other end.
+    """Open a regular file in an open folder. FileNotFoundError if it does not exist."""
+    # Opening a pipe would block until another process opens its other end.
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         opened = os.open(name, flags, FILE_MODE, dir_fd=folder)
@@ -103,7 +103,7 @@ def _open_folder(part: str, folder: int, *, is_made: bool) -> int:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         if is_made:
-            # Somebody else may make it at the same time.
+            # Another process may create it at the same time.
             with suppress(FileExistsError):
                 os.mkdir(part, FOLDER_MODE, dir_fd=folder)
         return os.open(part, flags, dir_fd=folder)

@@ -1,9 +1,9 @@
-"""Values of records as lines of a file: each once, and none of them torn.
+"""A sink that writes values of records as whole lines of a file, exactly once.
 
-Beside the file `x` lies `.x.offsets`: how long the file is as far as it was flushed, and the
-offsets behind what is in it. A slice begins by cutting the file back to that length, since what was
-written and not flushed is put again. So the file belongs to its connector while that runs; a lock
-keeps out another one, and a task that has moved on.
+Beside the file `x`, the file `.x.offsets` has the flushed length of the file, and the offsets after
+its records. A slice begins by truncating the file to that length, since records that were not
+flushed are put again. So the file belongs to its connector while that runs; a lock keeps other
+connectors out, and former owners of the task.
 """
 
 import errno
@@ -23,20 +23,20 @@ from connectors.sdk.records import SinkRecord, TopicPartition
 
 FILE: Final = "file"
 
-# Offsets of 100,000 partitions; a longer file is none of ours.
+# Enough for the offsets of 100,000 partitions; we write no longer file.
 MAX_NOTES_BYTES: Final = 16 << 20
 WRITE: Final = os.O_RDWR | os.O_CREAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
-    """What is known of the file: its length and offsets as of the last flush, and by whom."""
+    """The state of the file at the last flush: length and offsets, and who wrote them."""
 
     connector: str
     epoch: int
     length: int
     offsets: Mapping[TopicPartition, int]
-    # Ids of the topics of these offsets, where known.
+    # Ids of the topics of these offsets, if known.
     topics: Mapping[str, str]
 
     def to_json(self) -> bytes:
@@ -93,7 +93,7 @@ class FileSink(SinkConnector):
         )
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
-        # Several would write lines of each other's into one file, and cut what others wrote.
+        # Several tasks would mix their lines in one file, and truncate each other's.
         del parsed, max_tasks
         return [{}]
 
@@ -112,7 +112,7 @@ class FileSinkTask(SinkTask):
             try:
                 self._lock(opened)
                 self._notes = self._begin(opened, folder)
-            # The lock must not outlive the attempt, whatever ended that.
+            # Release the lock after any failure.
             except BaseException:
                 os.close(opened)
                 raise
@@ -166,7 +166,7 @@ class FileSinkTask(SinkTask):
             self._write_notes(notes, folder)
 
     def stop(self) -> None:
-        # The lock goes with it.
+        # Closing the file releases the lock.
         opened, self._opened = self._opened, None
         if opened is not None:
             os.close(opened)
@@ -179,10 +179,10 @@ class FileSinkTask(SinkTask):
             raise RetriableError(f"{name} is being written by another task on this host") from error
 
     def _begin(self, opened: int, folder: int) -> Notes:
-        """Bring the file to what the notes say; return these, new ones where there are none."""
+        """Restore the flushed state of the file; return its notes, or new ones."""
         notes, length = self._read_notes(folder), os.fstat(opened).st_size
         if notes is None:
-            # What is there before the first flush is to stay.
+            # Keep what is in the file before the first flush.
             length = self._end_line(opened, length)
             notes = self._note(length, {}, {})
         elif length < notes.length:
@@ -198,7 +198,7 @@ class FileSinkTask(SinkTask):
         return notes
 
     def _end_line(self, opened: int, length: int) -> int:
-        """End a last line that has no end; return the new length."""
+        """End an unterminated last line; return the new length."""
         if length and os.pread(opened, 1, length - 1) != b"\n":
             os.pwrite(opened, b"\n", length)
             return length + 1
@@ -251,7 +251,7 @@ class FileSinkTask(SinkTask):
         self._notes = notes
 
     def _write(self, opened: int, data: bytes) -> None:
-        """Write all of it, or leave the file as it was."""
+        """Write all data, or restore the length of the file."""
         rest = memoryview(data)
         try:
             while rest:

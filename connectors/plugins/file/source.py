@@ -1,8 +1,8 @@
-"""Lines of a file as records: a file that grows, is cut, or is replaced by another one.
+"""A source of lines of a file, which may grow, be truncated, or be replaced.
 
-An offset is a position behind a line, the file's inode, and a sum of how the file begins. A file
-that is shorter than the position, or begins otherwise, was written anew and is read from its start.
-One that was renamed is found in its folder by its inode, and read to its end before its successor.
+An offset is a position after a line, the file's inode, and a checksum of the file's beginning. A
+file that is shorter than the position, or begins otherwise, was rewritten and is read from its
+start. A renamed file is found in its folder by its inode, and read to its end before its successor.
 """
 
 import os
@@ -28,19 +28,19 @@ LINE_FORMAT: Final = "line.format"
 
 # A longer line fits in no record of a broker with default settings.
 MAX_LINE_BYTES: Final = 1 << 20
-# Enough to tell two logs apart, and read with one call.
+# Enough to distinguish two logs, and read by one call.
 HEAD_BYTES: Final = 256
-# Whoever keeps more files beside a log finds its renamed predecessor by hand.
+# With more files beside a log, its renamed predecessor is not searched.
 MAX_NEIGHBOURS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a file was read. `inode` is None where an offset was written by somebody else."""
+    """The position in a file. `inode` is None in an offset that a user wrote."""
 
     bytes: int = 0
     inode: int | None = None
-    # The sum of the first bytes, and of how many.
+    # The checksum of the first bytes, and their number.
     head: int = 0
     head_bytes: int = 0
 
@@ -158,15 +158,15 @@ class FileSourceTask(SourceTask):
             os.close(opened)
 
     def _open(self) -> bool:
-        """Open the file that the position speaks of, or the one at the path; False for neither."""
+        """Open the file of the position, or the one at the path; False if there is neither."""
         try:
             with places.folder_of(self._parts) as folder:
                 self._opened = self._find(folder)
         except FileNotFoundError:
-            # It may come later, as it may in a log's folder while it is rotated.
+            # It may be created later, for example while a log is rotated.
             self._opened = None
         if self._opened is None and not self._kept.get(MISSING):
-            # Once, and not in each slice.
+            # Log it once, not in each slice.
             self._kept[MISSING] = True
             path = f"{places.root()}/{'/'.join(self._parts)}"
             self._log(f"file {path} does not exist: the task reads it once it exists")
@@ -191,7 +191,7 @@ class FileSourceTask(SourceTask):
         return opened
 
     def _goes_on(self, opened: int) -> bool:
-        """Tell whether an open file is the one that was read so far."""
+        """Return whether an open file is the one that was read so far."""
         at, now = self._at, os.fstat(opened)
         if at.inode is None:
             return at.bytes <= now.st_size
@@ -199,7 +199,7 @@ class FileSourceTask(SourceTask):
         return same and _head(opened, at.head_bytes) == at.head
 
     def _find_renamed(self, folder: int) -> int | None:
-        """Return the file that was read so far under its new name, where it is still there."""
+        """Find the renamed file that was read so far, if it still exists."""
         with os.scandir(folder) as entries:
             for count, entry in enumerate(entries):
                 if count >= MAX_NEIGHBOURS:
@@ -213,7 +213,7 @@ class FileSourceTask(SourceTask):
         return None
 
     def _is_over(self) -> bool:
-        """Tell whether the open file was cut, or has a successor at its path."""
+        """Return whether the open file was truncated, or has a successor at its path."""
         assert self._opened is not None, "a file was opened"
         if os.fstat(self._opened).st_size < self._at.bytes:
             return True
@@ -226,9 +226,9 @@ class FileSourceTask(SourceTask):
             return False
         self._has_successor = True
         if os.fstat(self._opened).st_size > self._at.bytes:
-            # The end of a last line is still to be read.
+            # The unterminated last line is still to be read.
             return False
-        # All of it was read, so the next one begins at its start.
+        # The file was read completely, so begin the next one at its start.
         self._at = Position()
         return True
 
@@ -243,7 +243,7 @@ class FileSourceTask(SourceTask):
                     f"{MAX_LINE_BYTES} bytes; alter the offset to a position behind it"
                 )
             if self._has_successor:
-                # Nobody will end the last line of a file that has one.
+                # The last line of a replaced file stays unterminated.
                 return [self._record(opened, rest, len(rest))]
         return [self._record(opened, line, len(line) + 1) for line in lines]
 

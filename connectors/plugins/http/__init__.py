@@ -1,4 +1,4 @@
-"""Records to a web server, as requests."""
+"""Sends records to a web server."""
 
 from connectors.plugins.http.connector import HttpSink
 

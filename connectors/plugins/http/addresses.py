@@ -1,7 +1,7 @@
-"""Makes the address of a request of a record: `${topic}`, `${key}` and the like; pure.
+"""Builds the URL of a record's request from `${topic}`, `${key}` and the like; pure.
 
-They stand behind the host only, so that no record chooses the server, and what they bring is
-quoted, so that no record chooses another path.
+Placeholders are only allowed after the host, so that no record chooses the server, and their
+values are quoted, so that no record chooses another path.
 """
 
 import re
@@ -15,19 +15,19 @@ from connectors.sdk.exchanges import MAX_URL_CHARS, Origin, split
 from connectors.sdk.records import SinkRecord
 
 PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
-# Stands for a placeholder while the rest is looked at.
+# Replaces a placeholder while the rest is validated.
 ANY: Final = "x"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A server, and what is asked of it for one record."""
+    """A server, and the request target with placeholders."""
 
     origin: Origin
     target: str
 
     def of(self, record: SinkRecord) -> str:
-        """Return path and query for a record; DataError where it has no key to put there."""
+        """Return path and query for a record; DataError if it lacks the key."""
         target = PLACEHOLDER.sub(lambda found: _filled(found[1], record), self.target)
         if len(target) > MAX_URL_CHARS:
             raise DataError(f"its URL would have {len(target)} characters, at most {MAX_URL_CHARS}")
@@ -39,7 +39,7 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """Return an address; ConfigError says what is wrong with it."""
+    """Parse an address; ConfigError names the problem."""
     unknown = sorted(set(PLACEHOLDER.findall(url)) - _VALUES.keys())
     if unknown:
         known = ", ".join(f"${{{name}}}" for name in _VALUES)
@@ -48,7 +48,7 @@ def parse(url: str) -> Address:
     if PLACEHOLDER.search(url if begin < 0 else url[:begin]):
         raise ConfigError("a URL has placeholders in its path and its query only")
     origin, plain = split(PLACEHOLDER.sub(ANY, url))
-    # A fragment stays with whoever asks.
+    # Fragments are not sent.
     return Address(origin=origin, target=plain if begin < 0 else url[begin:].partition("#")[0])
 
 

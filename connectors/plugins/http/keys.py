@@ -1,4 +1,4 @@
-"""The keys of the HTTP sink: its own, by the names that Aiven's and Confluent's sinks have."""
+"""Defines the keys of the HTTP sink, with the names of Aiven's and Confluent's sinks."""
 
 import base64
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ SEPARATOR: Final = "header.separator"
 USER: Final = "connection.user"
 PASSWORD: Final = "connection.password"  # noqa: S105 - the name of a key
 CERTIFICATES: Final = "http.ssl.certificates"
-# A slice takes 30 s; who needs longer answers at once and works afterwards.
+# A slice takes 30 s; slower servers should answer first and work afterwards.
 MAX_TIMEOUT_S: Final = 30
-# As a list of lines, still read by somebody.
+# Longer lists are unreadable.
 MAX_HEADERS: Final = 100
-# Batches without a size of their own, as Aiven's have it.
+# The default batch size of Aiven.
 BATCH_SIZE: Final = 500
-# Set by what is sent, or by who it is sent to.
+# Set from the request itself, or from its target.
 OWN_HEADERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "authorization", "te", "upgrade"}
 )
@@ -234,7 +234,7 @@ DEFINITION: Final = Definition(
     )
 )
 
-# Documented for Java's sinks and not served here, with the reason.
+# Keys of Java's sinks that are not supported, with the reason.
 REFUSED: Final[Mapping[str, str]] = {
     "kafka.retry.backoff.ms": "retry.backoff.ms says it",
     "retry.on.status.codes": "408, 425, 429 and 5xx are repeated",
@@ -253,7 +253,7 @@ REFUSED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """How records of one request follow each other. `size` 1 is a record as it is."""
+    """The layout of records in a request. `size` 1 sends a record as it is."""
 
     size: int = 1
     is_on: bool = False
@@ -264,7 +264,7 @@ class Batching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All that a task needs to know."""
+    """All settings of a task."""
 
     address: Address
     method: str
@@ -279,7 +279,7 @@ class Settings:
 
 
 def problems(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return keys, and what is wrong with them in view of others."""
+    """Return the keys that conflict with others, each with the problem."""
     wrong = []
     if not parsed.get(URL) and not parsed.get(OTHER_URL):
         wrong.append((URL, f'Missing required configuration "{URL}" which has no default value.'))
@@ -325,14 +325,14 @@ def settings(parsed: Mapping[str, Any]) -> Settings:
 
 
 def parse_headers(lines: list[str]) -> dict[str, str]:
-    """Return headers by name in lower case; ConfigError names what is none."""
+    """Parse headers, by name in lower case; ConfigError names an invalid line."""
     headers: dict[str, str] = {}
     if len(lines) > MAX_HEADERS:
         raise ConfigError(f"There are {len(lines)} headers, at most {MAX_HEADERS} are sent")
     for line in lines:
         name, colon, value = line.partition(":")
         name = name.strip().lower()
-        # The value is not repeated: it may be a secret.
+        # Omit the value: it may be a secret.
         if not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             raise ConfigError(f"{name[:100]!r} is no name of a header; write name:value")
         if name in OWN_HEADERS:

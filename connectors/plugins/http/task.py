@@ -1,8 +1,8 @@
-"""Sends one request after another, and says of each record what became of it.
+"""Sends records as requests, one after another, and reports the result of each.
 
-Requests follow each other, so that records of a partition arrive in their order. Where one fails
-after others have succeeded, those are told as done first, so that only a process that dies sends
-any of them again.
+Requests are sequential, so that records of a partition arrive in order. If one fails after others
+have succeeded, those are committed first, so that only a process that dies sends any of them
+again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,21 +19,21 @@ from connectors.sdk.exchanges import Answer, Connection, trust
 from connectors.sdk.records import SinkRecord, TopicPartition
 
 KEPT: Final = "http"
-# What is held of a request, and what a server is willing to read.
+# Limits the memory of a request, and the size that servers accept.
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
-# Who asks for a longer wait is asked again by then.
+# The longest Retry-After to obey.
 MAX_WAIT_S: Final = 3600.0
 # The same request may succeed later.
 RETRIABLE: Final = frozenset({408, 425, 429})
-# These say that nobody with this config is heard, whatever the record.
+# The server refuses all requests with this config, whatever the record.
 UNWANTED: Final = frozenset({401, 403, 405, 407})
-# How much of an answer an error repeats.
+# The length of an answer's text in an error.
 MAX_SAID_CHARS: Final = 200
 
 
 @dataclass(slots=True)
 class Kept:
-    """The connection, and by what it is checked."""
+    """The connection, and the certificates to verify it."""
 
     connection: Connection
     certificates: str
@@ -44,7 +44,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One record on its way into a request."""
+    """A record as a part of a request."""
 
     index: int
     record: SinkRecord
@@ -62,10 +62,10 @@ class HttpTask(SinkTask):
         self._context: SinkContext
         self._kept: Kept
         self._settings: Settings
-        # Up to where each partition has been sent or left out within this slice.
+        # The offset up to which each partition was sent or skipped in this slice.
         self._sent: dict[TopicPartition, int] = {}
         self._is_cut = False
-        # How often in a row requests had to be repeated.
+        # Consecutive retries of requests.
         self._failures = 0
 
     def start(self, context: SinkContext, parsed: Parsed) -> None:
@@ -95,17 +95,17 @@ class HttpTask(SinkTask):
             except RetriableError:
                 if not has_sent:
                     raise
-                # It fails again at once, when those that arrived are committed.
+                # Commit the records that arrived; the next slice retries this one at once.
                 self._leave(records, request[0].index)
                 return
             has_sent = True
 
     def flush(self) -> Mapping[TopicPartition, int] | None:
-        """Return how far requests were answered; all that was put, unless `put` has ended early."""
+        """Return the acknowledged offsets; None (all) unless `put` has ended early."""
         return dict(self._sent) if self._is_cut else None
 
     def _leave(self, records: list[SinkRecord], index: int) -> None:
-        """Have the records from an index on given again."""
+        """Have the records from an index on delivered again."""
         self._is_cut = True
         first: dict[TopicPartition, int] = {}
         for record in records[index:]:
@@ -118,7 +118,7 @@ class HttpTask(SinkTask):
     # --- what is sent --------------------------------------------------------------------------
 
     def _parts(self, records: list[SinkRecord]) -> Iterator[list[Part]]:
-        """Yield the records of each request, in order; RecordError for one that cannot be sent."""
+        """Yield the records of each request, in order; RecordError for an unsendable one."""
         request: list[Part] = []
         size = 0
         for index, record in enumerate(records):
@@ -131,7 +131,7 @@ class HttpTask(SinkTask):
             try:
                 part = self._part(index, record)
             except DataError as error:
-                # Those before it go first, since they are given again without it.
+                # Send those before it first, since the batch comes again without it.
                 if request:
                     yield request
                 raise RecordError(str(error), index=index) from error
@@ -196,11 +196,11 @@ class HttpTask(SinkTask):
     # --- what is answered ----------------------------------------------------------------------
 
     def _judge(self, answer: Answer, request: list[Part]) -> None:
-        """Raise what an answer means, by who must act."""
+        """Raise the error for an answer, by who can fix it."""
         status = answer.status
         if 200 <= status < 300:
             return
-        # The path is not shown: with many servers it holds a secret.
+        # Omit the path: for many servers it contains a secret.
         said = f"{self._settings.address.origin} answered {status}{_words(answer)}"
         if status in RETRIABLE or status >= 500:
             raise RetriableError(said, wait_s=self._wait(answer))
@@ -213,7 +213,7 @@ class HttpTask(SinkTask):
                 f"{said} to a batch of {len(request)} records, and not which of them is at fault; "
                 "batch.max.size=1 finds it"
             )
-        # A server that knows no address of these blames the record only where it chose it.
+        # Unknown addresses are the record's fault only if the record chose the address.
         if status in {404, 410} and not self._settings.address.is_of_record:
             raise ConnectorError(f"{said}; check http.url")
         raise RecordError(said, index=request[0].index)

@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL, read and written. Its client is imported by tasks, not by this package."""
+"""Reads and writes tables of PostgreSQL. Only tasks import its client."""
 
 from connectors.plugins.postgres.capture.connector import PostgresCapture
 from connectors.plugins.postgres.sink import PostgresSink

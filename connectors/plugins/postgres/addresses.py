@@ -1,7 +1,7 @@
-"""What a connection URL says: JDBC's way of writing it, or PostgreSQL's own.
+"""Parses connection URLs in the form of JDBC or of PostgreSQL.
 
-libpq takes parameters that read files of its host or lead elsewhere, so those that a URL may have
-are in a table, and a password is none of them: it would be shown wherever the URL is.
+Some parameters of libpq read files of its host or lead elsewhere, so a table lists the allowed
+ones. A password is not allowed, since it would be visible wherever the URL is shown.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from connectors.sdk.errors import ConfigError
 SCHEMES: Final = ("postgresql", "postgres")
 DEFAULT_PORT: Final = 5432
 SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-# Parameter of a URL, in JDBC's words and libpq's -> field of an address.
+# Parameter of a URL, in JDBC's or libpq's name -> field of an address.
 PARAMETERS: Final[Mapping[str, str]] = {
     "user": "user",
     "sslmode": "ssl_mode",
@@ -38,7 +38,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Return what a URL says; ConfigError says what of it cannot be taken."""
+    """Parse a URL; ConfigError names the part that is not allowed."""
     try:
         split = urlsplit(text.strip().removeprefix("jdbc:"))
         port = split.port or DEFAULT_PORT
@@ -63,7 +63,7 @@ def parse_address(text: str) -> Address:
 
 
 def problem(text: Any) -> str | None:
-    """Check the value of a key that has a URL."""
+    """Check the value of a key with a URL."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Schemas as types of columns, and values as what a COPY into a column takes."""
+"""Maps schemas to column types, and values to the input of COPY."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ LOGICAL_TYPES: Final[Mapping[str, str]] = {
     TIME: "time",
     TIMESTAMP: "timestamptz",
 }
-# Of values without a schema, as JSON has them. The order matters: True is also an int.
+# For values without a schema, as in JSON. The order matters: True is also an int.
 PLAIN_TYPES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "boolean"),
     (int, "bigint"),
@@ -46,7 +46,7 @@ PLAIN_TYPES: Final[tuple[tuple[type, str], ...]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What a table needs for a field: its type, and whether rows must have it."""
+    """The column for a field: its type, and whether it is NOT NULL."""
 
     name: str
     type: str
@@ -69,7 +69,7 @@ def column_of(name: str, schema: Schema | None, value: Any) -> Column:
 
 
 def cell_of(value: Any, *, has_array: bool = False) -> Any:
-    """Return a value as a cell; `has_array` says that the column is an array of PostgreSQL."""
+    """Return a value as a cell; `has_array` means that the column is a PostgreSQL array."""
     if isinstance(value, str):
         if "\0" in value:
             raise DataError("PostgreSQL holds no text with the character NUL")
@@ -77,7 +77,7 @@ def cell_of(value: Any, *, has_array: bool = False) -> Any:
             _check_unicode(value)
         return value
     if isinstance(value, datetime):
-        # A column without time zone drops it, so that it is to be UTC.
+        # Convert to UTC: a column without time zone drops the zone.
         return value.astimezone(UTC)
     if isinstance(value, (list, tuple)) and has_array:
         return [cell_of(one, has_array=True) for one in value]

@@ -1,6 +1,6 @@
-"""The connection of a task to its database: keys, how it is opened and kept, what its errors mean.
+"""Opens and keeps the connection of a task to its database, and classifies its errors.
 
-It lives between slices in `context.kept`, since opening one costs a round of TLS and a password.
+It stays in `context.kept` between slices, since opening one costs a TLS handshake and a login.
 """
 
 import os
@@ -29,13 +29,13 @@ TIMEZONE: Final = "db.timezone"
 STATEMENT_TIMEOUT: Final = "statement.timeout.ms"
 GROUP: Final = "Connection"
 
-# A server that is there answers within milliseconds; several addresses may be tried in turn.
+# A live server answers within milliseconds; several addresses may be tried in turn.
 CONNECT_S: Final = 5
 # How long a server may be silent on an open connection before it counts as gone.
 SILENCE_MS: Final = 10_000
-# A task that was killed holds no row for longer than this.
+# The longest time that a killed task may hold locks on rows.
 IDLE_IN_TRANSACTION_MS: Final = 60_000
-# Who waits longer for a row waits for somebody that hangs.
+# A lock that takes longer is held by a client that hangs.
 LOCK_MS: Final = 10_000
 # Parameters that libpq would otherwise read from environment variables or files of its user. These
 # hold credentials of Samsa's own database, and the author of a config could have them sent to any
@@ -50,15 +50,15 @@ NOTHING_OF_OURS: Final[Mapping[str, str]] = {
     "target_session_attrs": "any",
     "client_encoding": "UTF8",
 }
-# Where a task keeps its connection, and what it counts.
+# Keys of `context.kept`: the connection, and the count of failures.
 CONNECTION: Final = "postgres.connection"
 FAILURES: Final = "postgres.failures"
 
-# SQLSTATE classes that the same call may get over: connection, resources, operator's hand, system,
+# SQLSTATE classes of errors that may pass: connection, resources, operator intervention, system,
 # and conflicts of transactions.
 PASSING_CLASSES: Final = ("08", "40", "53", "57", "58")
 PASSING_STATES: Final = ("55P03", "55006", "25006", "25P03")
-# What libpq says of refusals that no further attempt gets over; it has no number for them.
+# libpq's texts for final refusals, which have no SQLSTATE.
 FINAL_WORDS: Final = (
     *("authentication failed", "does not exist", "no pg_hba.conf entry"),
     *("permission denied", "must be superuser"),
@@ -66,7 +66,7 @@ FINAL_WORDS: Final = (
 
 
 def keys() -> tuple[Key, ...]:
-    """Return the keys of both connectors that say where the database is."""
+    """Return the keys of both connectors for the database to connect to."""
     return (
         _key(
             URL,
@@ -104,14 +104,14 @@ def keys() -> tuple[Key, ...]:
             Kind.INT,
             "How long one statement may take, in milliseconds, before it is tried again.",
             default=20_000,
-            # A slice ends after 30 s, and is ended by force after twice that.
+            # A slice ends after 30 s, and is killed after twice that.
             check=in_range(100, 30_000),
         ),
     )
 
 
 def connected(context: Context, parsed: Parsed) -> "psycopg.Connection[Any]":
-    """Return the connection that this task has kept, or a new one."""
+    """Return the kept connection of this task, or a new one."""
     kept = context.kept.get(CONNECTION)
     if kept is not None and not kept.closed and not kept.broken:
         return kept  # type: ignore[no-any-return]
@@ -121,14 +121,14 @@ def connected(context: Context, parsed: Parsed) -> "psycopg.Connection[Any]":
 
 
 def forget(context: Context) -> None:
-    """Close what was kept, as after a failure that may have broken it."""
+    """Close the kept connection, as after a failure that may have broken it."""
     kept = context.kept.pop(CONNECTION, None)
     if kept is not None:
         kept.close()
 
 
 def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connection[Any]":
-    """Open a connection in autocommit, with limits on what a statement may take."""
+    """Open a connection in autocommit mode, with limits on the time of statements."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     address = addresses.parse_address(parsed[URL])
@@ -171,7 +171,7 @@ def reach(
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what the database says into an error that says who must act."""
+    """Convert errors of the database to errors of the sdk, by who can fix them."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     try:
@@ -187,7 +187,7 @@ def failure_of(error: "psycopg.Error") -> ConnectorError:
 
 def judged(state: str, text: str, *, is_of_the_server: bool = True) -> ConnectorError:
     """Return the exception for a server error: one to retry, or one that fails the task."""
-    # Without a state the connection itself has failed.
+    # Without a SQLSTATE, the connection itself has failed.
     is_passing = not state or state.startswith(PASSING_CLASSES) or state in PASSING_STATES
     if is_passing and is_of_the_server:
         return RetriableError(f"PostgreSQL: {text}")
@@ -195,14 +195,14 @@ def judged(state: str, text: str, *, is_of_the_server: bool = True) -> Connector
 
 
 def is_about_data(error: "psycopg.Error") -> bool:
-    """Tell whether single rows are to blame: they break a constraint, or fit in no column."""
+    """Return whether single rows cause the error: a broken constraint, or an invalid value."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     return isinstance(error, (psycopg.DataError, psycopg.IntegrityError))
 
 
 def first_line(error: Exception) -> str:
-    """Return what happened without the rows that a server shows beside it."""
+    """Return the error message without the server's details, which show the row."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

@@ -1,4 +1,4 @@
-"""What a source reads from: one table, or a query, with the statements of each mode."""
+"""The tables or the query that a source reads, with the statements of each mode."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import psycopg
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# So many rows with the same time are read at once, since no place between them can be stored.
+# Rows with the same time are read at once, since no offset between them can be stored.
 MAX_TIES: Final = 50_000
-# Whoever has more tables names those to read.
+# With more tables, the config must name those to read.
 MAX_TABLES: Final = 10_000
 TABLES: Final = """
     SELECT current_database(), n.nspname, c.relname
@@ -41,7 +41,7 @@ COLUMNS: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a feed was read: a time, a number, or when all of it was."""
+    """The position in a feed: a time, a number, or the time of the last full read."""
 
     time: datetime | None = None
     number: int | None = None
@@ -53,7 +53,7 @@ class Position:
             return cls()
         time = None
         if (ms := offset.get("timestamp")) is not None:
-            # JDBC keeps what is below a second as nanoseconds beside the milliseconds.
+            # JDBC's format: the time in milliseconds, and its fraction of a second in nanoseconds.
             micros = offset.get("timestamp_nanos", ms % 1000 * 1_000_000) // 1000
             time = EPOCH + timedelta(seconds=ms // 1000, microseconds=micros)
         return cls(
@@ -77,12 +77,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """One table, by its schema and name; or the query, which has none."""
+    """A table, by schema and name; or the query, without a table."""
 
     table: tuple[str, str] | None
     place: Place
     topic: str
-    # Columns of a table that are NOT NULL, and the one that counts rows.
+    # The NOT NULL columns of a table, and its incrementing column.
     required: frozenset[str] = frozenset()
     number: str = ""
 
@@ -92,14 +92,14 @@ class Feed:
 
     @property
     def key(self) -> str:
-        """Return a text that no other feed of the task has."""
+        """Return a text that is unique among the feeds of the task."""
         return ".".join(self.table or ("query",))
 
 
 def list_feeds(
     connection: "psycopg.Connection[Any]", settings: SourceSettings
 ) -> tuple[list[Feed], list[str]]:
-    """Return what a task reads, and what it should and cannot, in words."""
+    """Return the feeds of a task, and a message for each table that is missing."""
     if settings.query:
         feed = Feed(
             table=None,
@@ -128,7 +128,7 @@ def list_feeds(
 
 
 def _forms(name: Sequence[str]) -> tuple[str, str, str]:
-    """Return the ways to write the name of a table."""
+    """Return the forms in which a config may name the table."""
     return name[2], ".".join(name[1:]), ".".join(name)
 
 
@@ -140,7 +140,7 @@ def _is_chosen(name: Sequence[str], settings: SourceSettings) -> bool:
 
 
 def _is_ours(name: Sequence[str], settings: SourceSettings) -> bool:
-    """Tell whether a table is this task's, which does not change when others come and go."""
+    """Return whether a table belongs to this task, independent of the other tables."""
     forms = _forms(name)
     if settings.whitelist:
         index = next(at for at, one in enumerate(settings.whitelist) if one in forms)
@@ -172,7 +172,7 @@ def _feed(
     for name in used:
         if name not in names:
             raise ConfigError(f"{schema}.{table} has no column {name}; it has {', '.join(names)}")
-    # Of several times one that is there is enough.
+    # One NOT NULL timestamp column suffices.
     firm = [number] if settings.mode.has_number else []
     if settings.mode.has_time and not required & set(settings.timestamps):
         firm.append(settings.timestamps[0])
@@ -192,7 +192,7 @@ def _feed(
 
 
 def statement(feed: Feed, settings: SourceSettings, at: Position) -> tuple[Any, dict[str, Any]]:
-    """Return the next SELECT and its values; its last columns are the number and the time."""
+    """Return the next SELECT and its parameters; it adds the number and the time as columns."""
     from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
     mode = settings.mode
@@ -236,7 +236,7 @@ def statement(feed: Feed, settings: SourceSettings, at: Position) -> tuple[Any, 
 def _raw(settings: SourceSettings) -> Any:
     from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
-    # It stands beside places for values, where a percent sign is written twice.
+    # The text also has placeholders for parameters, so percent signs are doubled.
     text: Any = (settings.query or "").replace("%", "%%")
     return sql.SQL(text.replace("{", "{{").replace("}", "}}")).format()
 
@@ -260,7 +260,7 @@ def _conditions(mode: Mode, at: Position) -> list[Any]:
 
 
 def whole(value: Any, feed: Feed) -> int:
-    """Return the number of a row; ConnectorError where the column counts in fractions."""
+    """Return the number of a row; ConnectorError if the column has fractions."""
     if not isinstance(value, (int, Decimal)) or int(value) != value:
         raise ConnectorError(f"{feed.name}: {feed.number} has the value {value}, no whole number")
     return int(value)

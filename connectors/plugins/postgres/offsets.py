@@ -1,9 +1,9 @@
-"""How far a sink has written, as rows of the target: changed in the transaction of the rows.
+"""Stores the offsets of a sink in the target database, in the transaction of the rows.
 
-A row names the task that has its partition, and the epoch of that. A slice claims its rows when it
-begins, unless the same task has a later owner; whoever finds somebody else in a row later on writes
-nothing. A row is locked from the look at it until the end of the transaction, so that two owners
-cannot pass each other.
+A row names the task that owns its partition, and the task's epoch. A slice claims its rows when it
+begins, unless the same task has a later owner; a task that finds another owner in a row writes
+nothing. Reading a row locks it until the end of the transaction, so that two owners cannot write
+at the same time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -94,7 +94,7 @@ class SinkOffsets:
         self._owner = (task, epoch)
 
     def make(self) -> None:
-        """Make the table where it is missing, which needs no right where it is not."""
+        """Create the table if it does not exist; no right is needed if it does."""
         from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
         quoted = sql.Identifier(*self._table).as_string(self._connection)
@@ -122,7 +122,7 @@ class SinkOffsets:
         return {place: row.offset for place, row in found.items() if row.offset is not None}
 
     def lock(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Return offsets, whose rows nobody else changes in this transaction."""
+        """Return offsets, and lock their rows in this transaction."""
         return {place: row.offset for place, row in self._look(partitions).items()}
 
     def _require_same_topics(

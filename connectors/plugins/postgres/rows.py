@@ -1,4 +1,4 @@
-"""Records as rows: which table, which key, which columns, written or deleted. Pure."""
+"""Converts records to rows: the table, key and columns of each, and whether it is deleted. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from connectors.sdk.errors import DataError
 from connectors.sdk.records import SinkRecord
 from connectors.sdk.schemas import INT32, INT64, STRING, Schema, Struct, Type
 
-# Parts of a table's name: schema and table, or the table alone.
+# A table's name: schema and table, or the table alone.
 Name: TypeAlias = tuple[str, ...]
-# Values with the schema of each, by field.
+# Values with their schemas, by field.
 Fields: TypeAlias = dict[str, tuple[Schema | None, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What becomes of one record. `index` is its place in the batch."""
+    """The row of a record. `index` is the record's place in the batch."""
 
     index: int
     table: Name
@@ -39,11 +39,11 @@ class Row:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return the values of the key, to tell which row of the table is meant."""
+        """Return the values of the key, which identify the row in the table."""
         return tuple(repr(value) for _, value in self.key.values())
 
     def columns(self) -> Iterable[tuple[Column, bool]]:
-        """Yield what the table needs, and whether it is of the key."""
+        """Yield the columns that the table needs, and whether each is part of the key."""
         for is_key, fields in ((True, self.key), (False, self.rest)):
             for name, (schema, value) in fields.items():
                 yield column_of(name, schema, value), is_key
@@ -54,7 +54,7 @@ class Row:
 
 
 def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
-    """Return the row of a record; DataError where it has no place in a table."""
+    """Return the row of a record; DataError if it does not fit into a table."""
     table = table_of(record.topic, settings.table_format)
     if wrong := offsets_problem(record.topic, settings.table_format, settings.offsets_table):
         raise DataError(wrong)

@@ -62,7 +62,7 @@ class PostgresSinkTask(SinkTask):
         self._parsed = parsed
         self._settings = SinkSettings.of(parsed, connector=context.connector)
         self._tables: dict[Name, Table] = {}
-        # Where partitions begin of which no record has come yet.
+        # The first offsets of partitions without a record so far.
         self._begin: dict[TopicPartition, int] = {}
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -87,9 +87,9 @@ class PostgresSinkTask(SinkTask):
         self._context.kept.pop(RETRIES, None)
 
     def _require_same_topics(self, records: list[SinkRecord]) -> None:
-        """Fail where a partition begins before the offset that was asked for.
+        """Fail if a partition continues below the requested offset.
 
-        Its records would be taken for those that were written from these offsets before.
+        Its records would count as those that were written at these offsets before.
         """
         for record in records if self._begin else ():
             begin = self._begin.get(record.origin, 0)
@@ -113,7 +113,7 @@ class PostgresSinkTask(SinkTask):
                 with connection.transaction():
                     self._write(connection, records)
             except psycopg.Error as error:
-                # Tables may not be what was known of them, or what the transaction made is gone.
+                # Forget the tables: they may have changed, or their creation was rolled back.
                 self._tables.clear()
                 if is_about_data(error):
                     raise self._blamed(connection, records, error) from error
@@ -123,14 +123,14 @@ class PostgresSinkTask(SinkTask):
                 raise
 
     def _write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
-        """Write what is not there yet, and the offsets behind it."""
+        """Write records that are not in the table yet, and the offsets after them."""
         offsets = self._offsets(connection)
         last = {record.origin: record.origin_offset + 1 for record in records}
         kept = offsets.lock(sorted(last))
         fresh = [
             _row(record, index, self._settings)
             for index, record in enumerate(records)
-            # An attempt whose end was not heard of may have succeeded.
+            # An earlier attempt may have succeeded without an answer.
             if record.origin_offset >= (kept.get(record.origin) or 0)
         ]
         Writer(connection, self._settings, self._tables).write(fresh)
@@ -142,7 +142,7 @@ class PostgresSinkTask(SinkTask):
         records: list[SinkRecord],
         error: "psycopg.Error",
     ) -> ConnectorError:
-        """Return the error of the first record without which those before it can be written."""
+        """Return the error of the first record that fails together with those before it."""
         low, high = 0, len(records)
         while low < high:
             middle = (low + high) // 2
@@ -151,7 +151,7 @@ class PostgresSinkTask(SinkTask):
             else:
                 high = middle
         if low == len(records):
-            # A rule that is checked at the end of the transaction blames nobody.
+            # A constraint checked at the end of the transaction fails without a record to blame.
             return failure_of(error)
         return RecordError(f"PostgreSQL: {first_line(error)} ({error.sqlstate})", index=low)
 
@@ -180,7 +180,7 @@ class PostgresSinkTask(SinkTask):
         )
 
     def _counted(self, error: RetriableError) -> ConnectorError:
-        """Return what to raise for a failure that may pass: the last one of a row is final."""
+        """Return the error to raise for a retriable failure; final after the last retry."""
         forget(self._context)
         count = self._context.kept[RETRIES] = self._context.kept.get(RETRIES, 0) + 1
         if 0 <= self._settings.max_retries < count:

@@ -1,4 +1,4 @@
-"""What a sink into tables is told: keys in JDBC's words, and the same as one value."""
+"""Settings of a sink into tables: keys with JDBC's names, and their parsed value."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -38,7 +38,7 @@ TOPIC: Final = "${topic}"
 SCHEMA_AND_TABLE: Final = 2
 # PostgreSQL truncates longer names, so two of them may be the same table.
 MAX_NAME_BYTES: Final = 63
-# As JDBC names the columns of a record's place.
+# JDBC's names for the columns with a record's place.
 KAFKA_FIELDS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 
 REFUSED: Final = {
@@ -107,7 +107,7 @@ def definition() -> Definition:
 
 
 def problems(parsed: Parsed) -> list[Value]:
-    """Return what is wrong with keys beside each other."""
+    """Return errors of keys that conflict."""
     mode, pk_mode = parsed.get(INSERT_MODE), parsed.get(PK_MODE)
     fields = parsed.get(PK_FIELDS) or []
     found: list[Value] = []

@@ -1,8 +1,8 @@
-"""A source of rows: all of a table each time, or those that are new by a number or a time.
+"""A source of rows: all of a table each time, or rows with a newer number or time.
 
-Rows between two stored offsets are read by one statement, so that a slice may end behind any of
-them. Where several rows have the same time, only the last of them stands for its time: what is read
-again after a crash is written again, and nothing is passed over.
+One statement reads the rows between two stored offsets, so a slice may end after any of them. Of
+several rows with the same time, only the last has that time in its offset: after a crash some rows
+are read and written again, and none is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,14 +30,14 @@ ADDED: Final = 2
 
 
 class Memory:
-    """What is known between slices: the feeds, when each is due, and cursors over whole tables."""
+    """The state between slices: feeds, their due times, and cursors over whole tables."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self.connection = connection
         self.feeds: list[Feed] = []
         self.list_at: float | None = None
         self.due_at: dict[str, float] = {}
-        # Of each feed, an open cursor and a row that was read ahead.
+        # For each feed, an open cursor and a row read ahead.
         self.cursors: dict[str, tuple[psycopg.ServerCursor[Any], list[Any]]] = {}
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class PostgresSourceTask(SourceTask):
                     if records := self._read(memory, feed):
                         return records
         except ConnectorError:
-            # The next attempt looks anew, at the tables as well.
+            # The next attempt starts afresh, and looks up the tables as well.
             self._forget()
             forget(self._context)
             raise
@@ -118,7 +118,7 @@ class PostgresSourceTask(SourceTask):
             kept.close()
 
     def _due(self, memory: Memory) -> list[Feed]:
-        """Return the feeds that are due, those first that have waited longest."""
+        """Return the feeds that are due, those that have waited longest first."""
         now, due_at = self._clock(), memory.due_at
         if memory.list_at is None or memory.list_at <= now:
             memory.feeds, missing = feeds.list_feeds(memory.connection, self._settings)
@@ -136,7 +136,7 @@ class PostgresSourceTask(SourceTask):
         else:
             records, at, is_done = self._read_new(memory, feed, at)
         self._at[key] = at
-        # A feed with more to read gives way to the others that wait, and is due at once.
+        # A feed with more to read lets the others go first, and is due at once.
         wait_s = self._settings.poll_s if is_done else 0
         memory.due_at[key] = self._clock() + wait_s
         return records
@@ -181,7 +181,7 @@ class PostgresSourceTask(SourceTask):
     def _read_all(
         self, memory: Memory, feed: Feed, at: Position
     ) -> tuple[list[SourceRecord], Position, bool]:
-        """Read on in all rows; only the last one says that all were read."""
+        """Continue to read all rows; only the last row's offset marks the read as complete."""
         now_ms, key, cursors = int(time() * 1000), feed.key, memory.cursors
         if key not in cursors:
             if now_ms < at.read_at_ms + self._settings.poll_s * 1000:
@@ -206,12 +206,12 @@ class PostgresSourceTask(SourceTask):
         self, memory: Memory, feed: Feed, at: Position
     ) -> "tuple[psycopg.ServerCursor[Any], list[Any]]":
         name = f"samsa_{crc32(feed.key.encode())}"
-        # Held beyond the transaction, so that other feeds can be read in between.
+        # WITH HOLD, so that other feeds can be read in between.
         cursor = memory.connection.cursor(name=name, withhold=True)
         try:
             cursor.execute(*feeds.statement(feed, self._settings, at))
             return cursor, cursor.fetchmany(1)
-        except BaseException:  # whatever ended it, nobody else closes it
+        except BaseException:  # nothing else closes the cursor
             close_quietly(cursor)
             raise
 
@@ -226,12 +226,12 @@ class PostgresSourceTask(SourceTask):
 
 
 def _is_last(rows: Sequence[Sequence[Any]], index: int) -> bool:
-    """Tell whether no row behind this one has the same time."""
+    """Return whether no later row has the same time."""
     return index + 1 == len(rows) or rows[index + 1][-1] != rows[index][-1]
 
 
 def close_quietly(cursor: "psycopg.ServerCursor[Any]") -> None:
-    """Close a cursor, whose connection may be gone by now."""
+    """Close a cursor, even if its connection is gone."""
     import psycopg  # noqa: PLC0415 - only tasks need it
 
     with suppress(psycopg.Error):

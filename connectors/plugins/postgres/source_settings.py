@@ -1,4 +1,4 @@
-"""What a source of tables is told: keys in JDBC's words, and the same as one value."""
+"""Settings of a source of tables: keys with JDBC's names, and their parsed value."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -36,7 +36,7 @@ TASKS: Final = "task.count"
 WHAT: Final = "What to read"
 HOW: Final = "How to read it"
 
-# JDBC's words for kinds of tables -> those of pg_class.
+# JDBC's kinds of tables -> those of pg_class.
 RELATIONS: Final = {
     "TABLE": ("r",),
     "PARTITIONED TABLE": ("p",),
@@ -107,7 +107,7 @@ class SourceSettings:
     @classmethod
     def of(cls, parsed: Parsed) -> "SourceSettings":
         kinds = [kind for word in parsed[TABLE_TYPES] for kind in RELATIONS[word]]
-        # JDBC calls the parent of partitions a table of another kind; to readers it is one.
+        # JDBC has a kind of its own for partitioned tables; readers treat them like others.
         relations = (*kinds, "p") if "r" in kinds else tuple(kinds)
         return cls(
             mode=Mode(parsed[MODE]),
@@ -138,7 +138,7 @@ def definition() -> Definition:
 
 
 def problems(parsed: Parsed) -> list[Value]:
-    """Return what is wrong with keys beside each other."""
+    """Return errors of keys that conflict."""
     found: list[Value] = []
     query, whitelist = parsed.get(QUERY), parsed.get(WHITELIST)
     if query and (whitelist or parsed.get(BLACKLIST)):
@@ -325,7 +325,7 @@ def _pace_keys() -> tuple[Key, ...]:
 
 
 def _fixed_keys() -> tuple[Key, ...]:
-    """Return keys that take one value only, and those that tasks are told."""
+    """Return keys with only one allowed value, and those of task configs."""
     return (
         fixed_key(QUOTE, Kind.STRING, "always", QUOTED),
         fixed_key(QUOTE_OF_AIVEN, Kind.BOOLEAN, True, QUOTED),

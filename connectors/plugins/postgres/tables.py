@@ -1,4 +1,4 @@
-"""Tables as the database has them: looked up, made, and given columns that records need."""
+"""Looks up tables in the database, creates them, and adds columns that records need."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from connectors.sdk.errors import ConnectorError
 if TYPE_CHECKING:
     import psycopg
 
-# As PostgreSQL allows a table at most.
+# PostgreSQL's limit.
 MAX_COLUMNS: Final = 1600
 # The columns that identify a table of offsets, whatever its name.
 OFFSETS_COLUMNS: Final = frozenset(
@@ -27,7 +27,7 @@ COLUMNS: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table's columns, and which of them are arrays."""
+    """The columns of a table, and which of them are arrays."""
 
     columns: frozenset[str]
     arrays: frozenset[str]
@@ -47,7 +47,7 @@ def find(connection: "psycopg.Connection[Any]", name: Name) -> Table | None:
 def fit(
     connection: "psycopg.Connection[Any]", found: Table | None, row: Row, settings: SinkSettings
 ) -> Table:
-    """Return a table with all columns of a row: made, or changed, where the settings allow it."""
+    """Create or alter a table to fit a row, if the settings allow it; return the table."""
     shown = ".".join(row.table)
     if found is not None and found.columns >= OFFSETS_COLUMNS:
         raise ConnectorError(

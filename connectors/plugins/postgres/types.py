@@ -1,4 +1,4 @@
-"""Columns of an answer as a schema, and their values as what the schema says."""
+"""Derives a schema from the columns of a result, and converts its values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import psycopg
 
 NUMERIC_OID: Final = 1700
-# Types that have their own schema, by PostgreSQL's number; all others are texts.
+# Types with a schema, by PostgreSQL's OID; all others are texts.
 SCHEMAS: Final[dict[int, tuple[Type, str | None]]] = {
     16: (Type.BOOLEAN, None),
     17: (Type.BYTES, None),
@@ -29,14 +29,14 @@ SCHEMAS: Final[dict[int, tuple[Type, str | None]]] = {
     1114: (Type.INT64, TIMESTAMP),
     1184: (Type.INT64, TIMESTAMP),
 }
-# Types for which the client has classes of its own, and we want PostgreSQL's text.
+# Types that the client would convert to its own classes; we keep PostgreSQL's text.
 TEXTS: Final = (
     *("json", "jsonb", "uuid", "interval", "timetz", "inet", "cidr"),
     *("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"),
     *("int4multirange", "int8multirange", "nummultirange", "datemultirange"),
     *("tsmultirange", "tstzmultirange"),
 )
-# Digits that fit into an integer of a type for sure.
+# The digits that fit into each integer type.
 INTEGERS: Final = ((2, Type.INT8), (4, Type.INT16), (9, Type.INT32), (18, Type.INT64))
 DOUBLE_DIGITS: Final = 18
 
@@ -45,7 +45,7 @@ Take = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The schema of rows, and what turns each cell into a value."""
+    """The schema of rows, with a conversion for each cell."""
 
     schema: Schema
     takes: tuple[Take, ...]
@@ -77,7 +77,7 @@ def layout(
 
 
 def use_texts(connection: "psycopg.Connection[Any]") -> None:
-    """Have a connection return as texts what no schema has a type for."""
+    """Make a connection return values without a schema type as texts."""
     from psycopg.types.string import TextLoader  # noqa: PLC0415 - only tasks need it
 
     for name in TEXTS:

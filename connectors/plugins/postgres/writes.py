@@ -1,8 +1,8 @@
-"""Rows into tables: COPY into a table of the transaction, and one statement from there.
+"""Writes rows into tables: COPY into a temporary table, and one statement from there.
 
-A COPY takes values as texts for the target's own types, which is fast and as tolerant as PostgreSQL
-is. Rows go in the order of their records; where rows have keys that replace each other, only the
-last of each is written.
+COPY takes values as texts for the target's own types, which is fast, and as tolerant as PostgreSQL
+itself. Rows keep the order of their records; of rows with a key that replace each other, only the
+last one is written.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -23,7 +23,7 @@ STAGE: Final = "samsa_stage"
 
 
 class Writer:
-    """Writes within the transaction of its caller. `known` has the tables as they were found."""
+    """Writes within the caller's transaction. `known` caches the tables."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Writer:
         first = rows[0]
         known = self._known.get(first.table) or tables.find(self._connection, first.table)
         if first.is_delete and known is None and self._settings.can_create:
-            # A table that the next row will make has nothing to delete.
+            # The table does not exist yet, so there is nothing to delete.
             return
         table = tables.fit(self._connection, known, first, self._settings)
         self._known[first.table] = table
@@ -57,7 +57,7 @@ class Writer:
         self._connection.execute(f"DROP TABLE {STAGE}")
 
     def _stage(self, row: Row) -> None:
-        """Make a table of the columns of a row, with the target's types and none of its rules."""
+        """Create a temporary table for rows, with the target's types but no constraints."""
         from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
         self._connection.execute(
@@ -88,7 +88,7 @@ def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
 
 
 def runs(rows: Sequence[Row], mode: InsertMode) -> Iterator[list[Row]]:
-    """Yield rows that one statement can write: of one table, with the same columns, in order."""
+    """Yield rows for one statement each: of one table, with the same columns, in order."""
     for _, alike in groupby(rows, key=lambda row: (row.table, tuple(row.key))):
         if mode is InsertMode.INSERT:
             for _, run in groupby(alike, key=lambda row: (row.is_delete, row.names)):
@@ -108,7 +108,7 @@ def chunks(rows: Sequence[Row], size: int) -> Iterator[list[Row]]:
 
 
 def _shape() -> Any:
-    """Return what tells rows with other columns apart; deletes fit to all."""
+    """Return a function that groups rows by columns; deletes fit to any group."""
     names: tuple[str, ...] = ()
 
     def shape(row: Row) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _statement(row: Row, mode: InsertMode) -> Any:
 def _assignments(row: Row, source: str) -> Any:
     from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
-    # An update of a row that is nothing but its key changes nothing, and says so.
+    # If a row has only its key, the update sets the key to itself.
     names = tuple(row.rest) or tuple(row.key)
     return sql.SQL(", ").join(
         sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), sql.SQL(source)) for name in names

@@ -1,4 +1,4 @@
-"""Records into objects of S3, and of stores that speak like it."""
+"""Writes records to objects of S3, and of compatible stores."""
 
 from connectors.plugins.s3.connector import S3Sink
 

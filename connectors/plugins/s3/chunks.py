@@ -1,8 +1,8 @@
-"""What was read of one partition and is not yet in the bucket, and when it is to go there; pure.
+"""Holds the records of a partition that are not in the bucket yet, until a chunk is full; pure.
 
-A chunk is a run of records of one partition, which become one object for each folder they go to.
-Objects carry in their metadata where the chunk ends and which records they hold, so that whoever
-writes the same object again, after a failure, finds out what is there and goes on behind it.
+A chunk is a run of records of one partition, which become one object for each of their folders.
+The metadata of objects has the end of the chunk and a digest of its records, so that an attempt
+to write the same object again, after a failure, finds what is there and continues after it.
 """
 
 import hashlib
@@ -13,22 +13,22 @@ from typing import Any, Final
 
 from connectors.sdk.schemas import Schema
 
-# Held in memory until the file is closed, so a chunk ends here whatever `flush.size` says.
+# Chunks are in memory until the file is closed, so they end here regardless of `flush.size`.
 MAX_CHUNK_BYTES: Final = 32 * 1024 * 1024
-# All chunks of a task together: the largest goes early where they reach this.
+# The limit for all chunks of a task: beyond it, the largest is written early.
 MAX_HELD_BYTES: Final = 128 * 1024 * 1024
-# Each is an object, and a request.
+# Each folder is an object, and a request.
 MAX_FOLDERS: Final = 1000
 NO_TIME: Final = -1
-# What an entry takes beside its payload: its object, its numbers and the name of its folder. Small
-# records take more by these than by themselves, and a process that grows too large is replaced,
-# and loses what it holds.
+# The memory of an entry besides its payload: its object, its numbers and the name of its folder. It
+# exceeds that of small records themselves. A process that grows too large is replaced, and loses
+# its chunks.
 ENTRY_BYTES: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One record on its way into a file."""
+    """A record that waits to be written."""
 
     offset: int
     timestamp_ms: int | None
@@ -41,18 +41,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """When a chunk ends."""
+    """The rules for the end of a chunk."""
 
     flush_size: int
     rotate_interval_ms: int = -1
     rotate_schedule_ms: int = -1
-    # Of the wall clock by which scheduled ends are counted, in milliseconds from UTC.
+    # The offset of the local time for scheduled ends, in milliseconds from UTC.
     zone_shift_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """The records of a chunk that go into one object."""
+    """The records of a chunk for one object."""
 
     folder: str
     entries: list[Entry]
@@ -62,9 +62,9 @@ class File:
         return self.entries[0].offset
 
     def digest(self) -> str:
-        """Return what tells these records from others: where they stood, and when they were made.
+        """Return a digest of the offsets and timestamps of the records.
 
-        A topic that was deleted and recreated has other times at the same offsets.
+        A topic that was deleted and recreated has other timestamps at the same offsets.
         """
         told = hashlib.sha256()
         for entry in self.entries:
@@ -80,7 +80,7 @@ class Chunk:
     opened_ms: int  # by the wall clock
     entries: list[Entry] = field(default_factory=list)
     size: int = 0
-    # Where an earlier attempt has ended this chunk, of which an object is there already.
+    # The end of this chunk in an earlier attempt, which has written some object of it.
     wanted_end: int | None = None
     folders: set[str] = field(default_factory=set)
 
@@ -95,7 +95,7 @@ class Chunk:
         self.folders.add(entry.folder)
 
     def ends_before(self, entry: Entry, rules: Rules) -> bool:
-        """Tell whether a record begins the next chunk."""
+        """Return whether a record belongs to the next chunk."""
         if not self.entries:
             return False
         if self.wanted_end is not None:
@@ -121,7 +121,7 @@ class Chunk:
         )
 
     def is_due(self, rules: Rules, now_ms: int) -> bool:
-        """Tell whether a scheduled end has passed since the chunk was opened."""
+        """Return whether a scheduled end has passed since the chunk was opened."""
         every = rules.rotate_schedule_ms
         if every <= 0 or not self.entries or self.wanted_end is not None:
             return False
@@ -133,7 +133,7 @@ class Chunk:
         return group(self.entries)
 
     def cut(self, end: int) -> list[Entry]:
-        """Keep what comes before an offset; return the rest."""
+        """Keep the entries before an offset; return the others."""
         rest = [entry for entry in self.entries if entry.offset >= end]
         self.entries = [entry for entry in self.entries if entry.offset < end]
         self.size = sum(entry.size for entry in self.entries)

@@ -1,4 +1,4 @@
-"""A sink that writes each record once into a file of a bucket, whatever dies meanwhile."""
+"""A sink that writes each record exactly once into a file of a bucket, despite crashes."""
 
 from collections.abc import Sequence
 

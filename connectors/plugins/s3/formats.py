@@ -1,4 +1,4 @@
-"""Makes the bytes of an object of the records it holds: lines of JSON, or a Parquet file."""
+"""Encodes the records of an object: as lines of JSON, or as a Parquet file."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ from connectors.sdk.records import SinkRecord
 from connectors.sdk.schemas import Struct, Type
 
 PARQUET_CODECS: Final = ("none", "gzip", "snappy", "zstd")
-# How much a value of no length of its own weighs in memory, about.
+# The approximate memory of a value without a length.
 VALUE_BYTES: Final = 16
 
 
@@ -23,14 +23,14 @@ class Format(ABC):
 
     @abstractmethod
     def take(self, record: SinkRecord) -> tuple[Any, int]:
-        """Return what is kept of a record until its file is written, and about how many bytes.
+        """Return the form in which to hold a record until its file is written, and its size.
 
-        DataError where the format cannot hold it.
+        Raises DataError if the format cannot represent it.
         """
 
     @abstractmethod
     def write(self, payloads: Sequence[Any]) -> bytes:
-        """Return the file."""
+        """Return the contents of the file."""
 
 
 class JsonLines(Format):
@@ -51,7 +51,7 @@ class JsonLines(Format):
 
     def write(self, payloads: Sequence[Any]) -> bytes:
         text = b"\n".join((*payloads, b""))
-        # No time in the header, so that the same records make the same bytes.
+        # No time in the header, so that the same records give the same bytes.
         return (
             text
             if self._gzip_level is None
@@ -73,7 +73,7 @@ class Parquet(Format):
                 "Parquet takes records with a schema: use a converter that gives one, "
                 "as JsonConverter with value.converter.schemas.enable=true"
             )
-        # Made alone, so that a value that does not fit is found here and not in a file of many.
+        # Convert it alone, to find a value that does not fit now, not in a file of many.
         columns.to_table(value.schema, [value])
         return value, weigh(value)
 
@@ -90,7 +90,7 @@ _SHORT: Final = {"gzip": "gz", "snappy": "snappy", "zstd": "zstd"}
 
 
 def weigh(value: Any) -> int:
-    """Return about how many bytes a value takes."""
+    """Return the approximate memory of a value."""
     match value:
         case str() | bytes():
             return VALUE_BYTES + len(value)

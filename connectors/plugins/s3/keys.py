@@ -1,4 +1,4 @@
-"""The keys of the S3 sink, by the names and defaults of Confluent's, and what becomes of them."""
+"""Defines the keys of the S3 sink, with the names and defaults of Confluent's."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -52,7 +52,7 @@ PARTITIONERS: Final[Mapping[str, str]] = {
     f"{_STORAGE}.partitioner.DailyPartitioner": "daily",
     f"{_STORAGE}.partitioner.HourlyPartitioner": "hourly",
 }
-# What S3 takes: parts of 5 MiB at least; more than a chunk has is never sent at once.
+# S3's limits: parts have at least 5 MiB; chunks are far below the maximum.
 MIN_PART_BYTES: Final = 5 * 1024 * 1024
 MAX_PART_BYTES: Final = 2**31 - 1
 PART_BYTES: Final = 25 * 1024 * 1024
@@ -397,7 +397,7 @@ KEYS: Final = (
     fixed_key("avro.codec", Kind.STRING, "null", "Avro is no format here"),
 )
 DEFINITION: Final = Definition(KEYS)
-# Documented for Java's sinks and not served here, with the reason.
+# Keys of Java's sinks that are not supported, with the reason.
 REFUSED: Final[Mapping[str, str]] = {
     "s3.credentials.provider.class": "no class is loaded by its name",
     "s3.sse.key": "keys of customers are not sent",
@@ -411,7 +411,7 @@ REFUSED: Final[Mapping[str, str]] = {
 
 
 def problems(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return keys, and what is wrong with them in view of others."""
+    """Return the keys that conflict with others, each with the problem."""
     wrong = []
     kind = PARTITIONERS.get(parsed.get(PARTITIONER) or "")
     if kind == "field" and not parsed.get(FIELD_NAMES):
@@ -455,7 +455,7 @@ def make_format(parsed: Mapping[str, Any]) -> Format:
     if parsed["s3.compression.type"] == "none":
         return JsonLines(gzip_level=None)
     level = parsed["s3.compression.level"]
-    # gzip's own choice, as zlib has it.
+    # gzip's default level in zlib.
     return JsonLines(gzip_level=6 if level < 0 else level)
 
 

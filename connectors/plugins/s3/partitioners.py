@@ -1,6 +1,6 @@
-"""Says in which folder of the bucket a record goes: by partition, by fields, or by time; pure.
+"""Chooses the folder of a record in the bucket: by partition, by fields, or by time; pure.
 
-What a value contributes to a folder is quoted, so that no record leaves the folder of its topic.
+Values are quoted in the folder's name, so that no record leaves the folder of its topic.
 """
 
 import datetime
@@ -17,13 +17,13 @@ from connectors.sdk.json_text import EPOCH, MILLISECOND, milliseconds
 from connectors.sdk.records import SinkRecord
 from connectors.sdk.schemas import Struct
 
-# What stays readable in the name of a folder.
+# Characters that are not quoted in the name of a folder.
 PLAIN: Final = " -_.:+@,"
 DAILY: Final = "'year'=YYYY/'month'=MM/'day'=dd"
 HOURLY: Final = f"{DAILY}/'hour'=HH"
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
-# The letters of a path's format that are known, as strftime has them.
+# Supported letters of a path's format, with those of strftime.
 LETTERS: Final[Mapping[str, str]] = {
     "YYYY": "%Y",
     "yyyy": "%Y",
@@ -39,10 +39,10 @@ TOKEN: Final = re.compile(r"'([^']*)'|([A-Za-z]+)|([^A-Za-z']+)|(.)")
 class Partitioner(ABC):
     @abstractmethod
     def folder(self, record: SinkRecord) -> str:
-        """Return the folder below that of the topic; DataError where the record has none."""
+        """Return the folder below the topic's; DataError if the record lacks a value for it."""
 
     def time_ms(self, record: SinkRecord) -> int | None:
-        """Return the time by which files are closed."""
+        """Return the time that decides when files are closed."""
         return record.timestamp_ms
 
 
@@ -62,7 +62,7 @@ class ByField(Partitioner):
 
 
 class ByTime(Partitioner):
-    """Folders of time, as `year=2026/month=11/day=19`, each as long as its duration."""
+    """Folders by time, such as `year=2026/month=11/day=19`, one for each duration."""
 
     def __init__(self, path_format: str, *, duration_ms: int, zone: str, field: str = "") -> None:
         self._pattern = time_pattern(path_format)
@@ -78,7 +78,7 @@ class ByTime(Partitioner):
             moment = EPOCH + moment_ms * MILLISECOND
             local = moment.astimezone(self._zone)
             if self._duration_ms > 0:
-                # As on a wall clock: days begin at midnight there.
+                # In local time: days begin at midnight there.
                 shift = int(local.utcoffset().total_seconds() * 1000)  # type: ignore[union-attr]
                 begin_ms = (moment_ms + shift) // self._duration_ms * self._duration_ms
                 local = (EPOCH + begin_ms * MILLISECOND).replace(tzinfo=self._zone)
@@ -93,7 +93,7 @@ class ByTime(Partitioner):
 
 
 def time_pattern(path_format: str) -> str:
-    """Return a path's format for strftime; ConfigError names what is not known."""
+    """Convert a path's format for strftime; ConfigError names an unknown letter."""
     pattern = ""
     for quoted, letters, others, stray in TOKEN.findall(path_format):
         if stray or (letters and letters not in LETTERS):
@@ -106,7 +106,7 @@ def time_pattern(path_format: str) -> str:
 
 
 def field_of(value: Any, name: str) -> Any:
-    """Return a field of a value, or, where dots part names, one of its structs."""
+    """Return a field of a value, or of one of its structs if the name has dots."""
     for part in name.split("."):
         if isinstance(value, (Struct, dict)):
             value = value.values.get(part) if isinstance(value, Struct) else value.get(part)
@@ -125,7 +125,7 @@ def _folder_name(name: str, value: Any) -> str:
     if not isinstance(value, (str, int, float, Decimal)):
         raise DataError(f"the field {name} is a {type(value).__name__}, which names no folder")
     shown = quote(str(value), safe=PLAIN)
-    # Some stores take these for steps, as file systems do.
+    # Some stores treat `.` and `..` like file systems do.
     return shown.replace(".", "%2E") if shown.strip(".") == "" else shown
 
 

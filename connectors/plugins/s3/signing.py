@@ -1,7 +1,7 @@
 """Signs requests to S3 with AWS Signature Version 4; pure.
 
-Written here since a client of AWS's own weighs 30 MB, connects where our guard of outgoing
-connections cannot look, and takes credentials of the host that a config did not name.
+We do not use AWS's client: it takes 30 MB, opens connections past our guard of outgoing
+connections, and uses credentials of the host that a config did not name.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
-# What S3 leaves as it is, in paths and in queries.
+# Characters that S3 does not escape, in paths and in queries.
 UNRESERVED: Final = "-_.~"
 
 Query = Sequence[tuple[str, str]]
@@ -27,12 +27,12 @@ class Credentials:
 
 
 def path_of(*parts: str) -> str:
-    """Return the path of a request; slashes within a part stay."""
+    """Return the path of a request; slashes within a part are kept."""
     return "/" + "/".join(quote(part, safe=f"{UNRESERVED}/") for part in parts)
 
 
 def query_of(pairs: Query) -> str:
-    """Return the query of a request, in the order in which it is signed."""
+    """Return the query of a request, in the order of the signature."""
     quoted = sorted(
         (quote(name, safe=UNRESERVED), quote(to, safe=UNRESERVED)) for name, to in pairs
     )
@@ -50,7 +50,7 @@ def signed(
     credentials: Credentials,
     now: datetime,
 ) -> dict[str, str]:
-    """Return the headers with those that prove who asks; `host` is among the given ones."""
+    """Return the headers with the signature; `host` must be among the given ones."""
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     digest = hashlib.sha256(body).hexdigest()
     told = {name.lower(): " ".join(value.split()) for name, value in headers.items()}

@@ -1,7 +1,7 @@
-"""The requests of S3 that a sink needs, over connections that the guard has made.
+"""Sends the requests of a sink to S3, over connections of the guard.
 
-An object that is there is never replaced: who writes it second is told so. What went wrong comes as
-the errors of the sdk, by who must act.
+An existing object is never replaced: a second write returns False. Failures are errors of the sdk,
+by who can fix them.
 """
 
 import base64
@@ -16,17 +16,17 @@ from connectors.plugins.s3.signing import Credentials, Query, path_of, query_of,
 from connectors.sdk.errors import ConnectorError, RetriableError
 from connectors.sdk.exchanges import Answer, Connection, Origin
 
-# A part of 25 MiB at ten megabits a second; a slice must not take longer.
+# Enough for a part of 25 MiB at ten megabits a second; a slice must not take longer.
 UPLOAD_S: Final = 25.0
 ASK_S: Final = 5.0
-# What S3 takes as the name of an object, in bytes.
+# S3's limit of the name of an object, in bytes.
 MAX_KEY_BYTES: Final = 1024
-# One page of what was begun and not ended; further ones come to their turn at the next start.
+# One page of unfinished uploads; the next start handles further ones.
 MAX_LISTED: Final = 1000
-# Asking again later may help: the service is busy, or somebody else is writing at this moment.
+# A retry may help: the service is busy, or another client is writing at this moment.
 RETRIABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 METADATA: Final = "x-amz-meta-"
-# Repeated in errors; the rest of an answer may hold what was signed.
+# Limits the texts repeated in errors; other parts of an answer may contain signed data.
 MAX_SAID_CHARS: Final = 300
 
 
@@ -36,19 +36,19 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """Where objects go, and how they are asked for."""
+    """The bucket of the objects, and how to access it."""
 
     origin: Origin
     name: str
     region: str
     is_path_style: bool
     credentials: Credentials
-    # Headers of what is written: encryption, access.
+    # Headers of new objects: encryption, access.
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Store:
-    """One bucket. Methods raise RetriableError where the same call may succeed later."""
+    """A client of one bucket. Methods raise RetriableError if the same call may succeed later."""
 
     def __init__(self, bucket: Bucket, *, clock: Callable[[], datetime] = _now) -> None:
         self._bucket = bucket
@@ -64,12 +64,12 @@ class Store:
         self._connection.close()
 
     def put(self, key: str, body: bytes, metadata: Mapping[str, str]) -> bool:
-        """Write an object; False where there is one of this name."""
+        """Write an object; False if the name exists."""
         headers = {"if-none-match": "*", **_as_headers(metadata), **self._bucket.headers}
         return self._is_made(self._ask("PUT", key, headers=headers, body=body), key)
 
     def find(self, key: str) -> Mapping[str, str] | None:
-        """Return the metadata of an object; None where there is none."""
+        """Return the metadata of an object; None if it does not exist."""
         answer = self._ask("HEAD", key)
         if answer.status == 404:
             return None
@@ -91,14 +91,14 @@ class Store:
         return found[0]
 
     def put_part(self, key: str, upload: str, number: int, part: bytes) -> str:
-        """Upload a part, numbered from 1; return what the end of the upload has to name it by."""
+        """Upload a part, numbered from 1; return its tag, which completing the upload needs."""
         query = [("partNumber", str(number)), ("uploadId", upload)]
         answer = self._ask("PUT", key, query, body=part)
         self._check(answer, key)
         return answer.headers.get("etag", "")
 
     def complete(self, key: str, upload: str, tags: Sequence[str]) -> bool:
-        """Make an object of the parts; False where there is one of this name."""
+        """Complete an upload; False if the name exists."""
         parts = "".join(
             f"<Part><PartNumber>{number}</PartNumber><ETag>{html.escape(tag)}</ETag></Part>"
             for number, tag in enumerate(tags, start=1)
@@ -114,7 +114,7 @@ class Store:
             self._check(answer, key)
 
     def begun(self, prefix: str) -> list[tuple[str, str]]:
-        """Return key and id of uploads that were begun and not ended."""
+        """Return key and id of each unfinished upload."""
         query = [("max-uploads", str(MAX_LISTED)), ("prefix", prefix), ("uploads", "")]
         answer = self._ask("GET", "", query)
         self._check(answer, prefix)
@@ -145,7 +145,7 @@ class Store:
             credentials=bucket.credentials,
             now=self._clock(),
         )
-        # Not signed: it proves the body to stores that do not look at its SHA-256.
+        # Not signed: it proves the body to stores that ignore its SHA-256.
         if body:
             digest = hashlib.md5(body, usedforsecurity=False).digest()
             told["content-md5"] = base64.b64encode(digest).decode("ascii")
@@ -158,7 +158,7 @@ class Store:
         if answer.status == 412:
             return False
         self._check(answer, key)
-        # The end of an upload may fail after its 200 was sent.
+        # Completing an upload may fail after the server has sent 200.
         if b"<Error>" in answer.body:
             raise RetriableError(self._said(answer, key))
         return True
@@ -169,7 +169,7 @@ class Store:
         if answer.status in RETRIABLE or "RequestTimeout" in _texts(answer, "Code"):
             raise RetriableError(self._said(answer, key))
         if "NoSuchUpload" in _texts(answer, "Code"):
-            # It was ended by somebody else, or by a request whose answer was lost.
+            # Another client, or a request whose answer was lost, has ended it.
             raise RetriableError(f"the upload of {key} is gone: it starts again")
         raise ConnectorError(self._said(answer, key) + _advice(answer, self._bucket))
 
@@ -205,7 +205,7 @@ def _text(answer: Answer) -> str:
 
 
 def _inside(text: str, tag: str) -> list[str]:
-    """Return what stands between the tags of a name; answers of S3 need no more of XML."""
-    # Looked for once from begin to end, whatever is in the text.
+    """Return the texts in the tags with a name; S3's answers need no further XML."""
+    # Linear time: a single pass, whatever the text contains.
     parts = [part.partition(f"</{tag}>") for part in text.split(f"<{tag}>")[1:]]
     return [inner for inner, end, _ in parts if end]

@@ -1,10 +1,10 @@
-"""Collects records into chunks, and writes a chunk into the bucket when it is full.
+"""Collects records into chunks, and writes each chunk to the bucket when it is full.
 
-What is collected is kept between slices by this process; where that is lost, the topic is read
-again from the last chunk that is in the bucket. A file that is there already was written by an
-earlier attempt, whose answer or whose commit was lost: its metadata tells where that attempt had
-ended the chunk, and this one ends it there too. So the result does not depend on who was
-interrupted where, nor on the clock by which files end.
+Chunks stay in this process between slices; if they are lost, the topic is read again from the last
+chunk in the bucket. If an object exists already, an earlier attempt wrote it, but its answer or its
+commit was lost. Its metadata has the end of that attempt's chunk, and this chunk ends there too.
+So the result depends neither on where an attempt was interrupted, nor on the clock that closes
+files.
 """
 
 import time
@@ -33,18 +33,18 @@ RECORDS: Final = "samsa-records"
 
 @dataclass(slots=True)
 class Shelf:
-    """One partition: its open chunk, and the offset of the record that comes next."""
+    """The state of a partition: its open chunk, and the offset of the next record."""
 
     chunk: Chunk
     # None before the first record.
     position: int | None = None
     # The id of the topic of these offsets; empty if the cluster reports none.
     topic_id: str = ""
-    # Whether the chunk is to go to the bucket before anything else happens.
+    # Whether the chunk must be written before further records are added.
     is_closed: bool = False
-    # What comes behind a chunk that is closed; empty but while the bucket cannot be reached.
+    # Records after a closed chunk; empty unless the bucket is unreachable.
     waiting: deque[Entry] = field(default_factory=deque)
-    # Whether no record has come since the slice began.
+    # Whether no record has arrived since the slice began.
     is_fresh: bool = True
 
     @property
@@ -60,11 +60,11 @@ class Shelf:
 
 @dataclass(slots=True)
 class Kept:
-    """What outlives a slice; of no use to another owner of the task."""
+    """The state between slices; of no use to another owner of the task."""
 
     store: Store
     epoch: int
-    # What it was made by: files of another config have other ends, or lie elsewhere.
+    # The config of the chunks: with another one, files end elsewhere or have other names.
     parsed: Parsed = field(repr=False)
     shelves: dict[TopicPartition, Shelf] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ class S3Task(SinkTask):
             place = TopicPartition(topic=record.origin_topic, partition=record.origin_partition)
             shelf = self._shelf(place, record.origin_offset)
             if shelf.position is not None and record.origin_offset < shelf.position:
-                # A batch is given again where one of its records, or the bucket, has failed.
+                # A batch comes again if one of its records, or the bucket, has failed.
                 continue
             try:
                 entry = self._entry(record)
@@ -141,7 +141,7 @@ class S3Task(SinkTask):
         self._relieve()
 
     def flush(self) -> Mapping[TopicPartition, int]:
-        """Write what is due by the clock; return how far each partition is in the bucket."""
+        """Write chunks that are due; return the offset of each partition in the bucket."""
         now_ms = int(self._clock() * 1000)
         for shelf in self._kept.shelves.values():
             shelf.is_closed = shelf.is_closed or shelf.chunk.is_due(self._rules, now_ms)
@@ -172,8 +172,8 @@ class S3Task(SinkTask):
 
     def _shelf(self, place: TopicPartition, offset: int) -> Shelf:
         shelf = self._kept.shelves.get(place)
-        # A slice begins at the position, so what comes from before it is of a topic that was made
-        # anew, or of offsets that somebody has altered: nothing that is held belongs to it.
+        # A slice begins at the position. An earlier offset means that the topic was recreated, or
+        # that a user has altered the offsets, so the held records do not belong to it.
         is_other = (
             shelf is not None
             and shelf.is_fresh
@@ -187,7 +187,7 @@ class S3Task(SinkTask):
         return shelf
 
     def _drain(self, place: TopicPartition, shelf: Shelf) -> None:
-        """Put what waits into chunks, and write those that are full."""
+        """Move waiting records into chunks, and write full chunks."""
         while True:
             if shelf.is_closed:
                 self._write(place, shelf)
@@ -216,12 +216,12 @@ class S3Task(SinkTask):
         self._context.hold(sum(shelf.size for shelf in shelves.values()))
 
     def _settle(self) -> None:
-        """Write what is closed, and could not be written before."""
+        """Write closed chunks that could not be written before."""
         for place, shelf in self._kept.shelves.items():
             self._drain(place, shelf)
 
     def _write(self, place: TopicPartition, shelf: Shelf) -> None:
-        """Write a closed chunk, or have it end where an earlier attempt has ended it."""
+        """Write a closed chunk, or set its end to that of an earlier attempt."""
         chunk = shelf.chunk
         end = self._write_files(place, chunk)
         if end is None:
@@ -230,11 +230,11 @@ class S3Task(SinkTask):
             return
         chunk.wanted_end = end
         shelf.waiting.extendleft(reversed(chunk.cut(end)))
-        # Where the earlier attempt had read further, this one goes on until there.
+        # If the earlier attempt had read further, continue up to its end.
         shelf.is_closed = chunk.is_full(self._rules) or bool(shelf.waiting)
 
     def _write_files(self, place: TopicPartition, chunk: Chunk) -> int | None:
-        """Write the objects of a chunk; return where an earlier attempt has ended it otherwise."""
+        """Write the objects of a chunk; return the end of an earlier attempt if it differs."""
         for file in chunk.files():
             key = self._name(place, file.folder, file.start)
             metadata = {END: str(chunk.end), RECORDS: file.digest()}
@@ -283,12 +283,12 @@ class S3Task(SinkTask):
         return is_made
 
     def _abort(self, key: str, upload: str) -> None:
-        # What cannot be ended now is a leftover of the next start.
+        # The next start aborts what cannot be aborted now.
         with suppress(ConnectorError):
             self._kept.store.abort(key, upload)
 
     def _abort_leftovers(self, places: Sequence[TopicPartition]) -> None:
-        """End uploads of these partitions that a killed owner has begun."""
+        """Abort uploads of these partitions that a killed owner has begun."""
         for topic in sorted({place.topic for place in places}):
             numbers = {place.partition for place in places if place.topic == topic}
             try:
@@ -296,7 +296,7 @@ class S3Task(SinkTask):
             except RetriableError:
                 raise
             except ConnectorError as error:
-                # The right to list them is a further one, which a sink can do without.
+                # To list them needs a further right, which is optional for a sink.
                 self._context.log(f"uploads that were never ended stay in the bucket: {error}")
                 return
             for key, upload in begun:

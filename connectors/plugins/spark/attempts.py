@@ -1,7 +1,7 @@
-"""Whether a batch has ended its worker, or the worker was stopped, lost its lease or its host.
+"""Tells a batch that ended its worker from a stop of the worker, or a loss of its lease or host.
 
-A batch is noted as begun, and a worker that finds it so replaces one that did not end it. Only an
-end that the home has outlived says something about the batch.
+A batch is noted as begun. A worker that finds it so replaces a worker that did not finish it. Only
+an end of the worker that the home survived says something about the batch.
 """
 
 import threading
@@ -14,18 +14,18 @@ from connectors.plugins.spark.batches import Batch, State
 
 # The supervisor kills a worker 5 s after it asked it to stop.
 LOOK_S: Final = 0.25
-# A batch that takes its whole host with it is found by another run of the home each time.
+# A batch that crashes its host is found by another run of the home each time.
 MAX_SPARED: Final = 2
 BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-# Fields of /proc/PID/stat, counted behind the name in brackets.
+# Fields of /proc/PID/stat, counted after the name in brackets.
 PARENT_FIELD: Final = 1
 BEGAN_FIELD: Final = 19
-# Batches that failed in this process, which could not note it, by their job and number.
+# Batches, by job and number, that failed in this process, which could not note the failure.
 SURVIVED: Final[set[tuple[str, int]]] = set()
 
 
 def home_run() -> str:
-    """Name the process that starts the workers of this home, unlike any other anywhere.
+    """Return a unique name of the process that starts the workers of this home.
 
     A worker is two processes: Celery's, which the home's supervisor starts, and this one.
     """
@@ -44,12 +44,12 @@ def _field(process: str, number: int) -> str:
 
 
 def survived(state: State) -> None:
-    """Remember that this process lives, though the batch is noted as begun."""
+    """Remember that this process outlived the batch, though the batch is noted as begun."""
     SURVIVED.add((state.app, state.number))
 
 
 def has_survived(state: State) -> bool:
-    """Tell whether this process outlived the batch; it says so once."""
+    """Return whether this process outlived the batch, and forget it."""
     place = state.app, state.number
     found = place in SURVIVED
     SURVIVED.discard(place)
@@ -57,11 +57,11 @@ def has_survived(state: State) -> bool:
 
 
 def is_spared(batch: Batch, run: str) -> bool:
-    """Tell whether the batch keeps its size, since another run of a home began it.
+    """Return whether the batch keeps its size, since another run of the home began it.
 
-    One record cannot be made smaller, and a stop of a home must not end its task.
+    A batch of one record cannot shrink, and a stop of the home must not fail its task.
     """
-    # Former releases have not noted it.
+    # Former releases have not stored this.
     is_other = bool(batch.begun_by) and batch.begun_by != run
     return is_other and (batch.spared < MAX_SPARED or batch.size <= 1)
 
@@ -73,7 +73,7 @@ def noting_stop(is_stopping: Callable[[], bool], note: Callable[[], None]) -> It
 
     def watch() -> None:
         while not is_over.wait(LOOK_S):
-            # Storing may fail for a moment, and the worker has a few more.
+            # Storing may fail for a moment, so try again until the worker is killed.
             with suppress(Exception):
                 if is_stopping():
                     note()

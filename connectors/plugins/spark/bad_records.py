@@ -1,7 +1,7 @@
-"""Gives the records of a batch that are no rows to the dead letters, a bounded part after another.
+"""Sends the records of a batch that are not rows to the dead letters, in bounded parts.
 
-Spark hands over one of its partitions as a whole, so a batch with many bad records is divided by
-offsets until what comes at once is small.
+Spark returns each of its partitions as a whole, so a batch with many bad records is divided by
+offsets until each part is small.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,30 +28,30 @@ NO_ENVELOPE: Final = (
     " with one value of value.converter.schemas.enable"
 )
 NOT_TEXT: Final = "its value is no UTF-8: set value.format to binary"
-# Of the columns, in a message.
+# Limits the list of columns in a message.
 MAX_SHOWN_CHARS: Final = 300
-# Of bad records at once: Spark holds them some three times, in a heap of 1 GiB by default.
+# Limits the bad records at once: Spark holds them about three times, in a heap of 1 GiB by default.
 MAX_BYTES: Final = 64 * 1024 * 1024
-# How many parts are looked at for each that is expected to be needed, since bad records come in
-# heaps, and how many at most: each look is a job of Spark.
+# How many parts to look at for each that is expected to be needed, since bad records come in
+# clusters, and how many at most: each look is a job of Spark.
 SPARE: Final = 2
 MAX_PARTS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What records should have been."""
+    """The form that the records should have had."""
 
     values: Values
     ddl: str
-    # Ids of the topics.
+    # Maps the topics to their ids.
     topics: "Mapping[str, str]"
     # Whether they should have carried their schema.
     has_envelopes: bool = False
 
 
 def refuse(context: JobContext, spans: Sequence[Span], kind: Kind) -> None:
-    """Give the records that are no rows to the dead letters, or end the task."""
+    """Send the records that are not rows to the dead letters, or end the task."""
 
     def frame(part: Sequence[Span]) -> "DataFrame":
         source = frames.records(
@@ -66,16 +66,16 @@ def refuse(context: JobContext, spans: Sequence[Span], kind: Kind) -> None:
     for part in parts(tuple(spans), lambda some: frames.wrong_bytes(frame(some))):
         for record in frames.wrong_records(frame(part)):
             context.refuse(record, error)
-        # What waits to be sent is bounded so as well.
+        # Bounds the records that wait to be sent, too.
         context.settle()
 
 
 def parts(
     spans: tuple[Span, ...], wrong_bytes: Callable[[tuple[Span, ...]], int]
 ) -> Iterator[tuple[Span, ...]]:
-    """Yield parts of a batch that hold few bytes of bad records each; none without any.
+    """Yield parts of a batch with few bytes of bad records each, and no part without any.
 
-    A part of one offset is as large as its record.
+    A part of one offset may be as large as its record.
     """
     size = wrong_bytes(spans)
     offsets = sum(span.end - span.start for span in spans)
@@ -89,7 +89,7 @@ def parts(
 
 
 def divided(spans: tuple[Span, ...], count: int) -> Iterator[tuple[Span, ...]]:
-    """Divide spans into as many parts of about as many offsets."""
+    """Divide spans into `count` parts with about the same number of offsets."""
     total = sum(span.end - span.start for span in spans)
     assert 1 < count <= total, "each part has an offset, and is smaller than the whole"
     left, number = list(reversed(spans)), 0

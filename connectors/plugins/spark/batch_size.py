@@ -1,7 +1,7 @@
-"""How large a batch may be after one that was ended for lack of time or memory: pure.
+"""Limits the size of batches after one ran out of time or memory: pure.
 
-A batch that is not in the table yet may be made smaller, since nothing of it is anywhere. What is
-learned so is kept with the offsets, and grows back while batches are done soon.
+A batch that is not in the table yet may shrink, since nothing of it is visible. The limit is kept
+with the offsets, and grows back as long as batches finish soon.
 """
 
 from dataclasses import replace
@@ -10,14 +10,14 @@ from typing import Final
 from connectors.plugins.spark.batches import Batch, State, shares
 from connectors.sdk.errors import ConnectorError, RetriableError
 
-# Each attempt that fails costs a session or ten minutes, so the next one is much smaller: from the
-# 500,000 of the default to one record are ten attempts.
+# Each failed attempt costs a session or ten minutes, so the next one is much smaller: from the
+# default of 500,000 to one record takes ten attempts.
 SHRINK: Final = 4
 # By an eighth with each batch: twelve batches until the former size is tried again.
 GROWTH: Final = 8
-# A batch that took longer may be near its end by time once it has grown.
+# A batch that took longer may reach its deadline once it has grown.
 SOON_S: Final = 120.0
-# One record is tried so often, since an end may have had another reason.
+# Attempts with one record, since an end may have had another reason.
 MAX_ENDS: Final = 3
 ENDED: Final = "the worker's process ended while Spark wrote the batch"
 SPARED: Final = (
@@ -27,10 +27,10 @@ SPARED: Final = (
 
 
 class BatchTooLarge(RetriableError):
-    """A batch was ended for lack of time or memory: a smaller one may be done."""
+    """A batch ran out of time or memory: a smaller one may succeed."""
 
     def __init__(self, text: str) -> None:
-        # The next attempt is another one, so there is nothing to wait for.
+        # The next attempt is smaller, so there is nothing to wait for.
         super().__init__(text, wait_s=1.0)
 
 
@@ -40,9 +40,9 @@ def limit(state: State, configured: int) -> int:
 
 
 def shrunk(state: State, why: str) -> tuple[State, str]:
-    """Return the state with a smaller batch to begin, and a line to tell.
+    """Return the state with a smaller batch to begin, and a line to log.
 
-    ConnectorError where the batch has one offset only, and was ended too often.
+    ConnectorError if the batch has only one offset, and was ended too often.
     """
     batch = state.batch
     assert batch is not None, "a batch was ended"
@@ -79,7 +79,7 @@ def _again(state: State, batch: Batch, why: str) -> tuple[State, str]:
 
 
 def grown(state: State, *, size: int, configured: int, took_s: float) -> State:
-    """Return the state behind a batch that was done; 0 where the config alone bounds again."""
+    """Return the state with a larger limit after a batch; 0 if only the config limits again."""
     if not state.most or size < state.most or took_s > SOON_S:
         return state
     most = state.most + max(1, state.most // GROWTH)
@@ -87,13 +87,13 @@ def grown(state: State, *, size: int, configured: int, took_s: float) -> State:
 
 
 def unbegun(state: State) -> State:
-    """Return the state for an attempt that knows of no former one."""
+    """Return the state with its batch marked as not begun."""
     batch = state.batch
     return replace(state, batch=batch and replace(batch, is_begun=False))
 
 
 def spared(state: State) -> tuple[State, str]:
-    """Return the state with the batch as it was, and a line to tell."""
+    """Return the state with the batch unchanged, and a line to log."""
     batch = state.batch
     assert batch is not None, "a batch was ended"
     again = replace(batch, is_begun=False, spared=batch.spared + 1)

@@ -1,7 +1,7 @@
-"""Which offsets the next batch has, and what is kept of it: pure.
+"""Plans the offsets of the next batch, and stores the state of a job: pure.
 
-A batch is fixed before it is run: it is run again with the same offsets until it is done, so that a
-table that knows the number of its last batch takes each once.
+A batch is fixed before it runs, and runs again with the same offsets until it is done, so that a
+table that knows the number of its last batch takes each batch once.
 """
 
 import json
@@ -26,7 +26,7 @@ Bounds = Mapping[TopicPartition, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Offsets of one partition, the end excluded."""
+    """A range of offsets of one partition; the end is exclusive."""
 
     place: TopicPartition
     start: int
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A file of a batch: where it was written, and where it is to lie in the table."""
+    """A file of a batch, with its path in the staging folder and in the table."""
 
     staged: str
     path: str
@@ -46,17 +46,17 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch that is not done. Without files nothing of it is in the table yet."""
+    """A batch that is not done. If `files` is None, nothing of it is in the table yet."""
 
     spans: tuple[Span, ...]
     files: tuple[WrittenFile, ...] | None = None
     read: int = 0
     skipped: int = 0
-    # Of the frame that was written, as Spark and Delta write it.
+    # The schema of the written frame, in the form of Spark and Delta.
     schema: str = ""
-    # Whether its files have the columns, too, whose values are folders.
+    # Whether the columns whose values are folders are in the files, too.
     keeps_columns: bool = False
-    # Whether the next batch begins behind it; not if a user has moved the job meanwhile.
+    # Whether the next batch begins after it; not if a user has moved the job meanwhile.
     moves: bool = True
     # Whether Spark has begun to write it. A worker that finds it so replaces one that ended.
     is_begun: bool = False
@@ -71,9 +71,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """What is kept of a topic that the cluster does not have: it may only be late to know it."""
+    """The state of a topic that the cluster does not have, or does not have yet."""
 
-    # Empty where a former release has noted none.
+    # Empty if a former release has stored none.
     id: str
     next: Offsets
     told: Offsets
@@ -81,21 +81,21 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a job remembers. `app` names its batches in a table that others write to as well."""
+    """The state of a job. `app` identifies its batches in a table with other writers."""
 
     app: str
     number: int = 0
     next: Offsets = field(default_factory=dict)
-    # What the group was told last.
+    # The offsets last committed to the group.
     told: Offsets = field(default_factory=dict)
     epoch: int = 0
     columns: Columns = field(default_factory=dict)
     batch: Batch | None = None
-    # Ids of the topics that offsets are of; former releases have noted none.
+    # Maps topics to their ids; former releases have stored none.
     topics: Mapping[str, str] = field(default_factory=dict)
-    # By name; their offsets are not among those above.
+    # By topic; their offsets are not among those above.
     gone: Mapping[str, Gone] = field(default_factory=dict)
-    # How many offsets a batch has at most, since a larger one was ended; 0 where none was.
+    # The limit of offsets of a batch, after a larger one failed; 0 without a limit.
     most: int = 0
     # How often in a row a batch of one offset was ended for lack of time or memory.
     ends: int = 0
@@ -106,11 +106,11 @@ def new_state() -> State:
 
 
 def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
-    """Begin where the group is, if a user has moved it; tell whether that is so.
+    """Begin at the group's offsets if a user has moved them; return whether so.
 
-    A commit of ours may have been done without an answer, so what comes next is no other's. What
-    the group has is what it was told from then on: told apart from the offsets of a batch that is
-    done later, of which the group may not hear.
+    A commit of ours may have succeeded without an answer, so our next offset counts as ours. From
+    then on, the group's offsets are those committed last: this distinguishes them from the offsets
+    of a batch that is done later, whose commit may fail.
     """
     if state.told and not committed:
         # A group without members loses its offsets after some days; a reset commits the beginning.
@@ -123,11 +123,11 @@ def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
     others = {
         place: offset
         for place, offset in committed.items()
-        # Offsets of a deleted topic say nothing of one that gets its name.
+        # Offsets of a deleted topic do not apply to a new one with its name.
         if place not in state.next and place.topic not in state.gone
     }
     if not altered:
-        # Partitions that it has not read; where it has read none at all, it is a new job.
+        # Partitions not read yet; if none has been read, it is a new job.
         return replace(state, next={**state.next, **others}, told=dict(committed)), False
     batch = state.batch
     # A batch that is written is finished first: its rows may be in the table already.
@@ -136,7 +136,7 @@ def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
     if batch is not None and is_written and batch.moves:
         kept |= {span.place: span.end for span in batch.spans}
     if any(place not in committed for place in altered):
-        # They were reset; what the group was never told of is meant too.
+        # The group was reset, so forget also the offsets that were never committed.
         kept = {place: offset for place, offset in kept.items() if place in committed}
     kept = {place: offset for place, offset in kept.items() if place not in altered}
     begin = {place: committed[place] for place in altered if place in committed}
@@ -147,16 +147,16 @@ def adopt(state: State, committed: Offsets) -> tuple[State, bool]:
 
 
 def is_told(state: State) -> bool:
-    """Tell whether the group knows where the job is.
+    """Return whether the group has the offsets of the job.
 
-    No batch is begun before: two of them, of which the group may have heard or not, could not be
-    told from offsets that somebody has altered.
+    If not, begin no batch: with two batches whose commits may or may not have arrived, their
+    offsets could not be told from those that a user has set.
     """
     return all(state.told.get(place) == offset for place, offset in state.next.items())
 
 
 def plan(state: State, bounds: Bounds, *, most: int, at_end: bool) -> tuple[State, list[str]]:
-    """Fix the next batch, where there is anything to read; return lines to tell."""
+    """Fix the next batch, if there is anything to read; return lines to log."""
     lines: list[str] = []
     begin: dict[TopicPartition, int] = {}
     for place in sorted(bounds):
@@ -184,10 +184,10 @@ def plan(state: State, bounds: Bounds, *, most: int, at_end: bool) -> tuple[Stat
 
 
 def trimmed(batch: Batch, bounds: Bounds) -> tuple[Batch, list[str]]:
-    """Take from a batch that is run again what was deleted meanwhile; return lines to tell."""
+    """Remove offsets that were deleted meanwhile from a batch to run again; return lines to log."""
     spans, lines = [], []
     for span in batch.spans:
-        # A partition without a leader has no bounds now, which says nothing of its records.
+        # A partition without a leader has no bounds now; its records may still exist.
         first = bounds.get(span.place, (span.start, span.end))[0]
         start = min(max(span.start, first), span.end)
         if start > span.start:
@@ -200,9 +200,9 @@ def trimmed(batch: Batch, bounds: Bounds) -> tuple[Batch, list[str]]:
 def shares(
     behind: Mapping[TopicPartition, int], most: int, *, turn: int = 0
 ) -> dict[TopicPartition, int]:
-    """Divide a batch among partitions, as evenly as they have something.
+    """Divide a batch among partitions as evenly as their backlogs allow.
 
-    Where there are more of them than offsets, they take turns.
+    If there are more partitions than offsets, they take turns.
     """
     left, found = most, dict.fromkeys(sorted(behind), 0)
     waiting = [place for place in found if behind[place]]
@@ -217,7 +217,7 @@ def shares(
 
 
 def done(state: State) -> State:
-    """Return what is remembered behind the batch."""
+    """Return the state after the batch."""
     assert state.batch is not None, "a batch is done that was planned"
     ends = {span.place: span.end for span in state.batch.spans} if state.batch.moves else {}
     behind = {**state.next, **ends}
@@ -269,7 +269,7 @@ def dump(state: State) -> bytes:
 
 
 def load(content: bytes) -> State:
-    """Return what was kept; ValueError and its like where it is not whole."""
+    """Parse a stored state; ValueError and its like if it is damaged."""
     told = json.loads(content)
     if told["version"] != VERSION:
         raise ValueError(f"it is of version {told['version']}, this release reads {VERSION}")
@@ -314,7 +314,7 @@ def _batch(told: Mapping[str, Any]) -> Batch:
 
 
 def _written(told: Mapping[str, Any]) -> WrittenFile:
-    """Return a file; ValueError for one that lies elsewhere, since it would be moved from there."""
+    """Return a file; ValueError for a path outside of the folder, which it would be moved from."""
     for text in (told["staged"], told["path"]):
         path = PurePosixPath(text)
         if path.is_absolute() or ".." in path.parts or not path.parts:

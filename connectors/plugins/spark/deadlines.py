@@ -1,4 +1,4 @@
-"""The time that one batch has: cancel it in Spark before Celery ends the worker for it."""
+"""Limits the time of one batch: cancels it in Spark before Celery ends the worker."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,16 +7,16 @@ from typing import Final
 
 from connectors.plugins.spark.batch_size import BatchTooLarge
 
-# A slice of the pool is ended after 15 minutes, and has up to 30 s before its last batch; Spark
-# takes some seconds to end one, and files are moved behind it.
+# The pool ends a slice after 15 minutes. A slice takes up to 30 s before its last batch, Spark
+# takes some seconds to cancel a batch, and files are moved after it.
 BATCH_S: Final = 600.0
-# A batch is several jobs of Spark, and the one that comes next is to be ended too.
+# A batch is several jobs of Spark, so cancel the next one too.
 AGAIN_S: Final = 1.0
 
 
 @contextmanager
 def limited(cancel: Callable[[], None], seconds: float = BATCH_S) -> Iterator[None]:
-    """End what goes on within after a while; BatchTooLarge where that is what ended it."""
+    """Cancel the block after `seconds`; raise BatchTooLarge if the block failed because of that."""
     is_done, is_late = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -24,7 +24,7 @@ def limited(cancel: Callable[[], None], seconds: float = BATCH_S) -> Iterator[No
         while not is_done.wait(wait_s):
             is_late.set()
             wait_s = AGAIN_S
-            # It may have ended in this moment, with its process or without.
+            # The block, or its process, may have ended at this moment.
             with suppress(Exception):
                 cancel()
 
@@ -33,7 +33,7 @@ def limited(cancel: Callable[[], None], seconds: float = BATCH_S) -> Iterator[No
     try:
         yield
     except Exception as error:
-        # Whatever it says: what was ended fails in many ways.
+        # Ignore the text: a cancelled job fails in many ways.
         if is_late.is_set():
             raise BatchTooLarge(
                 f"Spark did not write the batch within {seconds:.0f} s, so it was cancelled"

@@ -1,4 +1,4 @@
-"""A Delta table, by its own library and without a JAR: a batch is one numbered transaction."""
+"""Writes a Delta table by its own library, without a JAR: a batch is one numbered transaction."""
 
 import json
 import re
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable as Delta
     from deltalake import Schema
 
-# Another writer was faster; the library tries again by itself before it says so.
+# Another writer committed first; the library retries before it raises this.
 CONFLICTS: Final = ("CommitFailedError",)
-# Of the configuration of a table: rules for rows, and other names within files.
+# Table properties: rules for rows, and other column names within files.
 PROMISES: Final = ("delta.constraints.", "delta.columnMapping.mode")
-# What the library lets through, and readers do not know; as Spark writes a type within JSON.
+# Types that the library accepts and readers do not know, as Spark writes them in JSON.
 FOREIGN: Final = re.compile(r'"(?:type|elementType|keyType|valueType)":"(interval|void|variant)\b')
-# Of one batch: the table, its columns and its files; others may have written beside them.
+# Commits to sync for one batch: the table, its columns and its files, and some of others.
 MAX_COMMITS: Final = 10
-# Of types, in a message.
+# Limits the list of types in a message.
 MAX_SHOWN_CHARS: Final = 300
 
 
@@ -38,7 +38,7 @@ class DeltaTable:
 
         try:
             wanted = Schema.from_json(schema)
-        # Its own classes, and those of its parser.
+        # The library and its parsers raise classes of their own.
         except Exception as error:
             raise ConnectorError(f"a Delta table has no such columns: {error}") from error
         if foreign := FOREIGN.search(schema):
@@ -98,7 +98,7 @@ class DeltaTable:
         self._sync_log()
 
     def _sync_log(self) -> None:
-        """Make the transaction durable, which the library leaves to the system."""
+        """Sync the transaction to disk, which the library does not do."""
         log = self._folder / DELTA_LOG
         try:
             for path in sorted(log.glob("*.json"))[-MAX_COMMITS:]:
@@ -124,7 +124,7 @@ class DeltaTable:
         return Opened.create(
             str(self._folder),
             schema,  # type: ignore[arg-type]
-            # Another connector may have made it meanwhile.
+            # Another connector may have created it meanwhile.
             mode="ignore",
             partition_by=self._partition_by or None,
         )
@@ -140,7 +140,7 @@ class DeltaTable:
 
     def _add_columns(self, table: "Delta", schema: object) -> None:
         there = {field.name: field.type for field in table.schema().fields}
-        # A struct that has grown arrives whole, and is merged with the fields that the table has.
+        # A struct that has grown is passed as a whole, and merged with the fields of the table.
         new = [
             field
             for field in schema.fields  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ class DeltaTable:
 
 
 def _require_plain(name: str, table: "Delta") -> None:
-    """Refuse a table that promises of its rows what nobody looks at here."""
+    """Refuse a table with properties that constrain its rows in ways not supported here."""
     promises = [key for key in table.metadata().configuration if key.startswith(PROMISES)]
     for field in table.schema().fields:
         promises += [key for key in field.metadata if key.startswith("delta.")]
@@ -165,7 +165,7 @@ def _require_plain(name: str, table: "Delta") -> None:
 
 
 def _require_types(wanted: "Schema", there: "Schema") -> None:
-    """Refuse a batch whose files readers of the table could not read."""
+    """Refuse a batch with types that readers of the table could not read."""
     known = {field.name.lower(): field for field in there.fields}
     for field in wanted.fields:
         other = known.get(field.name.lower())
@@ -180,7 +180,7 @@ def _require_types(wanted: "Schema", there: "Schema") -> None:
 
 
 def _shape(type_: Any) -> Any:
-    """Return a type as JSON has it, without what says nothing of how values are written."""
+    """Return a type as JSON, without parts that do not affect how values are written."""
     told = json.loads(type_.to_json()) if hasattr(type_, "to_json") else type_
     return _bare(told)
 
@@ -195,7 +195,7 @@ def _bare(told: Any) -> Any:
 
 
 def _fits(wanted: Any, there: Any) -> bool:
-    """Tell whether a type is the same, but for fields of structs that one of both has not."""
+    """Return whether types are equal, except for struct fields that only one of them has."""
     if not isinstance(wanted, dict) or not isinstance(there, dict) or wanted.keys() != there.keys():
         return bool(wanted == there)
     if "struct" not in wanted:

@@ -1,7 +1,7 @@
-"""The session that all connectors of a worker share, and what its errors mean.
+"""Provides the session that all connectors of a worker share, and classifies its errors.
 
-It is one in a Java process of the worker's own, or one on a Connect server; what differs between
-them is said here and nowhere else.
+The session is in a Java process of the worker's own, or on a Connect server; only this module
+knows how they differ.
 """
 
 import os
@@ -35,24 +35,24 @@ from spark_integration.jobs.targets import VARIABLE, Kind, Target, shown
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What Spark says of a query that cannot work, regardless of the session and the attempt.
+# Errors of Spark for a query that cannot work, regardless of the session and the attempt.
 HOPELESS: Final = ("AnalysisException", "ParseException")
-# It says so of our own source, too, where that could not ask the cluster.
+# Spark raises them for our own source, too, if it could not ask the cluster.
 OF_SOURCE: Final = "PYTHON_DATA_SOURCE_ERROR"
-# Brokers that are away come back. A folder of an earlier attempt is found by a request that was
-# sent twice; the next attempt has another folder.
+# Brokers that are down come back. A request that was sent twice finds the folder of an earlier
+# attempt; the next attempt has another folder.
 PASSING: Final = ("wire.errors.Unreachable", "PATH_ALREADY_EXISTS")
-# The modules that define exceptions of Spark, and of the ways to its Java process.
+# The modules that define exceptions of Spark, and of the bridges to its Java process.
 SPARKS: Final = ("pyspark", "py4j", "grpc")
-# How long a Java process may take to end, once the bridge to it is gone.
+# How long a Java process may take to end after the bridge to it has broken.
 END_S: Final = 10.0
-# Among what is kept between slices: the session that was seen to share the folder of the table.
+# A key of the values kept between slices: the session that was seen to share the table's folder.
 SHARED: Final = "shared"
-# The first lines of a trace of Java say what it is about.
+# The first lines of a Java trace name its cause.
 MAX_CHARS: Final = 2000
 
 
-# The session that knows the source already; Spark's log would name each time that it learns it.
+# The session that knows the source already; Spark would log each registration.
 REGISTERED: Final[ContextVar["SparkSession | None"]] = ContextVar("registered", default=None)
 
 
@@ -72,7 +72,7 @@ def target() -> Target:
 
 
 def require_own_process(what: str) -> None:
-    """Refuse what has to look into Spark's Java process, where that is another machine's."""
+    """Refuse features that inspect Spark's Java process, if that is on another machine."""
     if target().kind is Kind.CONNECT:
         raise ConnectorError(
             f"{what} does not run on a Connect server, which {VARIABLE} names: a query is checked"
@@ -82,19 +82,19 @@ def require_own_process(what: str) -> None:
 
 
 def require_folder(folder: Path, kept: MutableMapping[str, Any]) -> None:
-    """Refuse a Spark elsewhere that does not see a folder; asked once for each session."""
+    """Refuse a remote Spark that does not see a folder; check once per session."""
     found, at = spark(), target()
     seen = kept.get(SHARED)
     if at.kind is Kind.LOCAL or (seen is not None and seen() is found):
         return
     require_shared(found, folder, shown(at.url))
-    # A session that was given up is not kept for this.
+    # Must not keep a closed session alive.
     kept[SHARED] = weakref.ref(found)
 
 
 def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
     """Return a session in the same Java process, with views and settings of its own."""
-    # It is a copy, since a new one would neither know our source nor be told of it.
+    # Clone it: a new session would not know our data source.
     found = type(parent)(
         parent.sparkContext,
         parent._jsparkSession.cloneSession(),  # noqa: SLF001 - pyspark has no name for it
@@ -108,7 +108,7 @@ def beside(parent: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 def errors(tries: Tries, *, has_batch: bool = False) -> Iterator[None]:
     """Turn an error of Spark into one that says whether another attempt may help.
 
-    A batch that made Spark end is tried again until it is one record.
+    A batch that ended Spark is tried again, smaller each time, down to one record.
     """
     try:
         yield
@@ -117,15 +117,15 @@ def errors(tries: Tries, *, has_batch: bool = False) -> Iterator[None]:
     except SparkError as error:
         said = shown(str(error))
         cause = error if said == str(error) else None
-        # Memory of the machine may be short for a while.
+        # The machine may be short of memory for a while.
         if isinstance(error, SparkNotStarted) and not tries.are_used_up:
             tries.count()
             raise Failed(said) from cause
         raise ConnectorError(said) from cause
-    # Whatever it is: py4j, gRPC and Python workers have classes of their own.
+    # py4j, gRPC and Python workers have classes of their own.
     except Exception as error:
         at = target()
-        # Before the session may be closed: an error of the bridge asks Java for its words.
+        # Before the session may be closed: an error of the bridge asks Java for its text.
         said = _said(error)
         has_token = holds(said, at.token)
         meant = _meaning(error, said, at, tries, has_batch=has_batch)
@@ -133,14 +133,14 @@ def errors(tries: Tries, *, has_batch: bool = False) -> Iterator[None]:
             raise
         if isinstance(meant, Failed):
             tries.count()
-        # A trace shows what an error comes from as well.
+        # A trace would show the token in the cause as well.
         raise meant from (None if has_token else error)
 
 
 def _said(error: Exception) -> str:
     try:
         return str(error)
-    # The bridge asks Java for the words, and fails in any of its ways if that has ended.
+    # The bridge asks Java for the text, and raises various errors if that has ended.
     except Exception:  # noqa: BLE001
         return exhaustion.NO_ANSWER
 
@@ -148,7 +148,7 @@ def _said(error: Exception) -> str:
 def _meaning(
     error: Exception, said: str, at: Target, tries: Tries, *, has_batch: bool
 ) -> Exception:
-    """Return what to raise for an error: the error itself, if it is not of Spark."""
+    """Return what to raise for an error: the error itself if it is not of Spark."""
     is_of_spark = type(error).__module__.startswith(SPARKS)
     words = without(f"{type(error).__name__}: {said}", at.token)
     if at.kind is Kind.CONNECT:
@@ -163,7 +163,7 @@ def _meaning(
     if not is_of_spark:
         return error
     if has_batch and (too_large := exhaustion.of_words(words)) is not None:
-        # It may go on without a thread that it needs: the next attempt has another one.
+        # It may go on without a thread that it needs, so the next attempt starts another one.
         close_session()
         return too_large
     said = words[:MAX_CHARS]
@@ -188,8 +188,8 @@ def _end_of_process(tries: Tries, *, has_batch: bool) -> ConnectorError:
 
 @contextmanager
 def batch(tries: Tries) -> Iterator[None]:
-    """Turn errors of Spark into what they mean for a batch, and end one that takes too long."""
-    # A session that cannot be made has nothing to do with the size of a batch.
+    """Classify errors of Spark for a batch, and cancel a batch that takes too long."""
+    # A failure to make the session says nothing about the size of the batch.
     with errors(tries):
         spark()
     with deadlines.limited(cancel_jobs), errors(tries, has_batch=True):

@@ -1,10 +1,10 @@
-"""What Spark says, or how it ends, where a batch has not fitted into memory: pure."""
+"""Recognizes lack of memory by the texts or the exit code of Spark: pure."""
 
 from typing import Final
 
 from connectors.plugins.spark.batch_size import BatchTooLarge
 
-# Words of Java, of Spark's own memory manager, and of the Python that runs beside each task.
+# Texts of Java, of Spark's memory manager, and of the Python that runs beside each task.
 SIGNS: Final = (
     "java.lang.OutOfMemoryError",
     "SparkOutOfMemoryError",
@@ -14,12 +14,12 @@ SIGNS: Final = (
     "ArrowMemoryError",
     "MemoryError",
 )
-# Spark ends its process so where a task meets java.lang.OutOfMemoryError; a JVM that was told to
-# end upon it ends with 3.
+# Spark's exit code after a java.lang.OutOfMemoryError in a task, and that of a JVM that is set to
+# exit on one.
 OUT_OF_MEMORY: Final = frozenset({52, 3})
-# What the bridge says while its Java process is about to end.
+# Errors of the bridge while its Java process is about to end.
 LOST: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipe")
-# What a query says while its Java process ends in order, as it does after lack of memory too.
+# Errors of a query while its Java process shuts down, as it does after lack of memory too.
 NO_ANSWER: Final = "Spark's Java process does not say what failed"
 ENDING: Final = (NO_ANSWER, "because SparkContext was shut down", "SparkShutdownHookManager")
 ADVICE: Final = (
@@ -30,22 +30,22 @@ HAS_ENDED: Final = (
     "Spark's Java process has ended, for lack of memory or because it was killed;"
     " logs/spark.log and logs/spark.out of the home say more"
 )
-# Of what Spark said, in a line.
+# Limits Spark's text in a log line.
 MAX_CHARS: Final = 300
 
 
 def is_lost(said: str) -> bool:
-    """Tell whether an error, with the name of its class, says that Java has ended or is ending."""
+    """Return whether an error, with its class name, says that Java has ended or is ending."""
     return said.startswith(LOST) or any(word in said for word in ENDING)
 
 
 def of_end(exit_code: int | None) -> str:
-    """Return what to say of a Java process that is gone."""
+    """Return the message for a Java process that has ended."""
     return f"{RAN_OUT}; {ADVICE}" if exit_code in OUT_OF_MEMORY else HAS_ENDED
 
 
 def of_words(said: str) -> BatchTooLarge | None:
-    """Return the error that stands for words of Spark about memory; None for any others."""
+    """Return the error for a text of Spark about memory; None for any other text."""
     found = next((sign for sign in SIGNS if sign in said), None)
     if found is None:
         return None

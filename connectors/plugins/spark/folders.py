@@ -1,4 +1,4 @@
-"""Where tables lie: below the home's files, and nowhere else."""
+"""Restricts tables to folders below the home's files."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from connectors.sdk.errors import ConnectorError
 
 
 def table_folder(text: str) -> Path:
-    """Return the folder of a table; ConnectorError for one that is not below the home's files."""
+    """Return the folder of a table; ConnectorError if it is not below the home's files."""
     root = places.root()
     folder = root.joinpath(*places.parts_of(text))
     if not folder.resolve().is_relative_to(root.resolve()):

@@ -1,6 +1,6 @@
-"""Topics that were deleted, or recreated under their names, after their offsets were stored.
+"""Handles topics that were deleted or recreated after their offsets were stored.
 
-Offsets belong to one topic: a recreated one that has grown past them would lose its beginning.
+Offsets belong to one topic: a recreated topic that has grown past them would lose its beginning.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ MAX_GONE: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What remains of a state, and the topics whose offsets it has forgotten."""
+    """The remaining state, and the topics whose offsets were removed from it."""
 
     state: State
     made_anew: frozenset[str]
@@ -33,10 +33,10 @@ class Left:
 
 
 def leave(state: State, ids: Mapping[str, str]) -> Left:
-    """Set aside the offsets of topics that have another id by now, or none; pure.
+    """Set aside the offsets of topics that are deleted or have another id now; pure.
 
-    Rows of a batch that is written are rows of the former topic, and stay in it. What a deleted
-    topic had is kept: a broker may not know the topic yet, or it may be recreated.
+    Rows of a batch that is written belong to the former topic, and stay in it. Offsets of a deleted
+    topic are kept: a broker may not know the topic yet, or it may be recreated.
     """
     known = {place.topic for place in state.next} | set(state.topics)
     former_ids = {name: one.id for name, one in state.gone.items()} | dict(state.topics)
@@ -44,7 +44,7 @@ def leave(state: State, ids: Mapping[str, str]) -> Left:
     anew = {
         name
         for name in (known | state.gone.keys()) & ids.keys()
-        # A broker that knows no ids tells nothing.
+        # An empty id is from a broker without topic ids.
         if ids[name] and (former_ids.get(name) or ids[name]) != ids[name]
     }
     back = (state.gone.keys() & ids.keys()) - anew
@@ -93,10 +93,10 @@ def _without(batch: Batch | None, former: set[str]) -> Batch | None:
 
 
 def settle(context: JobContext, state: State) -> tuple[State, bool]:
-    """Forget former topics; return whether there were any, which is to be kept then.
+    """Forget former topics; return whether there were any, so that the caller stores the state.
 
-    Commit to the group where they begin before that is kept: else a commit of ours that arrived
-    after the deletion looks like an offset that a user has set.
+    Commit their first offsets to the group before the state is stored: otherwise a commit of ours
+    that arrived after the deletion would look like an offset that a user has set.
     """
     names = {place.topic for place in context.places()}
     names |= state.topics.keys() | state.gone.keys() | {place.topic for place in state.next}

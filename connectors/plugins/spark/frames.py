@@ -1,4 +1,4 @@
-"""Frames of a batch: its records, the rows that they are, and those that are none."""
+"""Makes the frames of a batch: its records, its rows, and the records that are not rows."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORMAT: Final = "samsa"
-# Names that no record's field should have.
+# Names that are unlikely to be fields of records.
 ROW: Final = "_samsa_row"
 WRONG: Final = "_samsa_wrong"
 READ, END = "_samsa_read", "_samsa_end"
 OBJECTS: Final = "OBJECT<%"
-# What a query knows of each record beside its value, behind an underscore.
+# The columns, with an underscore before them, that a query sees of each record beside its value.
 OF_RECORDS: Final = ("key", "topic", "partition", "offset", "timestamp")
 
 
@@ -30,7 +30,7 @@ def records(
     topics: Mapping[str, str],
     has_headers: bool = False,
 ) -> "DataFrame":
-    """Return the records of exactly these offsets, of the topics that have these ids."""
+    """Return the records at exactly these offsets, of the topics with these ids."""
     starts, ends = _by_topic(spans, "start"), _by_topic(spans, "end")
     ids = {name: topics[name] for name in starts if name in topics}
     return (
@@ -46,15 +46,15 @@ def records(
 
 
 def no_records(spark: "SparkSession") -> "DataFrame":
-    """Return records of which there are none."""
+    """Return a frame without records."""
     columns = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT"
     return spark.createDataFrame([], f"{columns}, timestamp TIMESTAMP, timestampType INT")
 
 
 def found_columns(frame: "DataFrame", *, has_envelopes: bool | None = None) -> Columns:
-    """Return the columns that JSON objects of a batch have; all values are looked at.
+    """Return the columns of the JSON objects of a batch, after reading all values.
 
-    With envelopes, and without any, the others are left out: they are bad records.
+    If all should have envelopes, or none, the others are ignored: they are bad records.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra, and its usual name
 
@@ -72,7 +72,7 @@ def found_columns(frame: "DataFrame", *, has_envelopes: bool | None = None) -> C
 def decoded(
     frame: "DataFrame", values: Values, ddl: str, *, has_envelopes: bool = False
 ) -> "DataFrame":
-    """Return records with the row that each is, and whether it is none."""
+    """Return each record with its row, and whether it is a bad record."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
     from pyspark.sql.types import IntegerType, StringType, StructType  # noqa: PLC0415
 
@@ -85,14 +85,14 @@ def decoded(
         is_wrong = F.col("value").isNotNull() & is_wrong
         return frame.withColumn(ROW, made).withColumn(WRONG, is_wrong)
     wanted = StructType.fromDDL(ddl)
-    # Within an object of ours, since Spark does not look at what follows a value.
+    # Wrap the value in an object, since Spark ignores what follows a value.
     read = F.from_json(
         F.concat(F.lit(f'{{"{ROW}":'), text, F.lit(f',"{END}":1}}')),
         StructType().add(ROW, wanted).add(END, IntegerType()).add(WRONG, StringType()),
         {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": WRONG},
     )
     frame = frame.withColumn(READ, read)
-    # Text that is no JSON at all is null, or kept as wrong, depending on what it looks like.
+    # Text that is no JSON becomes null, or is kept as wrong, depending on its form.
     is_none = (
         F.col(f"{READ}.{ROW}").isNull()
         | F.col(f"{READ}.{END}").isNull()
@@ -101,17 +101,17 @@ def decoded(
     if has_envelopes:
         is_none |= ~_carries_schema(text)
     elif not {SCHEMA, PAYLOAD} & {name.lower() for name in wanted.fieldNames()}:
-        # It fits any columns, all of which would be null.
+        # An envelope matches any columns, all of which would be null.
         is_none |= _carries_schema(text)
     is_wrong = F.col("value").isNotNull() & is_none
     return frame.withColumn(ROW, F.col(f"{READ}.{ROW}")).withColumn(WRONG, is_wrong).drop(READ)
 
 
 def _carries_schema(text: "Column") -> "Column":
-    """Tell whether a value is one of Kafka's JsonConverter with its schema, as a column."""
+    """Return a column: whether a value is one of Kafka's JsonConverter with its schema."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    # Looked for as text first, since parsing each value again would cost as much as the rest.
+    # Search the text first: parsing each value again would cost as much as the rest.
     may_be = text.contains(f'"{SCHEMA}"') & text.contains(f'"{PAYLOAD}"')
     has_type = F.get_json_object(text, f"$.{SCHEMA}.type").isNotNull()
     has_payload = F.get_json_object(text, f"$.{PAYLOAD}").isNotNull()
@@ -119,7 +119,7 @@ def _carries_schema(text: "Column") -> "Column":
 
 
 def rows(frame: "DataFrame", layout: Layout, *, has_envelopes: bool = False) -> "DataFrame":
-    """Return what is written of decoded records: of envelopes, the columns of what is inside."""
+    """Return the columns to write: those of decoded records, or of the payload of envelopes."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
@@ -154,7 +154,7 @@ def view(frame: "DataFrame") -> "DataFrame":
 
 
 def wrong_bytes(frame: "DataFrame") -> int:
-    """Return how much the records are that are no rows."""
+    """Return the total size of the records that are not rows."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     headers = F.aggregate(
@@ -174,7 +174,7 @@ def wrong_bytes(frame: "DataFrame") -> int:
 
 
 def counts_of() -> "list[Column]":
-    """Return what is counted of decoded records: all, those that are no rows, and how new."""
+    """Return the aggregates over decoded records: all, bad ones, and the newest timestamp."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     return [
@@ -186,7 +186,7 @@ def counts_of() -> "list[Column]":
 
 
 def wrong_records(frame: "DataFrame") -> Iterator[RawRecord]:
-    """Yield the records that are no rows, one partition of the frame after the other."""
+    """Yield the records that are not rows, one partition of the frame after the other."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     bad = frame.where(F.col(WRONG)).select(

@@ -1,4 +1,4 @@
-"""An Iceberg table, by pyiceberg and without a JAR: a batch is one snapshot with its number."""
+"""Writes an Iceberg table by pyiceberg, without a JAR: each batch is one numbered snapshot."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from connectors.plugins.spark.iceberg_catalog import HomeCatalog
 
 METADATA: Final = "metadata"
-# Of a table that was made here, and of the job's last batch in any.
+# Properties of a table that was made here, and of the job's last batch in any table.
 MADE: Final = "samsa.made-by"
 LAST_BATCH: Final = "samsa.batch."
-# Of a snapshot.
+# Properties of a snapshot.
 CONNECTOR, JOB, EPOCH, NUMBER = "samsa.connector", "samsa.job", "samsa.epoch", "samsa.batch"
-# Partition fields are numbered from here; the rule of Iceberg.
+# Iceberg numbers partition fields from here on.
 FIRST_FIELD_ID: Final = 1000
-# Another writer may be faster each time; a later slice tries again.
+# Another writer may commit first each time; a later slice tries again.
 MAX_TRIES: Final = 5
-# Of names, in a message.
+# Limits the list of names in a message.
 MAX_SHOWN_CHARS: Final = 300
 # The newest that pyiceberg writes.
 VERSION: Final = 2
 # A commit every ten seconds would leave as many files of metadata, each with all snapshots, and
-# lists with a line for each commit. A quarter of an hour of both is enough for who reads by path.
+# lists with a line for each commit. A quarter of an hour of both suffices for readers by path.
 PROPERTIES: Final[Mapping[str, str]] = {
     "format-version": str(VERSION),
     "commit.manifest-merge.enabled": "true",
@@ -41,13 +41,13 @@ PROPERTIES: Final[Mapping[str, str]] = {
     "samsa.snapshots.kept": "100",
     MADE: "samsa.spark",
 }
-# pyiceberg would try again, and not look for the batch in what came between.
+# pyiceberg's own retry would not look for the batch in commits made in between.
 RETRIES: Final = "commit.retry.num-retries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identifier:
-    """What the table is called in the catalog."""
+    """The name of the table in the catalog."""
 
     namespace: str
     name: str
@@ -101,7 +101,7 @@ class IcebergTable:
         wanted = iceberg_schemas.schema_of(batch.schema)
         with self._catalog() as catalog:
             for _ in range(MAX_TRIES):
-                # What another writer committed in between may be this very batch.
+                # A commit in between may already contain this very batch.
                 table = self._opened(catalog, wanted)
                 if _last_batch(table, state.app) >= state.number:
                     return
@@ -118,12 +118,12 @@ class IcebergTable:
         )
 
     def _expire(self, catalog: "HomeCatalog") -> None:
-        """Remove old snapshots; the batch is committed, so log what goes wrong and go on."""
+        """Remove old snapshots; log any failure and go on, since the batch is committed."""
         from connectors.plugins.spark import iceberg_expiry  # noqa: PLC0415
 
         try:
             iceberg_expiry.expire(catalog.load_table(self._key))
-        # Classes of the library and of its parsers, which files of others are given to.
+        # Files that others may have written raise classes of the library and of its parsers.
         except Exception as error:  # noqa: BLE001
             shown = f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]
             self._log(
@@ -160,7 +160,7 @@ class IcebergTable:
             ) from error
         except OSError as error:
             raise RetriableError(f"{said} {error}") from error
-        # Its own classes, and those of its parsers, which files of others are given to.
+        # Files that others may have written raise classes of the library and of its parsers.
         except Exception as error:
             shown = f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]
             raise ConnectorError(f"{said} {shown}") from error
@@ -183,7 +183,7 @@ class IcebergTable:
                     properties=dict(PROPERTIES),
                 )
             except TableAlreadyExistsError:
-                # Another connector has made it meanwhile.
+                # Another connector has created it meanwhile.
                 table = catalog.load_table(self._key)
         return table
 
@@ -214,7 +214,7 @@ class IcebergTable:
 
         for path in sorted((self._folder / METADATA).glob("*.metadata.json")):
             metadata = FromInputFile.table_metadata(HomeFile(str(path)))
-            # One that was about to be made when a worker ended has nothing in it.
+            # A table whose creation a worker's end interrupted has nothing in it.
             if metadata.snapshots or MADE not in metadata.properties:
                 raise ConnectorError(
                     f"{self._folder.name} holds an Iceberg table that {FILE} does not know as"
@@ -223,7 +223,7 @@ class IcebergTable:
                 )
 
     def _require(self, table: "Opened", wanted: "Schema") -> None:
-        """Refuse a table that lies elsewhere, or that is more than columns and folders."""
+        """Refuse a table in another folder, or one with features beyond columns and folders."""
         from connectors.plugins.spark import iceberg_rules, iceberg_schemas  # noqa: PLC0415
         from connectors.plugins.spark.iceberg_catalog import path_of  # noqa: PLC0415
 
@@ -253,8 +253,8 @@ class IcebergTable:
     def _commit(self, table: "Opened", wanted: "Schema", state: State, batch: Batch) -> None:
         """Commit new columns, the files and the number of the batch as one change."""
         assert batch.files is not None, "it was written"
-        # Known here only: what is committed is applied to what the catalog has. The library copies
-        # all that it knows some twenty times, so it knows the last snapshot only.
+        # Only a local copy: a commit applies to the table in the catalog. The library copies all
+        # metadata about twenty times, so this copy has the last snapshot only.
         last = table.metadata.current_snapshot()
         known = {
             "properties": {**table.metadata.properties, RETRIES: "0"},
@@ -275,15 +275,15 @@ class IcebergTable:
                     EPOCH: str(state.epoch),
                     NUMBER: str(state.number),
                 },
-                # The number of the batch tells; a search for names would read all manifests.
+                # The number of the batch rules out duplicates; a search would read all manifests.
                 check_duplicate_files=False,
             )
 
 
 def _last_batch(table: "Opened", job: str) -> int:
-    """Return the number of a job's last batch in a table; -1 where there is none.
+    """Return the number of a job's last batch in a table; -1 if there is none.
 
-    Others may remove old snapshots, and properties; both are written with each batch.
+    Each batch writes it to a snapshot and to a property, since others may remove either.
     """
     found = [int(table.properties.get(f"{LAST_BATCH}{job}", -1))]
     for snapshot in table.metadata.snapshots:

@@ -1,8 +1,8 @@
-"""The catalog of Iceberg tables: a file of SQLite below the home's files, and what it opens.
+"""The catalog of Iceberg tables, a SQLite file below the home's files, and access to their files.
 
-A table is what files say that others may have written, so the paths and the names of classes in
-them are not trusted: nothing outside of the home's files is opened, and no class is loaded. Imports
-pyiceberg, which is an extra, so that only functions import this module.
+Others may have written the files that define a table, so paths and class names in them are not
+trusted: nothing outside of the home's files is opened, and no class is loaded. Imports pyiceberg,
+which is an extra, so only functions import this module.
 """
 
 import io
@@ -23,7 +23,7 @@ from connectors.plugins.file import places
 from connectors.plugins.spark.state import sync_folder
 from connectors.sdk.errors import ConnectorError
 
-# Other engines name the catalog so too: its rows say which one they belong to.
+# Other engines use the same name: each row of the file names its catalog.
 NAME: Final = "samsa"
 FILE: Final = "iceberg.db"
 SCHEME: Final = "file:"
@@ -31,12 +31,12 @@ SCHEME: Final = "file:"
 
 @contextmanager
 def catalog() -> Iterator["HomeCatalog"]:
-    """Lend the catalog of the home, which is made where there is none."""
+    """Open the catalog of the home, and create it if there is none."""
     root = places.root()
     path = root / FILE
     if not path.resolve().is_relative_to(root.resolve()):
         raise ConnectorError(f"{path} leads out of {root} by a symbolic link: remove the link")
-    # It says of each table and each commit how it opens files.
+    # It logs for each table and each commit how it opens files.
     logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)
     root.mkdir(mode=places.FOLDER_MODE, parents=True, exist_ok=True)
     with closing(HomeCatalog(path)) as opened:
@@ -48,9 +48,9 @@ def location_of(folder: Path) -> str:
 
 
 def path_of(location: str) -> Path:
-    """Return the file or folder that a table names; ConnectorError outside of the home's files."""
+    """Return the path of a location; ConnectorError if it is outside of the home's files."""
     root = places.root()
-    # `file:/x`, `file:///x` and `/x` are one file to Iceberg, without escapes in any of them.
+    # To Iceberg, `file:/x`, `file:///x` and `/x` are one file, and none of them has escapes.
     path = Path("/" + location.removeprefix(SCHEME).lstrip("/"))
     is_ours = location.startswith(("/", f"{SCHEME}/")) and not location.startswith("//")
     if not is_ours or not path.resolve().is_relative_to(root.resolve()):
@@ -68,7 +68,7 @@ class HomeCatalog(SqlCatalog):
     def _load_file_io(
         self, properties: Properties = EMPTY_DICT, location: str | None = None
     ) -> FileIO:
-        # A table may name a class of its own; it has no say here.
+        # A table may name a class of its own; ignore it.
         del properties, location
         return HomeFiles(self.properties)
 
@@ -80,7 +80,7 @@ class HomeCatalog(SqlCatalog):
 
 
 class HomeFiles(FileIO):
-    """Opens files below the home's, and makes those durable that it writes."""
+    """Opens files below the home's folder, and makes written files durable."""
 
     def new_input(self, location: str) -> "HomeFile":
         return HomeFile(location)
@@ -116,7 +116,7 @@ class HomeFile(InputFile, OutputFile):
 
 
 class DurableFile(io.BufferedWriter):
-    """A file that is on the disk when it is closed, since the catalog names it next."""
+    """A file that is synced when it is closed, since the catalog refers to it next."""
 
     def __init__(self, raw: io.FileIO, folder: Path) -> None:
         super().__init__(raw)

@@ -1,9 +1,9 @@
-"""Old snapshots of an Iceberg table, which each batch adds one to: which may go, and with what.
+"""Removes old snapshots of an Iceberg table, to which each batch adds one.
 
-A commit writes the metadata of all snapshots, so it would take ever longer. Only those go whose
-rows all are in later ones, so that no data file is left behind that nothing names: a table that
-others have deleted from, or compacted, is theirs to clear. Imports pyiceberg, which is an extra, so
-that only functions import this module.
+Each commit writes the metadata of all snapshots, so commits would take ever longer. A snapshot is
+removed only if later ones hold all of its rows, so that no unreferenced data file remains. Tables
+that others have deleted from, or compacted, are left to them. Imports pyiceberg, which is an extra,
+so only functions import this module.
 """
 
 from contextlib import suppress
@@ -20,14 +20,14 @@ from connectors.plugins.spark.iceberg import METADATA
 from connectors.plugins.spark.iceberg_catalog import path_of
 from connectors.sdk.errors import ConnectorError
 
-# The property that says how many snapshots stay; a table without it keeps all.
+# The property that sets how many snapshots are kept; a table without it keeps all.
 KEPT: Final = "samsa.snapshots.kept"
-# Many are cleared at once, since that takes a commit, and the reading of each one's manifests.
+# Expire many at once: each expiry takes a commit and reads the manifests of each snapshot.
 MORE: Final = 100
 
 
 def expire(table: Table) -> None:
-    """Remove old snapshots where there are too many, and the files that only these need."""
+    """Remove surplus old snapshots, and the files that only they need."""
     old = outdated(table.metadata)
     if not old:
         return
@@ -37,23 +37,23 @@ def expire(table: Table) -> None:
         needed = {one.manifest_path for one in first_kept.manifests(table.io)}
         found = {part.manifest_path for one in old for part in one.manifests(table.io)}
     except (OSError, ConnectorError):
-        # Others have moved or removed some; the batch is in the table, and old snapshots may stay.
+        # Others have moved or removed some. The batch is committed, so old snapshots may stay.
         return
     try:
         table.maintenance.expire_snapshots().by_ids([one.snapshot_id for one in old]).commit()
     except CommitFailedException:
-        # Another writer was faster; a later batch comes here again.
+        # Another writer committed first; a later batch tries again.
         return
     own = (path_of(table.metadata.location) / METADATA).resolve()
     for path in sorted(lists | (found - needed)):
-        # What stays is a small file that nobody reads. Others may have written what a list names.
+        # A file that stays is small and unused. Others may have written the paths in a list.
         with suppress(OSError, ConnectorError):
             if path_of(path).resolve().is_relative_to(own):
                 table.io.delete(path)
 
 
 def outdated(metadata: TableMetadata) -> list[Snapshot]:
-    """Return the snapshots that may go: the oldest, while each adds to the one before it."""
+    """Return the snapshots to remove: the oldest, as long as each appends to the one before it."""
     kept = metadata.properties.get(KEPT, "")
     count = len(metadata.snapshots) - int(kept) if kept.isdecimal() else 0
     if count < MORE or set(metadata.refs) != {MAIN_BRANCH}:
@@ -65,7 +65,7 @@ def outdated(metadata: TableMetadata) -> list[Snapshot]:
         if one.parent_snapshot_id != before.snapshot_id:
             return []
         if one.summary is None or one.summary.operation is not Operation.APPEND:
-            # It may take away rows of the one before it, which has to say so.
+            # It may remove rows of the snapshot before it, which records that removal.
             count = min(count, index)
             break
     return snapshots[:count]

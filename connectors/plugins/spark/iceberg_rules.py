@@ -1,4 +1,4 @@
-"""What an Iceberg table is beside its columns, so far as it matters to who adds files to it.
+"""Describes the properties of an Iceberg table, beside its columns, that matter to writers.
 
 Imports pyiceberg, which is an extra, so that only functions import this module.
 """
@@ -9,14 +9,14 @@ from pyiceberg.table.metadata import TableMetadata
 
 from connectors.plugins.spark.iceberg_schemas import required_fields
 
-# The newest that pyiceberg writes; a later one has ids of rows and defaults of columns.
+# The newest that pyiceberg writes; a later one has row ids and column defaults.
 MAX_VERSION: Final = 2
-# What asks of writers more than rows: keys to encrypt with, classes to load.
+# Properties that ask more of writers than rows: encryption keys, classes to load.
 FOREIGN: Final = ("encryption.", "py-io-impl", "write.py-location-provider.impl")
 
 
 def folders_of(metadata: TableMetadata) -> list[str]:
-    """Return the columns that a table is partitioned by, with what is done to each."""
+    """Return the columns that a table is partitioned by, each with its transform."""
     schema = metadata.schema()
     found = []
     for field in metadata.spec().fields:
@@ -26,7 +26,7 @@ def folders_of(metadata: TableMetadata) -> list[str]:
 
 
 def promises(metadata: TableMetadata) -> list[str]:
-    """Return what a table asks of its writers that nobody looks at here."""
+    """Return the requirements of a table on its writers that this connector does not meet."""
     found = [f"{name} NOT NULL" for name in required_fields(metadata.schema())]
     found += [key for key in metadata.properties if key.startswith(FOREIGN)]
     if metadata.format_version > MAX_VERSION:

@@ -1,6 +1,6 @@
-"""Columns as Iceberg has them: made of Spark's, and compared with those of a table.
+"""Converts Spark's schemas to Iceberg's, and compares them with those of a table.
 
-Imports pyiceberg, which is an extra, so that only functions import this module.
+Imports pyiceberg, which is an extra, so only functions import this module.
 """
 
 import itertools
@@ -34,7 +34,7 @@ from pyiceberg.types import (
 
 from connectors.sdk.errors import ConnectorError
 
-# Spark's words, within the JSON of its schemas.
+# Type names of Spark, in the JSON of its schemas.
 ATOMS: Final[Mapping[str, PrimitiveType]] = MappingProxyType(
     {
         "boolean": BooleanType(),
@@ -53,9 +53,9 @@ ATOMS: Final[Mapping[str, PrimitiveType]] = MappingProxyType(
 )
 DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 TEXT: Final = re.compile(r"(?:var)?char\(\d+\)")
-# Values of other types have no one text each, so that a folder could hold two of them.
+# Values of other types have several texts, so that two folders could be for one value.
 OF_FOLDERS: Final = (BooleanType, IntegerType, LongType, DateType, DecimalType, StringType)
-# Columns that engines add to any table; Spark and Trino read none that has one of them.
+# Columns that engines add to any table; Spark and Trino cannot read a table that has one.
 RESERVED: Final = frozenset(
     {
         "_file",
@@ -67,16 +67,16 @@ RESERVED: Final = frozenset(
         "_last_updated_sequence_number",
     }
 )
-# Names of what is within lists and maps, in a mapping of names.
+# Names of the parts of lists and maps in a name mapping.
 ELEMENT, KEY, VALUE = "element", "key", "value"
-# Of types, in a message.
+# Limits the list of types in a message.
 MAX_SHOWN_CHARS: Final = 300
 
 
 def schema_of(text: str) -> Schema:
-    """Return the schema that Spark writes as JSON; ConnectorError for types that Iceberg has not.
+    """Return the schema of Spark's JSON; ConnectorError for types that Iceberg does not have.
 
-    The ids of columns are the table's to give: these are only different from each other.
+    The table assigns the ids of columns: these ones are only distinct.
     """
     told = json.loads(text)
     taken = [one["name"] for one in told["fields"] if one["name"].lower() in RESERVED]
@@ -99,7 +99,7 @@ def require_folders(schema: Schema, names: Iterable[str]) -> None:
 
 
 def require_types(wanted: Schema, there: Schema) -> None:
-    """Refuse a batch whose files readers of the table could not read."""
+    """Refuse a batch with types that readers of the table could not read."""
     known = {field.name.lower(): field for field in there.fields}
     for field in wanted.fields:
         other = known.get(field.name.lower())
@@ -115,16 +115,16 @@ def require_types(wanted: Schema, there: Schema) -> None:
 
 
 def require_names(wanted: Schema, there: Schema, mapping: NameMapping | None) -> None:
-    """Refuse columns whose names stand for others in files that are there.
+    """Refuse columns whose names mean other columns in existing files.
 
-    Files of Spark have no ids of columns, so a name has to mean the same column in all of them.
+    Files of Spark have no column ids, so a name must mean the same column in all of them.
     """
     if mapping is not None:
         _require_names(wanted.as_struct(), there.as_struct(), mapping.root)
 
 
 def required_fields(schema: Schema) -> list[str]:
-    """Return the columns, at any depth, that must have a value; keys of maps always have one."""
+    """Return the columns, at any depth, that must have a value; map keys always have one."""
     fields = index_by_id(schema)
     types = [field.field_type for field in fields.values()]
     keys = {type_.key_id for type_ in types if isinstance(type_, MapType)}
@@ -186,7 +186,7 @@ def _unknown(word: str) -> ConnectorError:
 
 
 def _fits(wanted: IcebergType, there: IcebergType) -> bool:
-    """Tell whether a type is the same, but for fields of structs that one of both has not."""
+    """Return whether types are equal, except for struct fields that only one of them has."""
     if isinstance(wanted, StructType) and isinstance(there, StructType):
         known = {field.name.lower(): field for field in there.fields}
         pairs = [(field, known.get(field.name.lower())) for field in wanted.fields]

@@ -1,7 +1,7 @@
-"""What a job remembers that has no table: a note of its task, beside the offsets of the group.
+"""Stores the state of a job without a table: a note of its task, beside the group's offsets.
 
-Of use after an end only: the ids of topics, and how large a batch may be. Offsets in it tell a
-commit of ours from one of somebody else, and are no place to begin at.
+It is only used after a restart: topic ids, and the limit of a batch. Its offsets tell our own
+commits from those of others, and are never where reading begins.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The keys of the Spark sink, and what they mean."""
+"""Defines the keys of the Spark sink."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,26 +24,26 @@ BATCH_ROWS: Final = "batch.max.records"
 BATCH_WAIT: Final = "batch.max.wait.ms"
 
 TABLE, RECORDS, BATCHES = "Table", "Records", "Batches"
-# Days and hours in UTC, of the records' times, as folders of their own.
+# Partition folders for days and hours of the records' timestamps, in UTC.
 TIMES: Final[Mapping[str, Mapping[str, str]]] = {
     "none": {},
     "day": {"day": "yyyy-MM-dd"},
     "hour": {"day": "yyyy-MM-dd", "hour": "HH"},
 }
-# A batch takes some seconds on two cores, and is what is lost where a process ends.
+# A batch takes some seconds on two cores, and is lost if the process ends.
 DEFAULT_ROWS: Final = 500_000
 MAX_ROWS: Final = 50_000_000
 MAX_PARTITION_COLUMNS: Final = 8
 PARTITION_COLUMN: Final = "_partition"
-# Spark reads no Iceberg table with a column of the other name, which is Iceberg's own.
+# Spark cannot read an Iceberg table with a column of the other name, which is Iceberg's own.
 ICEBERG_COLUMN: Final = "_topic_partition"
 DEFAULT_NAMESPACE: Final = "default"
-# As every engine takes them, some of them between quotes.
+# Names that every engine accepts, some of them only in quotes.
 TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
-# Where locations, which are URLs to some readers, have their ends.
+# Characters that end a location for readers that parse it as a URL.
 CUTS: Final = re.compile(r"[#?;]")
 COLUMNS_BEGIN: Final = re.compile(r"[\w`]")
-# Each batch is a file at least, for each core and each folder.
+# Each batch writes at least one file per core and folder.
 DEFAULT_WAIT_MS: Final = 10_000
 MAX_WAIT_MS: Final = 24 * 60 * 60 * 1000
 
@@ -62,12 +62,12 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How rows lie in the table."""
+    """How rows are laid out in the table."""
 
     partition_by: tuple[str, ...]
     times: Mapping[str, str]
     has_metadata: bool
-    # The column of metadata that says of which partition of its topic a record is.
+    # The metadata column with the number of the record's partition.
     partition_column: str = PARTITION_COLUMN
 
     @property
@@ -90,7 +90,7 @@ def table_name(parsed: Parsed) -> tuple[str, str]:
 
 
 def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Yield keys of an Iceberg table, and what is wrong with them beside others."""
+    """Yield the keys of an Iceberg table that conflict with others, each with the problem."""
     if not _is_iceberg(parsed):
         if parsed[NAME]:
             yield (
@@ -220,7 +220,7 @@ def _of_records() -> tuple[Key, ...]:
 
 
 def of_batches() -> tuple[Key, ...]:
-    """Return the keys that say how large a batch is, and when it begins."""
+    """Return the keys for the size of a batch, and for when it begins."""
     return (
         _key(
             BATCH_ROWS,
@@ -251,7 +251,7 @@ def _key(name: str, kind: Kind, doc: str, group: str, **more: Any) -> Key:
 
 
 def columns_problem(text: str) -> str | None:
-    """Refuse what Spark would read as a type in JSON, which may name a class to load."""
+    """Refuse texts that Spark would read as a type in JSON, which may name a class to load."""
     if not COLUMNS_BEGIN.match(text):
         return "Columns begin with a name, as in id BIGINT, name STRING"
     return None

@@ -1,6 +1,6 @@
-"""When the next batch is begun, and how long one takes.
+"""Decides when the next batch begins, and measures how long each takes.
 
-One that is full is begun at once, another one a while behind the last.
+A full batch begins at once; others wait until some time after the last batch.
 """
 
 import time
@@ -12,12 +12,12 @@ from connectors.plugins.spark.batches import Batch
 from connectors.sdk.connector import Parsed
 from connectors.sdk.records import JobBatch
 
-# Among what is kept between slices: when the last batch was done.
+# A key of the values kept between slices: when the last batch was done.
 LAST: Final = "last batch"
 
 
 class Watch:
-    """What one batch takes its time for, from when this is made."""
+    """Measures the phases of one batch, from its creation on."""
 
     def __init__(self, last_s: float | None) -> None:
         self._began_s = time.monotonic()
@@ -25,7 +25,7 @@ class Watch:
         self._read_s = 0.0
 
     def has_read(self) -> None:
-        """Note that the records are looked through, and what is left is to write rows."""
+        """Note that the records are read, and that only writing rows is left."""
         self._read_s = time.monotonic() - self._began_s
 
     def ended(self, *, records: int, rows: int, newest_ms: int | None) -> JobBatch:
@@ -49,7 +49,7 @@ class Pacing:
         self._began: float | None = None
 
     def is_early(self, batch: Batch, *, most: int) -> bool:
-        """Tell whether a batch that is not full yet may wait for more records."""
+        """Return whether a batch that is not full yet may wait for more records."""
         if batch.size >= most:
             return False
         last: float | None = self._kept.get(LAST)
@@ -59,7 +59,7 @@ class Pacing:
         self._began = time.monotonic()
 
     def took_s(self) -> float:
-        """Return how long the batch took that was begun last; 0 where another process began it."""
+        """Return how long the latest batch took; 0 if another process began it."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def watch(self) -> Watch:

@@ -1,4 +1,4 @@
-"""Rows as the sink has them: one of each record, whatever its topic."""
+"""Makes the rows of the sink: one from each record of any topic."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -49,27 +49,27 @@ class PlainRows:
         )
 
     def _columns(self, source: "DataFrame", state: State) -> tuple[Columns, str]:
-        """Return the columns of JSON values: given, or those that there were and those found."""
+        """Return the columns of JSON values: those of the config, or the kept ones and new ones."""
         if self._schema or self._values is not Values.JSON:
             return state.columns, self._schema
         columns = merged(state.columns, self._found(source, state))
         if not columns:
-            # A column that is always null; a table has at least one.
+            # A column that is always null, since a table needs at least one.
             return columns, "value STRING"
         return columns, columns_ddl(columns)
 
     def _found(self, source: "DataFrame", state: State) -> Columns:
-        """Return the columns of a batch, of the kind of values that the table began with."""
+        """Return the columns of a batch, for the kind of values that the table began with."""
         if holds_envelopes(state.columns):
             found = frames.found_columns(source, has_envelopes=True)
-            # Other fields of an envelope are no part of a row.
+            # Other fields of an envelope are not part of a row.
             return {name: found[name] for name in (SCHEMA, PAYLOAD) if name in found}
         if state.columns:
             return frames.found_columns(source, has_envelopes=False)
         found = frames.found_columns(source)
         if holds_envelopes(found) or not {SCHEMA, PAYLOAD} <= found.keys():
             return found
-        # Values of both kinds: those that are rows by themselves count.
+        # Values of both kinds: count those without an envelope as rows.
         return frames.found_columns(source, has_envelopes=False)
 
 

@@ -1,8 +1,8 @@
-"""A query as Spark's own parser reads it, taken over piece by piece, each of a kind that is known.
+"""Converts a query that Spark has parsed into a tree, and accepts only known kinds of nodes.
 
-Nothing is resolved or run here. Every field of every node is looked at, and one of a class that is
-not in the table below ends it: what a query may hold is what stands here, whatever else Spark knows
-or learns. What the pieces may say together is for `statements`.
+Nothing is resolved or run here. Every field of every node is checked, and a class that is not in
+the table below is an error, so features that Spark adds later are refused until they are listed.
+`statements` decides which combinations of nodes are allowed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,17 +14,17 @@ from connectors.sdk.errors import ConfigError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Deeper queries were made by a program, and larger ones take minutes to walk.
+# Deeper queries are generated, and larger ones take minutes to walk.
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 5000
 CATALYST: Final = "org.apache.spark.sql.catalyst."
-# Constants and types: nothing below them is looked at, and nothing of them reaches outside.
+# Constants and types: their fields are not checked, and nothing in them reaches outside.
 LEAVES: Final = ("org.apache.spark.unsafe.types.", "org.apache.spark.sql.types.")
 ENUMERATION: Final = "scala.Enumeration$Val"
 SEQUENCES: Final = "scala.collection."
 TUPLES: Final = "scala.Tuple"
 
-# package: classes of it that a query may have
+# package: its classes that a query may use
 ALLOWED: Final[Mapping[str, str]] = {
     "": "AliasIdentifier",
     "plans.logical": (
@@ -54,7 +54,7 @@ GUIDE: Final = "docs/howto/write-tables-with-spark.md"
 STREAMS: Final = (
     "which needs what other batches had: write a stream for that (docs/howto/transform-streams.md)"
 )
-# Kinds of which one often thinks, by the last part of their class: what to say.
+# Kinds that users often try, by the last part of their class: the message for each.
 REFUSED: Final[Mapping[str, str]] = {
     "Aggregate": f"GROUP BY, {STREAMS}",
     "UnresolvedHaving": f"HAVING, {STREAMS}",
@@ -84,13 +84,13 @@ REFUSED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A piece of a query: the last part of its class, and its fields by their names in Spark."""
+    """A node of a query: the last part of its class, and its fields by their names in Spark."""
 
     kind: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self) -> Iterator["Node"]:
-        """Yield the pieces right below, in whatever they are wrapped."""
+        """Yield the direct children, however they are wrapped."""
         yield from _nodes_in(tuple(self.fields.values()))
 
     def all(self) -> Iterator["Node"]:
@@ -102,12 +102,12 @@ class Node:
 
 
 def parsed(session: "SparkSession", query: str) -> Any:
-    """Return a plan of Spark's that is parsed and nothing else."""
+    """Return a plan of Spark that is parsed, but neither resolved nor run."""
     return session._jsparkSession.sessionState().sqlParser().parsePlan(query)  # noqa: SLF001
 
 
 def tree(plan: Any) -> Node:
-    """Return a parsed plan as a tree. ConfigError for the first piece that is not allowed."""
+    """Return a parsed plan as a tree; ConfigError for the first node that is not allowed."""
     found = _Reader().read(plan, 0)
     assert isinstance(found, Node), "a plan is a node"
     return found
@@ -124,7 +124,7 @@ class _Reader:
         from py4j.java_gateway import JavaObject  # noqa: PLC0415 - an extra
 
         if not isinstance(thing, JavaObject):
-            # What the bridge brings over by itself: numbers, texts, bytes.
+            # py4j converts these itself: numbers, texts, bytes.
             return thing
         self._left -= 1
         if self._left < 0:

@@ -1,6 +1,6 @@
-"""How far a job is, and how that changes around a batch, wherever its rows go.
+"""Tracks the progress of a job, and how a batch changes it, for any target of the rows.
 
-What is kept is kept by the one who knows where: beside a table, or as a note of the task.
+The caller stores it: beside a table, or as a note of the task.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,13 +26,13 @@ class Progress:
         self.state = state
 
     def keep(self, state: State) -> None:
-        """Make a state durable, which holds from then on."""
+        """Store a state durably, and use it from now on."""
         self._context.require_lease()
         self._keep(state)
         self.state = state
 
     def is_idle(self) -> bool:
-        """Tell whether all is read: ids of topics are then not asked for, second by second.
+        """Return whether all is read; if so, the caller does not ask for topic ids every second.
 
         A recreated topic that ends at the same offset is found when it grows.
         """
@@ -42,7 +42,7 @@ class Progress:
         return all(self.state.next.get(place) == end for place, (_, end) in bounds.items())
 
     def settle(self) -> None:
-        """Leave deleted and recreated topics; shrink a batch in which the worker ended."""
+        """Forget deleted and recreated topics; shrink a batch during which the worker ended."""
         self.state, has_left = former_topics.settle(self._context, self.state)
         if has_left:
             self.keep(self.state)
@@ -51,7 +51,7 @@ class Progress:
             self._judge(batch)
 
     def _judge(self, batch: Batch) -> None:
-        """Shrink a batch that was begun, unless its worker ended for another reason, or lives."""
+        """Shrink a batch that was begun, unless its worker lives or ended for another reason."""
         if attempts.has_survived(self.state):
             self.keep(batch_size.unbegun(self.state))
         elif attempts.is_spared(batch, attempts.home_run()):
@@ -62,9 +62,9 @@ class Progress:
             self._shrink(batch_size.ENDED)
 
     def plan(self) -> State:
-        """Return the state with the next batch fixed; without one while it waits for more records.
+        """Return the state with the next batch; without one while it waits for more records.
 
-        Keep where it begins in either case: the end of a new partition is elsewhere later.
+        Store its start offsets in either case: the end of a new partition changes later.
         """
         most = batch_size.limit(self.state, self._pacing.most)
         planned, lines = former_topics.plan(self._context, self.state, most=most)
@@ -76,7 +76,7 @@ class Progress:
 
     @contextmanager
     def attempt(self, batch: Batch) -> Iterator[None]:
-        """Note that a batch is begun; have it smaller next time where it was too large."""
+        """Note that a batch has begun; shrink the next attempt if it was too large."""
         self._pacing.begin()
         begun = replace(batch, is_begun=True, begun_by=attempts.home_run())
         self.keep(replace(self.state, batch=begun))
@@ -90,7 +90,7 @@ class Progress:
             self._shrink(str(error))
             raise
         except Exception:
-            # The worker lives, so the batch did not end it. The first error is the one to tell.
+            # The worker lives, so the batch did not end it. Raise the first error.
             try:
                 self.keep(batch_size.unbegun(self.state))
             except Exception:  # noqa: BLE001 - the lease is lost, or the disk is full
@@ -98,12 +98,12 @@ class Progress:
             raise
 
     def _note_stop(self) -> None:
-        # Durable only: another thread has the state in hand, and may be done with the batch yet.
+        # Store only: another thread uses the state, and may be finishing the batch.
         self._context.require_lease()
         self._keep(batch_size.unbegun(self.state))
 
     def done(self) -> State:
-        """Return what is remembered behind the batch."""
+        """Return the state after the batch."""
         assert self.state.batch is not None, "a batch is done that was planned"
         return batch_size.grown(
             batches.done(self.state),
@@ -116,7 +116,7 @@ class Progress:
         try:
             smaller, line = batch_size.shrunk(self.state, why)
         except ConnectorError:
-            # A restart of the task begins to count at zero.
+            # A restart of the task starts to count at zero.
             self.keep(replace(batch_size.unbegun(self.state), ends=0))
             raise
         self.keep(smaller)

@@ -1,6 +1,6 @@
-"""What the worker of Spark says of itself, as JSON, for pages on any host.
+"""Reports the state of Spark in this worker, as JSON, for pages on any host.
 
-It asks nothing that may not answer at once: a worker that waits here would be taken for gone.
+It only asks what answers at once: a worker that waits here would be taken for gone.
 """
 
 import os
@@ -17,14 +17,14 @@ from spark_integration.jobs.session import facts, wanted_target
 from spark_integration.jobs.settings import wants_ui
 from spark_integration.jobs.targets import shown
 
-# Memory is rounded to this, so that a change of a few pages makes no new report.
+# Round memory to this, so that a change of a few pages makes no new report.
 MEMORY_STEP: Final = 16 * 1024 * 1024
-# Of /proc/PID/status: KiB of pages that are in memory.
+# A line of /proc/PID/status: the KiB of resident pages.
 RESIDENT: Final = "VmRSS:"
 
 
 def told(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Return what is known of Spark in this process; no secret is in it."""
+    """Return the facts about Spark in this process, without any secret."""
     found = facts()
     target, refused = _target(environment)
     engine = None if found.engine is None else asdict(found.engine)
@@ -45,7 +45,7 @@ def told(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
 
 
 def _target(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return the Spark that is configured, and why it is none."""
+    """Return the configured Spark, and why the configuration is refused."""
     try:
         return shown(wanted_target(environment).url), ""
     except SparkError as error:
@@ -61,7 +61,7 @@ def is_installed(package: str) -> bool:
 
 
 def resident_bytes(process: int) -> int | None:
-    """Return what a process has in memory; None where there is none."""
+    """Return the resident memory of a process; None if the process is gone."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
             if line.startswith(RESIDENT):

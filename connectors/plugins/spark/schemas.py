@@ -1,8 +1,8 @@
-"""Schemas that records have by themselves: read from Spark's word for them, and merged.
+"""Parses and merges the schemas that Spark infers from records.
 
-Pure. Spark tells the schema of all values of a batch as one text, such as
-`OBJECT<id: BIGINT, tags: ARRAY<STRING>>`; here it becomes the DDL that reads them as columns. A
-column keeps the type that it had first, so that files of different days fit together.
+Pure. Spark gives the schema of all values of a batch as one text, such as
+`OBJECT<id: BIGINT, tags: ARRAY<STRING>>`; this module turns it into the DDL that reads them as
+columns. A column keeps its first type, so that files of different days fit together.
 """
 
 import re
@@ -13,12 +13,12 @@ from typing import Final
 
 from connectors.sdk.errors import ConnectorError, DataError
 
-# Nobody nests deeper by hand, and a table of more columns is a mistake of the records.
+# Limits that only a mistake in the records exceeds.
 MAX_DEPTH: Final = 32
 MAX_COLUMNS: Final = 2000
 TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[<>:,]|DECIMAL\(\d+,\s*\d+\)|[^\s<>:,`]+)")
-# What a value of a kind becomes. Decimals are how JSON's fractions look; what is never there but
-# null has no type yet, and what is now this and then that is kept as its text.
+# The type of each kind of value. JSON's fractions look like decimals; a value that is always null
+# has no type yet; values of changing types are kept as text.
 ATOMS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "BIGINT": "BIGINT",
@@ -36,7 +36,7 @@ SCHEMA, PAYLOAD = "schema", "payload"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type:
-    """A column's type: a word of DDL, an array of another, or a struct of columns."""
+    """The type of a column: a word of DDL, an array of another type, or a struct of columns."""
 
     atom: str = ""
     element: "Type | None" = None
@@ -66,12 +66,12 @@ def columns_ddl(columns: Columns) -> str:
 
 
 def holds_envelopes(columns: Columns) -> bool:
-    """Tell whether values carry their schema with them, as Kafka's JsonConverter writes them."""
+    """Return whether values carry their schema, as Kafka's JsonConverter writes them."""
     return columns.keys() == {SCHEMA, PAYLOAD} and columns[PAYLOAD].is_struct
 
 
 def parse(text: str) -> Columns:
-    """Return the columns of Spark's word for objects; DataError where it is none for objects."""
+    """Return the columns of an object type of Spark; DataError for any other type."""
     tokens = TOKEN.findall(text)
     if "".join(tokens) != re.sub(r"\s+(?=(?:[^`]*`[^`]*`)*[^`]*$)", "", text):
         raise DataError(f"the schema {text[:200]!r} cannot be read: give value.schema")
@@ -83,7 +83,7 @@ def parse(text: str) -> Columns:
 
 
 def merged(kept: Columns, found: Columns) -> Columns:
-    """Return the columns that there were, and behind them those that are new."""
+    """Return the kept columns, followed by the new ones."""
     columns = {name: _merged_type(type_, found.get(name)) for name, type_ in kept.items()}
     columns |= {name: type_ for name, type_ in found.items() if name not in kept}
     if len(columns) > MAX_COLUMNS:
@@ -149,7 +149,7 @@ class _Reader:
         self._at = 0
 
     def type(self, depth: int) -> Type | None:
-        """Return the next type; None for one that is not known yet."""
+        """Return the next type; None if it is not known yet."""
         word = self._next()
         if depth > MAX_DEPTH:
             return Type(atom="STRING")

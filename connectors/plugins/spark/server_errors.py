@@ -1,4 +1,4 @@
-"""What errors of a Connect server mean for a task: try again, or end, and what to do."""
+"""Classifies errors of a Connect server: whether to retry, and what the user can do."""
 
 import re
 from typing import Final
@@ -8,16 +8,16 @@ from connectors.sdk.errors import ConnectorError, RetriableError
 from spark_integration.jobs.faults import Fault, fault_of
 from spark_integration.jobs.targets import TOKEN_VARIABLE, VARIABLE, Target, shown
 
-# Of a server's words, in a message: gRPC tells the same thing twice, with addresses.
+# Limits the server's text in a message: gRPC repeats it, with addresses.
 MAX_CHARS: Final = 300
-# The one line of gRPC's text that people read.
+# The one line of gRPC's text that is of use to people.
 DETAILS: Final = re.compile(r'details = "(.*?)"\n')
 
 
 def of_server(
     error: Exception, target: Target, *, tries: int, most_tries: int, had_session: bool
 ) -> ConnectorError | None:
-    """Return what to raise for an error that says something of the server; None for another."""
+    """Return what to raise for an error about the server; None for any other error."""
     fault, where = fault_of(error), shown(target.url)
     if fault is Fault.QUERY:
         return None
@@ -38,7 +38,7 @@ def of_server(
         )
     said = f"the Connect server {where} has ended, or was cut off, in the middle of a batch"
     if tries >= most_tries:
-        # It serves others, too, who lose their sessions with each try.
+        # The server has other users, who lose their sessions with each try.
         return ConnectorError(
             f"{said}, {tries + 1} times in a row: see its log; where it lacks memory, make"
             " batch.max.records smaller"
@@ -47,7 +47,7 @@ def of_server(
 
 
 def without(text: str, token: str) -> str:
-    """Return a text without a token, which no error should hold, and no page may show."""
+    """Remove the token from a text, since no error and no page may show it."""
     return text.replace(token, "…") if token else text
 
 

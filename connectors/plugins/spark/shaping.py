@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Records of a batch: all that were read, and those without a value."""
+    """The number of records read, and of those without a value, in a batch."""
 
     read: int
     skipped: int
-    # How many rows they make; None where that is not known beforehand.
+    # The number of rows; None if it is not known beforehand.
     rows: int | None = None
-    # When the newest of the records was written; None where that is not known.
+    # The timestamp of the newest record; None if not known.
     newest_ms: int | None = None
 
 
@@ -32,14 +32,14 @@ class Shaped(Protocol):
 
     @property
     def columns(self) -> Columns:
-        """Return the columns that JSON objects had up to now; nothing where they are given."""
+        """Return the columns found in JSON objects so far; empty if the config names them."""
 
     def finish(self) -> Counts:
-        """Count, and refuse the records that are no rows; called once, behind the write."""
+        """Count the records, and refuse those that are not rows; call once, after the write."""
 
 
 class Shaping(Protocol):
-    """Makes rows of records, batch by batch."""
+    """Makes rows from records, batch by batch."""
 
     @property
     def layout(self) -> Layout: ...

@@ -1,9 +1,9 @@
-"""Whether a Spark elsewhere sees the folder of a table where the worker sees it.
+"""Checks that a remote Spark and the worker see the same folder for a table.
 
-Spark writes the files of a batch, and the worker moves them into the table: both need one folder,
-under one path. On another one a batch would be written to where nobody looks for it. So the worker
-leaves a word that Spark has to read, and only then Spark leaves files that the worker has to find,
-and to take away.
+Spark writes the files of a batch, and the worker moves them into the table: both need one folder
+under one path. Otherwise Spark would write a batch where the worker does not look for it. So the
+worker writes a word that Spark must read, and then Spark writes files that the worker must find
+and move.
 """
 
 import shutil
@@ -17,10 +17,10 @@ from connectors.sdk.errors import ConnectorError, RetriableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Each is written by a task of its own, so that most executors of a small cluster have one.
+# A separate task writes each file, so that most executors of a small cluster write one.
 FILES: Final = 8
 OURS, THEIRS, TAKEN = "worker.txt", "spark", "taken"
-# What Spark says where a path is not there, or may not be used, on the driver or on an executor.
+# Texts of Spark for a path that is missing or not accessible, on the driver or on an executor.
 NOT_THERE: Final = ("PATH_NOT_FOUND", "FileNotFound", "FILE_NOT_EXIST", "does not exist")
 NOT_ALLOWED: Final = ("Permission denied", "AccessControl", "Mkdirs failed", "mkdir of file")
 # What the user can do about it.
@@ -31,7 +31,7 @@ WHAT_TO_DO: Final = (
 
 
 def require_shared(spark: "SparkSession", folder: Path, where: str) -> None:
-    """Raise ConnectorError where a Spark and this process do not share a folder."""
+    """Raise ConnectorError if Spark and this process do not share the folder."""
     probe = folder / f"probe-{uuid.uuid4().hex}"
     try:
         probe.mkdir(parents=True)
@@ -49,7 +49,7 @@ def require_shared(spark: "SparkSession", folder: Path, where: str) -> None:
 def _require_read(spark: "SparkSession", probe: Path, word: str, where: str) -> None:
     try:
         found = [row[0] for row in spark.read.text(f"file:{probe / OURS}").collect()]
-    # Of Spark's many classes, whose texts say what it is.
+    # Spark raises many classes; the text tells the cause.
     except Exception as error:
         if _says(error, (*NOT_THERE, *NOT_ALLOWED)):
             raise ConnectorError(
@@ -82,7 +82,7 @@ def _require_written(spark: "SparkSession", probe: Path, where: str) -> None:
             f" {len(told)}: {WHAT_TO_DO}"
         )
     try:
-        # As it does with each file of a batch.
+        # As the worker does with each file of a batch.
         (probe / TAKEN).mkdir()
         for path in there:
             path.replace(probe / TAKEN / path.name)

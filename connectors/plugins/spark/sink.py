@@ -1,7 +1,7 @@
-"""The sink that has Spark write topics as tables: one bounded batch after the other.
+"""The sink that has Spark write topics as tables, in bounded batches, one after the other.
 
-A batch is planned, written by Spark beside the table, moved into it, and only then done; each step
-is noted first, so that an end at any moment is gone on with, and rows lie in the table once.
+A batch is planned, written by Spark beside the table, moved into the table, and marked as done.
+Each step is stored first, so a restart continues there, and each row is in the table once.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ from connectors.sdk.errors import ConnectorError, RetriableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# A name of a connector may have any characters and be longer than a folder's.
+# The name of a connector may have any character and be longer than the name of a folder.
 JOB_CHARS: Final = 16
-# Of the columns, in a message.
+# Limits the list of columns in a message.
 MAX_SHOWN_CHARS: Final = 300
 
 
@@ -63,7 +63,7 @@ class SparkSink(JobConnector):
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
         del parsed, max_tasks
-        # Spark divides a batch among its cores itself, and batches of a table take turns.
+        # Spark spreads a batch over its cores, and batches of a table run one after the other.
         return [{}]
 
     def task(self) -> JobTask:
@@ -71,7 +71,7 @@ class SparkSink(JobConnector):
 
 
 class SparkSinkTask(JobTask):
-    """Writes what its records are shaped into, as a table."""
+    """Writes the rows that the shaping makes of records to a table."""
 
     def __init__(self, shaping: Callable[[JobContext, Parsed], Shaping] = PlainRows) -> None:
         self._make_shaping = shaping
@@ -89,7 +89,7 @@ class SparkSinkTask(JobTask):
         self._progress = Progress(
             context, self._pacing, self._file.read(context.epoch), self._file.write
         )
-        # Before the group's offsets are looked at, which may be those of a former topic.
+        # Before reading the offsets of the group, which may belong to a former topic.
         self._progress.settle()
         committed = context.committed()
         if self._state.told and not committed:
@@ -121,12 +121,12 @@ class SparkSinkTask(JobTask):
         self._tell()
         planned = self._progress.plan()
         if planned.batch is not None or planned.next != self._state.next:
-            # Where a partition's end is, is known only now.
+            # Store it: the end of a partition changes from now on.
             self._progress.keep(planned)
         return planned.batch is not None
 
     def stop(self) -> None:
-        """Nothing is open between batches but the session, which the process keeps."""
+        """Do nothing: only the session, which the process keeps, is open between batches."""
 
     def _table_of(self, kind: Format, parsed: Parsed) -> Table:
         if kind is Format.DELTA:
@@ -143,7 +143,7 @@ class SparkSinkTask(JobTask):
         return ParquetTable(self._folder)
 
     def _write(self) -> None:
-        """Have Spark write the batch beside the table, and note what it wrote."""
+        """Have Spark write the batch beside the table, and store the list of files."""
         assert self._state.batch is not None, "there is one"
         batch, lines = batches.trimmed(self._state.batch, self._context.bounds())
         for line in lines:
@@ -188,7 +188,7 @@ class SparkSinkTask(JobTask):
 
     def _require_columns(self, rows: "DataFrame") -> None:
         there = {name.lower() for name in rows.columns}
-        # As they are spelled: a Delta table tells names of columns apart by that.
+        # Compare case-sensitively: a Delta table tells column names apart by case.
         missing = [name for name in self._layout.folders if name not in rows.columns]
         if missing:
             raise ConnectorError(
@@ -202,7 +202,7 @@ class SparkSinkTask(JobTask):
             )
 
     def _publish(self) -> None:
-        """Move what was written into the table, and go on behind it."""
+        """Move the written files into the table, and mark the batch as done."""
         batch = self._state.batch
         assert batch is not None, "it was written"
         assert batch.files is not None, "it was written"
@@ -231,7 +231,7 @@ class SparkSinkTask(JobTask):
         self._tell()
 
     def _require_whole(self, batch: Batch, files: Sequence[WrittenFile]) -> None:
-        """Have the batch written again where a file of it is not as it was written."""
+        """Have the batch written again if a file has another size than was written."""
         if not tables.take_back_damaged(files, self._file.staging, self._table.files):
             return
         self._progress.keep(replace(self._state, batch=replace(batch, files=None)))
@@ -241,7 +241,7 @@ class SparkSinkTask(JobTask):
         )
 
     def _tell(self) -> None:
-        """Tell the group how far the table is, unless it knows; RetriableError where it cannot."""
+        """Commit the offsets of the table unless the group has them; RetriableError on failure."""
         if batches.is_told(self._state):
             return
         if not self._context.commit(self._state.next):

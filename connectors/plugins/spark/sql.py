@@ -38,7 +38,7 @@ class SparkSql(JobConnector):
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
         del parsed, max_tasks
-        # Spark divides a batch among its cores itself.
+        # Spark spreads a batch over its cores itself.
         return [{}]
 
     def task(self) -> JobTask:
@@ -46,7 +46,7 @@ class SparkSql(JobConnector):
 
 
 class SparkSqlTask(JobTask):
-    """The task for the one target that the config names."""
+    """Delegates to the task of the one target that the config names."""
 
     def start(self, context: JobContext, parsed: Parsed) -> None:
         self._task = TopicTask() if parsed[sql_keys.TOPIC] else SparkSinkTask(SqlRows)

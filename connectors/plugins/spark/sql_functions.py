@@ -1,15 +1,14 @@
-"""The functions that a query may call: a list, since Spark has some that load classes.
+"""Lists the functions that a query may call, since some of Spark's functions load classes.
 
-Each is built in, is of one row, and reads nothing but its arguments. Not among them: those of
-regular expressions, which may take for ever; those that make as much of nothing as they are told,
-such as repeat and sequence; and those whose arguments are types as text, which Spark reads in more
-ways than one.
+Each is built in, maps one row, and reads only its arguments. Excluded are regular expressions,
+which may take forever; functions whose output can be of any size, such as repeat and sequence; and
+functions that take types as text, which Spark reads in more than one way.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-# what they are about: their names
+# The names, by subject.
 BY_TOPIC: Final[Mapping[str, str]] = {
     "nulls and choices": (
         "coalesce nvl nvl2 ifnull nullif if isnull isnotnull isnan nanvl equal_null greatest least"
@@ -55,7 +54,7 @@ BY_TOPIC: Final[Mapping[str, str]] = {
     "JSON": "to_json get_json_object json_array_length json_object_keys",
 }
 FUNCTIONS: Final = frozenset(name for names in BY_TOPIC.values() for name in names.split())
-# Functions that users may expect, with the reason why they are missing.
+# Functions that users may expect, with the reason why they are not allowed.
 OF_MANY: Final = (
     "any any_value approx_count_distinct avg bool_and bool_or collect_list collect_set corr count"
     " count_if every first first_value last last_value listagg max max_by mean median min min_by"

@@ -1,7 +1,7 @@
-"""The keys of Spark SQL, and what they mean. Pure: a worker without Spark checks them too.
+"""Defines and checks the keys of Spark SQL. Pure: a worker without Spark checks them too.
 
-What the query says is Spark's to read (`plan_trees`, `statements`); here it is looked at only so
-far that a mistake is told while the config is written.
+Spark parses the query (`plan_trees`, `statements`); this module checks it only far enough to
+report a mistake while the config is written.
 """
 
 import re
@@ -24,24 +24,24 @@ KEY: Final = "output.key"
 TOPICS: Final = "topics"
 
 QUERIES, TARGET = "Query", "Target"
-# A longer one was made by a program, and Spark's parser has to hold it.
+# Longer queries are generated, and Spark's parser has to hold them.
 MAX_QUERY_CHARS: Final = 20_000
 MAX_VIEWS: Final = 100
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 BEGINS: Final = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
-# What a semicolon may stand in without an end of the statement.
+# Text in which a semicolon does not end the statement.
 QUOTED: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", re.DOTALL)
-# Spark puts settings and variables of its process in the place of these, in any text of SQL.
+# Spark substitutes settings and variables of its process for these, in any text of SQL.
 SUBSTITUTED: Final = "${"
-# A view whose values are no objects has this in the place of columns.
+# Views whose values are not objects have one of these instead of columns.
 WORDS: Final[Mapping[str, Values]] = {"string": Values.STRING, "binary": Values.BINARY}
-# A path with one of these names many folders to Spark.
+# Spark expands a path with one of these to many folders.
 GLOBS: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A topic as the query knows it."""
+    """A topic as seen by the query."""
 
     name: str
     topic: str
@@ -52,7 +52,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a config says, with names in lower case, as SQL takes them."""
+    """The parsed config; names are in lower case, as SQL compares them."""
 
     query: str
     views: Mapping[str, View]
@@ -81,7 +81,7 @@ def settings_of(parsed: Parsed) -> Settings:
 
 
 def problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Yield keys, and what is wrong with them beside others."""
+    """Yield keys that conflict with others, each with the problem."""
     found = settings_of(parsed)
     yield from _of_target(found, parsed)
     named = {name for name, _ in map(_pair, parsed[VIEWS])}
@@ -150,7 +150,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _schemas(text: str) -> list[tuple[str, str]]:
-    """Return names and columns: a line each, or behind semicolons."""
+    """Return pairs of a name and its columns, separated by lines or semicolons."""
     lines = [line.strip() for line in re.split(r"[;\n]", text)]
     pairs = [line.partition(":") for line in lines if line]
     return [(name.strip(), columns.strip()) for name, _, columns in pairs]

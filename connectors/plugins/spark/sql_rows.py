@@ -1,7 +1,7 @@
-"""Rows as a query makes them of a batch of records, in a session of the connector's own.
+"""Makes rows of a batch of records with a query, in a session of the connector's own.
 
-The query is parsed, checked and then run as the very plan that was checked: its text is not read
-again by anybody.
+The query is parsed, checked, and then run as the very plan that was checked: its text is not
+parsed a second time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ from connectors.sdk.errors import ConfigError, ConnectorError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Among what is kept between slices: the session, and that its query was checked.
+# Keys of the values kept between slices: the session, and whether its query was checked.
 SESSION: Final = "session"
 CHECKED: Final = "checked"
-# A path is no relation there, and no text is put in the place of another.
+# Paths are not relations, and variables are not substituted.
 SESSION_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
@@ -34,7 +34,7 @@ SESSION_SETTINGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """A session of its own, and the one that it is beside: gone with its Java process."""
+    """A session of the connector, and its parent: both are gone with the Java process."""
 
     parent: "SparkSession"
     session: "SparkSession"
@@ -56,7 +56,7 @@ class SqlRows:
     def __init__(self, context: JobContext, parsed: Parsed) -> None:
         for _, wrong in problems(parsed):
             raise ConfigError(wrong)
-        # Of a text that refers to another, only the worker knows what it says.
+        # Only the worker can resolve a text that refers to another one.
         if (wrong_query := query_problem(parsed["query"])) is not None:
             raise ConfigError(f"query: {wrong_query}")
         engine.require_own_process("samsa.spark.sql")
@@ -64,7 +64,7 @@ class SqlRows:
         self._settings: Settings = settings_of(parsed)
         self.layout = self._settings.layout
         if CHECKED not in context.kept:
-            # Told when the connector starts, and not with its first record.
+            # Report problems when the connector starts, not at its first record.
             with engine.errors(Tries.of(context)):
                 self._plan(self._session())
             context.kept[CHECKED] = True
@@ -111,7 +111,7 @@ class SqlRows:
         spans: Sequence[Span],
         topics: Mapping[str, str],
     ) -> Counts:
-        """Make the view of a batch; count its records, and refuse those that are no rows."""
+        """Make the view of a batch; count its records, and refuse those that are not rows."""
         bootstrap = self._context.bootstrap
         source = frames.records(session, bootstrap, spans, topics=topics) if spans else None
         decoded = frames.decoded(
@@ -138,7 +138,7 @@ def _sum(counts: Sequence[Counts]) -> Counts:
 
 
 def _frame(session: "SparkSession", plan: Any) -> "DataFrame":
-    """Return the rows of a plan that was parsed, as `session.sql` does of its text."""
+    """Return the rows of a parsed plan, as `session.sql` does for its text."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic  # noqa: PLC0415 - an extra
 
     java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(  # type: ignore[union-attr]  # noqa: SLF001

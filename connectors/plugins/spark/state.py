@@ -1,7 +1,7 @@
-"""Where a job keeps its state: one file in the folder of its table, replaced as a whole.
+"""Stores the state of a job: one file in the folder of its table, replaced as a whole.
 
-Beside the table, since both are lost or copied together, and since a worker on another host finds
-it there wherever it finds the table.
+It is beside the table, since both are lost or copied together, and since a worker on another host
+that finds the table finds the state too.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Final
 from connectors.plugins.spark.batches import State, dump, load, new_state
 from connectors.sdk.errors import ConnectorError, RetriableError
 
-# Spark and Delta pass over names that begin so.
+# Spark and Delta ignore names with this prefix.
 OWN: Final = "_samsa"
 NAME: Final = "state.json"
 STAGING: Final = "staging"
@@ -30,10 +30,10 @@ class StateFile:
         self.staging = self._folder / STAGING
 
     def read(self, epoch: int) -> State:
-        """Return what is remembered, for the owner of an epoch; RetriableError for an older one."""
+        """Return the state for the owner of an epoch; RetriableError if a newer owner wrote it."""
         try:
             with self._path.open("rb") as file:
-                # What is cut is no JSON.
+                # A truncated text is not valid JSON.
                 content = file.read(MAX_BYTES)
         except FileNotFoundError:
             return replace(new_state(), epoch=epoch)
@@ -54,7 +54,7 @@ class StateFile:
         return replace(state, epoch=epoch)
 
     def write(self, state: State) -> None:
-        """Replace it durably; RetriableError where the disk does not take it."""
+        """Replace the file durably; RetriableError if the disk does not take it."""
         fresh = self._path.with_suffix(".new")
         try:
             top = next(one for one in (self._folder, *self._folder.parents) if one.exists())
@@ -65,7 +65,7 @@ class StateFile:
                 os.fsync(file.fileno())
             fresh.replace(self._path)
             sync_folder(self._folder)
-            # A name that is not durable takes with it what lies behind it.
+            # A folder whose name is not durable loses its contents too.
             for one in self._folder.parents if top != self._folder else ():
                 if one.is_relative_to(top):
                     sync_folder(one)
@@ -73,7 +73,7 @@ class StateFile:
             raise RetriableError(f"{self._path} cannot be written: {error.strerror}") from error
 
     def new_staging(self) -> Path:
-        """Return a folder that nobody else writes to: a Spark of a former owner may not be gone."""
+        """Return a new folder: the Spark of a former owner may still write to the previous one."""
         return self.staging / uuid.uuid4().hex
 
     def clear_staging(self) -> None:

@@ -1,7 +1,7 @@
-"""What a query may say: rows that each come of one record, of topics and tables that have names.
+"""Checks that each row of a query comes from one record, of topics and tables with known names.
 
-Pure, over the tree of a parsed query. Each batch is a query of its own, so that whatever looks at
-several records would be wrong at the edges of batches: it is refused by its name.
+Pure, over the tree of a parsed query. Each batch runs as a query of its own, so anything that
+combines several records would be wrong at the edges of batches, and is refused by its name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,28 +11,28 @@ from connectors.plugins.spark.plan_trees import GUIDE, STREAMS, Node
 from connectors.plugins.spark.sql_functions import AGGREGATES, FUNCTIONS
 from connectors.sdk.errors import ConfigError
 
-# Kinds of joins that are right in batches, where the topic stands on the left, on the right, and on
-# no side.
+# Kinds of joins that are right in batches when the topic is on the left, on the right, or on
+# neither side.
 ON_LEFT: Final = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti")
 ON_RIGHT: Final = ("Inner", "Cross", "RightOuter")
 ON_NEITHER: Final = (*ON_LEFT, "RightOuter", "FullOuter")
-# Kinds of nodes that are tables of one other.
+# Kinds of nodes that wrap one other table.
 WRAPPERS: Final = ("Project", "Filter", "SubqueryAlias", "UnresolvedWith")
-# Where a file of a table lies, which Spark adds to each without being asked.
+# The column with the location of a file, which Spark adds to every table.
 HIDDEN: Final = "_metadata"
-# Names of WITH that read others twice double with each; nobody reads so many tables by hand.
+# Names of WITH that read others twice double the reads each time; no query by hand has so many.
 MAX_READS: Final = 100
 
 
 def require(query: Node, *, views: Iterable[str], tables: Iterable[str]) -> None:
-    """Raise ConfigError for what a query must not say; names are in lower case."""
+    """Raise ConfigError if a query is not allowed; names are in lower case."""
     for node in query.all():
         if node.kind == "UnresolvedFunction":
             _require_function(node.fields)
         if node.kind == "UnresolvedAttribute":
             _require_column(node.fields["nameParts"])
     statement = _Statement(query, frozenset(views), frozenset(tables))
-    # Spark looks at all of it, what nothing reads too.
+    # Spark looks at all of it, even at unused parts.
     for node in query.all():
         if node.kind == "UnresolvedRelation":
             statement.require_known(node)
@@ -64,7 +64,7 @@ def _require_column(parts: Iterable[str]) -> None:
 
 
 class _Statement:
-    """A query whose names are looked up; names of WITH are told apart in all of it."""
+    """A query whose names are resolved; names of WITH are distinct in all of it."""
 
     def __init__(self, query: Node, views: frozenset[str], tables: frozenset[str]) -> None:
         self.views = views
@@ -78,7 +78,7 @@ class _Statement:
                 self._add(node)
 
     def is_of_topics(self, node: Node) -> bool:
-        """Tell whether rows come of records, and not of tables only; ConfigError for a mixture."""
+        """Return whether rows come from records, not from tables only; ConfigError for both."""
         if node.kind in WRAPPERS:
             return self.is_of_topics(_only(node, "child"))
         if node.kind == "UnresolvedRelation":
@@ -92,7 +92,7 @@ class _Statement:
         raise ConfigError(f"the query has {node.kind} in the place of a table")
 
     def named(self) -> list[Node]:
-        """Return what WITH gives names to, whether it is read or not."""
+        """Return the queries that WITH names, used or not."""
         return list(self._named.values())
 
     def _add(self, node: Node) -> None:
@@ -105,7 +105,7 @@ class _Statement:
             self._named[name] = plan
 
     def require_known(self, node: Node) -> str:
-        """Return the name that a relation has; ConfigError for any that is not of the connector."""
+        """Return the name of a relation; ConfigError if the connector does not define it."""
         parts = node.fields["multipartIdentifier"]
         name = str(parts[0]).lower()
         is_plain = len(parts) == 1 and not node.fields["isStreaming"] and not node.fields["options"]

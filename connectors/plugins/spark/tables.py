@@ -1,8 +1,8 @@
-"""Files of a batch, from where Spark wrote them into the table.
+"""Moves the files of a batch from where Spark wrote them into the table.
 
-Each file is whole before anybody can see it: it is written in a folder that readers pass over, and
-renamed. The names of a batch are fixed before its first file is renamed, so an end in the middle is
-gone on with, and nothing lies in the table twice.
+A file is complete before readers can see it: it is written in a folder that readers ignore, and
+renamed. The names of a batch are fixed before its first file is renamed, so a move that was cut
+short is continued, and no file is in the table twice.
 """
 
 import os
@@ -19,35 +19,35 @@ from connectors.sdk.errors import ConnectorError, RetriableError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# As Hive and Spark name the folder of rows without a value.
+# The name that Hive and Spark give the folder of rows without a value.
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 ENDING: Final = ".parquet"
 DELTA_LOG: Final = "_delta_log"
-# Where files of an Iceberg table lie in its folder, as others put them too.
+# The folder for files of an Iceberg table; other engines use it too.
 ICEBERG_DATA: Final = "data"
 ICEBERG_METADATA: Final = "metadata/*.metadata.json"
-# Before the name of a column that is made for its folder only, and before a value that is empty.
+# Prefixes of a column that is only made for its folder, and of a value that is empty.
 COPY: Final = "_samsa_by_"
 EMPTY: Final = "__EMPTY__"
 
 
 class Table(Protocol):
-    """What becomes of files that lie in their place."""
+    """Adds files that are in their place to the table."""
 
     # The folder that files of batches are moved to.
     files: Path
-    # Whether files have the columns, too, whose values become folders.
+    # Whether the columns whose values become folders are in the files, too.
     keeps_columns: bool
 
     def require(self, schema: str) -> None:
-        """Raise ConnectorError where files with a schema, as Spark writes it, do not fit."""
+        """Raise ConnectorError if files with a schema, as Spark writes it, do not fit."""
 
     def add(self, state: State, batch: Batch) -> None:
-        """Take the files of a batch in; does nothing for one that was taken before."""
+        """Add the files of a batch; do nothing if it was added before."""
 
 
 class ParquetTable:
-    """A folder: a file that is there belongs to the table."""
+    """A folder: each file in it belongs to the table."""
 
     keeps_columns = False
 
@@ -68,7 +68,7 @@ class ParquetTable:
 
 
 def has_iceberg(folder: Path) -> bool:
-    """Tell whether a folder is that of an Iceberg table."""
+    """Return whether a folder holds an Iceberg table."""
     return next(folder.glob(ICEBERG_METADATA), None) is not None
 
 
@@ -81,8 +81,8 @@ def require_no_iceberg(folder: Path) -> None:
 
 
 def require_no_log(folder: Path, path: str) -> None:
-    """Refuse to read a folder as Parquet files where a log says which of them count."""
-    # Files of an Iceberg table lie one folder below what makes it one.
+    """Refuse to read a folder as Parquet files if a log decides which of them count."""
+    # Files of an Iceberg table are in a folder below its own.
     above = [folder.parent] if folder.name == ICEBERG_DATA else []
     is_delta = (folder / DELTA_LOG).exists()
     if is_delta or any(map(has_iceberg, (folder, *above))):
@@ -95,10 +95,10 @@ def require_no_log(folder: Path, path: str) -> None:
 
 
 def write(rows: "DataFrame", folders: Sequence[str], staging: Path, *, keeps_columns: bool) -> None:
-    """Have Spark write rows to a folder, in folders of their values below it."""
+    """Have Spark write rows to a folder, with a subfolder for each partition value."""
     names = folders
     if keeps_columns:
-        # Spark leaves the columns out of the files that it makes folders of.
+        # Spark leaves partition columns out of the files.
         for name in folders:
             rows = rows.withColumn(f"{COPY}{name}", _folder_value(rows, name))
         names = [f"{COPY}{name}" for name in folders]
@@ -107,7 +107,7 @@ def write(rows: "DataFrame", folders: Sequence[str], staging: Path, *, keeps_col
 
 
 def written_files(folder: Path, state: State) -> Iterator[WrittenFile]:
-    """Return what a batch has written to a folder of the staging, with the names it is to have."""
+    """Return the files of a batch in a staging folder, with their names in the table."""
     from pyarrow import parquet  # noqa: PLC0415 - only tasks need it
 
     found = sorted(path for path in folder.rglob(f"*{ENDING}") if not _is_hidden(path, folder))
@@ -128,7 +128,7 @@ def written_files(folder: Path, state: State) -> Iterator[WrittenFile]:
 
 
 def partition_of(parts: Iterable[str]) -> Mapping[str, str | None]:
-    """Return the values that folders such as `day=2026-01-01` name."""
+    """Return the partition values that folders such as `day=2026-01-01` name."""
     pairs = (part.partition("=") for part in parts)
     return {
         unquote(name): None if value == NO_VALUE else unquote(value) for name, _, value in pairs
@@ -136,7 +136,7 @@ def partition_of(parts: Iterable[str]) -> Mapping[str, str | None]:
 
 
 def sync_staged(files: Iterable[WrittenFile], staging: Path) -> None:
-    """Make files durable, with the folders that name them, before a state names them."""
+    """Sync files and their folders to disk, before a state refers to them."""
     folders: set[Path] = set()
     try:
         for file in files:
@@ -150,11 +150,11 @@ def sync_staged(files: Iterable[WrittenFile], staging: Path) -> None:
 
 
 def take_back_damaged(files: Sequence[WrittenFile], staging: Path, table: Path) -> bool:
-    """Tell whether a file has another size than was written; have then none of them in the table.
+    """Return whether a file has another size than was written; if so, take all out of the table.
 
-    A power cut may have emptied files that were not durable. No table has taken such a batch in,
-    since that needs all files in their places. Spark may divide the rows among other names next
-    time, so what is in its place goes back.
+    A power cut may have emptied files that were not durable. No table has added such a batch, since
+    that needs all files in their places. Spark may distribute the rows over other file names next
+    time, so files that are in place go back.
     """
     try:
         is_damaged = any(
@@ -180,7 +180,7 @@ def _is_damaged(path: Path, size: int) -> bool:
 
 
 def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
-    """Put files into their places; those that lie there already are passed over."""
+    """Move files to their places; skip those that are already there."""
     folders: set[Path] = set()
     for file in files:
         source, target = staging / file.staged, table / file.path
@@ -202,19 +202,19 @@ def move(files: Iterable[WrittenFile], staging: Path, table: Path) -> None:
 
 
 def _folder_value(rows: "DataFrame", name: str) -> "Column":
-    """Return what a folder is called by, so that no two values of a column share one."""
+    """Return the folder's name for a value, so that no two values of a column share a folder."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - an extra, and its usual name
 
     column = F.col(quoted(name))
     if rows.schema[name].dataType.typeName() != "string":
         return column
-    # Spark puts texts without a character where it puts those that are not there.
+    # Spark puts empty texts into the folder of missing values.
     is_taken = (column == "") | column.startswith(EMPTY) | column.startswith(NO_VALUE)
     return F.when(is_taken, F.concat(F.lit(EMPTY), column)).otherwise(column)
 
 
 def _is_hidden(path: Path, below: Path) -> bool:
-    """Tell whether a file is Spark's own. A folder of a column such as `_topic=orders` is not."""
+    """Return whether a file is Spark's own. A partition folder such as `_topic=orders` is not."""
     parts = path.relative_to(below).parts
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 

@@ -1,6 +1,6 @@
-"""Writes rows to a topic: batch by batch, each row at least once.
+"""Writes rows to a topic, batch by batch, each row at least once.
 
-What is remembered is the group's: a batch whose end was not told is written again.
+Only the group's offsets count: a batch that was not committed is written again.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ class TopicTask(JobTask):
         if noted.told and not committed:
             context.log(batches.FORGOTTEN.format(group=context.group))
         else:
-            # It begins where the group is; topics and sizes that it has noted count from now on.
+            # Begin at the offsets of the group; keep only the noted topics and sizes.
             noted = replace(noted, next={}, told={})
         self._progress.state, _ = batches.adopt(noted, committed)
 
@@ -51,7 +51,7 @@ class TopicTask(JobTask):
         self._progress.settle()
         planned = self._progress.plan()
         if planned.next != self._progress.state.next:
-            # Where a partition begins is noted first: its end may be elsewhere by the next slice.
+            # Store the start of a partition first: its end may change until the next slice.
             self._tell(planned.next)
             self._progress.keep(replace(planned, batch=None))
         if planned.batch is None:
@@ -65,7 +65,7 @@ class TopicTask(JobTask):
         done = self._progress.done()
         self._pacing.done()
         self._context.count(read=counts.read, written=written, skipped=counts.skipped)
-        # Before the commit: one that fails is no reason to shrink the next batch.
+        # Before the commit: a failed commit is no reason to shrink the next batch.
         self._progress.keep(done)
         self._tell(done.next)
         self._context.note_batch(
@@ -74,7 +74,7 @@ class TopicTask(JobTask):
         return True
 
     def stop(self) -> None:
-        """Nothing is open between batches but the session, which the process keeps."""
+        """Do nothing: only the session, which the process keeps, is open between batches."""
 
     def _tell(self, offsets: Offsets) -> None:
         self._context.require_lease()
@@ -84,7 +84,7 @@ class TopicTask(JobTask):
             )
 
     def _write(self, shaped: Shaped) -> int:
-        """Write the rows of a batch; return how many they are."""
+        """Write the rows of a batch; return their number."""
         from pyspark.sql import Observation  # noqa: PLC0415 - an extra
         from pyspark.sql import functions as F  # noqa: N812, PLC0415
 

@@ -1,24 +1,24 @@
-"""How often a job has failed in a row, without failures of others that waiting may mend."""
+"""Counts the consecutive failures of a job, except other failures that waiting may mend."""
 
 from typing import Final, Self
 
 from connectors.sdk.connector import JobContext
 from connectors.sdk.errors import RetriableError
 
-# The failure behind so many ends the task.
+# One more failure than this ends the task.
 MAX_TRIES: Final = 5
-# By job, in the one process of a worker that uses Spark.
+# By job, in the only process of a worker that uses Spark.
 FAILED: Final[dict[str, int]] = {}
 
 
 class Failed(RetriableError):
-    """A failure that counts: after several in a row, the task ends."""
+    """A failure that counts: several in a row end the task."""
 
 
 class Tries:
     def __init__(self, job: str, retries: int) -> None:
         self._job = job
-        # The framework counts every failure, and begins at zero with a restart of the task.
+        # The framework counts every failure, and starts at zero when the task restarts.
         self.failed = min(FAILED.get(job, 0), retries)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Which kind a column is: one row for each type that Debezium knows.
+"""Maps each column type that Debezium supports to its kind.
 
 A type without a row is left out of events, unless `include.unknown.datatypes` asks for its text.
 """

@@ -1,4 +1,4 @@
-"""Which tables and columns are captured: lists of expressions that match whole names.
+"""Selects the tables and columns to capture, by lists of expressions that match whole names.
 
 Pure. As in Debezium, case does not matter, a name is schema.table or schema.table.column, and a
 comma within an expression is escaped by a backslash.
