@@ -1,6 +1,6 @@
-"""The transforms of a connector in their order, each for the records that its predicate says.
+"""Applies the transforms of a connector in order, each to the records that its predicate selects.
 
-Made of the connector's config: `transforms=a,b`, `transforms.a.type`, `transforms.a.predicate`.
+Built from the connector's config: `transforms=a,b`, `transforms.a.type`, `transforms.a.predicate`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from connectors.sdk.configs import Definition, Importance, Key, Kind
 from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.records import Record
 
-# Each costs microseconds for each record; nobody writes so many by hand.
+# Each costs microseconds per record; configs by hand have far fewer.
 MAX_STEPS: Final = 100
 _PREDICATE_KEYS: Final = (
     Key(
@@ -45,7 +45,7 @@ class _Step:
 
 
 class TransformFailed(DataError):
-    """One transform has failed on one record; `class_name` is Java's name of it."""
+    """A transform failed on a record; `class_name` is its class in Java."""
 
     def __init__(self, step: _Step, cause: Exception) -> None:
         text = str(cause) or type(cause).__name__
@@ -60,9 +60,9 @@ class Chain:
         self._steps = steps
 
     def apply(self, record: Record) -> Record | None:
-        """Return the record behind the last transform; None where one leaves it out.
+        """Return the record after the last transform; None if a transform drops it.
 
-        A record that one of them cannot take raises TransformFailed.
+        Raises TransformFailed if one of them cannot process it.
         """
         current: Record | None = record
         for step in self._steps:
@@ -71,15 +71,15 @@ class Chain:
             try:
                 if step.test is None or step.test(current) is not step.is_negated:
                     current = step.apply(current)
-            # A value of a shape that nobody foresaw is bad data to a transform, as it is to
-            # Connect, which tolerates any exception of one.
+            # An unexpected value is bad data to a transform, as in Connect, which tolerates any
+            # exception of one.
             except Exception as error:
                 raise TransformFailed(step, error) from error
         return current
 
 
 def make(config: Mapping[str, str]) -> Chain:
-    """Return the transforms of a connector's config; ConfigError names the key that is wrong."""
+    """Return the transforms of a connector's config; ConfigError names the invalid key."""
     tests = {name: _test(name, config) for name in names_in(config, "predicates")}
     return Chain(tuple(_step(name, config, tests) for name in names_in(config, "transforms")))
 

@@ -1,7 +1,7 @@
-"""The cluster as slices ask it, over the house's Kafka client.
+"""Gives slices access to the cluster, through the gateway's Kafka client.
 
-One for each process: questions and producers are kept between slices, since a client costs some
-60 ms and three threads; consumers are not, since each belongs to one task.
+There is one per process: the admin client and producers are kept between slices, since a client
+takes about 60 ms and three threads; consumers are not, since each belongs to one task.
 """
 
 import time
@@ -23,12 +23,12 @@ from gateway.kafka.hand_assigned import HandAssigned
 from gateway.kafka.sender import Sender
 from gateway.kafka.values import NewTopic, Place, Record, Span
 
-# Producers of different settings that a process keeps; most connectors have none of their own.
+# Producers with different settings to keep; most connectors have no settings of their own.
 MAX_SENDERS: Final = 8
-# Many light tasks follow each other within a second, and each asks which topics there are.
+# Many light tasks run within a second, and each asks for the list of topics.
 TOPICS_S: Final = 1.0
 DEFAULT_RESET: Final = "earliest"
-# Java's words for where to begin, in librdkafka's.
+# Java's names of the reset policies, in librdkafka's terms.
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
 EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
@@ -42,7 +42,7 @@ class TopicReader:
 
 
 class ClusterWire:
-    """For one thread."""
+    """The cluster of a process; for one thread."""
 
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connect = connection
@@ -141,7 +141,7 @@ class ClusterWire:
 
 
 class _Inlet:
-    """The same with the words of the sdk."""
+    """An inlet with the types of the sdk."""
 
     def __init__(self, client: HandAssigned) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""What a task is offered while its slice runs: the contexts of the sdk over the ports."""
+"""Implements the contexts of the sdk, which tasks use during a slice, over the ports."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
@@ -60,7 +60,7 @@ class SinkTaskContext(TaskContext):
     ) -> None:
         super().__init__(spec, ports, is_over)
         self._topic_ids = topic_ids
-        # Where the task wants to go on, until the next batch is taken.
+        # The positions that the task has requested, until the next batch is taken.
         self.sought: dict[TopicPartition, int] = {}
 
     def seek(self, partition: TopicPartition, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""What the topic of dead letters gets: a record, and why it is there, in Connect's headers.
+"""Makes dead letters: the failed record, with the reason in Connect's headers.
 
 Pure.
 """
@@ -15,7 +15,7 @@ from connectors.runtime.traces import java_name, words
 from gateway.kafka.values import NewRecord, Record
 
 PREFIX: Final = "__connect.errors."
-# A record with its stack has to pass the limit that the origin's topic has for the record alone.
+# A record with its stack trace must fit the limit that the source topic has for the record alone.
 MAX_STACK_CHARS: Final = 8_000
 MAX_MESSAGE_CHARS: Final = 2_000
 
@@ -29,7 +29,7 @@ def letter(
     has_context: bool,
     secrets: Iterable[str],
 ) -> NewRecord:
-    """Return the record for the dead letters; what was a header stays one."""
+    """Return the dead letter for a record; the record keeps its headers."""
     # Samsa's headers are trusted in a retry topic only: in other topics anyone may write them.
     headers = without(raw.headers)
     retried = None
@@ -51,7 +51,7 @@ def context(
 ) -> dict[str, str]:
     """Parse the headers; for a record sent again, the place is that of the latest read."""
     cause = failed.cause
-    # Before they are cut, since a part of a secret would stay.
+    # Mask before cutting, since a part of a secret would remain.
     said = masked(words(cause), secrets)
     stack = masked("".join(traceback.format_exception(cause)), secrets)
     return {

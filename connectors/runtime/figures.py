@@ -1,4 +1,4 @@
-"""What a task has done, as counts: of a slice while it runs, and of the task since it was made.
+"""Counts the work of a task: per slice while it runs, and in total since its creation.
 
 Pure. The names are those that pages and the REST interface show.
 """
@@ -12,7 +12,7 @@ from connectors.sdk.records import JobBatch
 # Read from the source or the topics; written to the topics or handed to the sink.
 READ: Final = "records_read"
 WRITTEN: Final = "records_written"
-# Left out by a transform, and left out because of an error.
+# Dropped by a transform, and skipped because of an error.
 FILTERED: Final = "records_filtered"
 SKIPPED: Final = "records_skipped"
 FAILED: Final = "errors"
@@ -35,7 +35,7 @@ class Figures:
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(NAMES, 0)
-        # Not a set: another thread cannot copy one that grows.
+        # Not a set: another thread cannot copy a set that grows.
         self._topics: dict[str, None] = {}
         self._batch: JobBatch | None = None
 
@@ -49,7 +49,7 @@ class Figures:
         self._batch = batch
 
     def batch(self) -> JobBatch | None:
-        """Return the last batch of the slice; None where it has done none."""
+        """Return the last batch of the slice; None if there was none."""
         return self._batch
 
     def counts(self) -> Mapping[str, int]:
@@ -73,7 +73,7 @@ class Account:
     def after(
         self, counts: Mapping[str, int], now_s: float, batch: JobBatch | None = None
     ) -> dict[str, Any]:
-        """Return the figures, with the slice's counts and its last batch until now."""
+        """Return the totals including the slice so far, and its last batch."""
         seconds = now_s - self._told_at_s
         if seconds >= self._shortest_s:
             for name, rate in RATES.items():

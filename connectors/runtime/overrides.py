@@ -1,6 +1,6 @@
-"""Which client settings a connector's config may override, and what our client calls them.
+"""Lists the client settings that a connector's config may override, with librdkafka's names.
 
-Everything else could reach another cluster, another group, or files of the host: it is refused.
+Others are refused, since they could reach another cluster, another group, or files of the host.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final
 
 from connectors.sdk.errors import ConfigError
 
-# Java's name: librdkafka's, or None where the runtime itself acts on it.
+# Java's name: librdkafka's, or None if the runtime itself uses it.
 CONSUMER: Final[Mapping[str, str | None]] = {
     "auto.offset.reset": None,
     "max.poll.records": None,
@@ -38,7 +38,7 @@ PREFIXES: Final[Mapping[str, Mapping[str, str | None]]] = {
 
 
 def consumer(overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return librdkafka's properties for keys without their prefix; ConfigError."""
+    """Return librdkafka's properties for keys without their prefix. Raises ConfigError."""
     return _translated("consumer.override.", overrides)
 
 

@@ -1,7 +1,7 @@
-"""What is wrong with converters, transforms and predicates beyond single keys.
+"""Validates converters, transforms and predicates beyond single keys.
 
-They are made, as a task would make them, and thrown away. A part with a key that is wrong by itself
-is left out: that is said by its key.
+It creates them, as a task would, and discards them. Parts with an invalid key are skipped: that
+key has its own error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _CHAINED: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def problems(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the key that names a part's class, and what is wrong with the part."""
+    """Yield the key with a part's class, and the problem of the part."""
     for key, classes in _CONVERTERS.items():
         props = {"converter.type": key.partition(".")[0], **below(config, f"{key}.")}
         yield from _problem(key, classes.get((config.get(key) or "").strip()), props)

@@ -1,8 +1,8 @@
-"""Decides what is to be queued, moved, freed and told, from the rows of one moment.
+"""Decides which tasks to queue, move, free or mark, from the rows at one moment.
 
-Pure: rows and a time in, actions out. Sticky, so that what is dear to open stays in one worker;
-fair, since each worker takes its queue from the front; and without memory, so that any process can
-plan next. An action that meets another state than it was decided on changes nothing.
+Pure: rows and a time in, actions out. Sticky, so that expensive resources stay in one worker; fair,
+since each worker serves its queue in order; and stateless, so that any process can plan next. An
+action has no effect if the state has changed since the decision.
 """
 
 from collections import Counter, defaultdict
@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 
 from connectors.runtime.pools import PLAIN, pool_of
 
-# A message that was queued is lost when its worker has done nothing for this long.
+# A queued message counts as lost if its worker has done nothing for this long.
 LOST: Final = timedelta(seconds=5)
-# Messages of a queue are taken in their order; clocks and transactions blur it by this much.
+# Messages of a queue are taken in order; clocks and transactions blur it by this much.
 BLUR: Final = timedelta(seconds=2)
-# Asking a connector for its tasks may take its check of the other side, and a running slice first.
+# Asking for tasks may include a check of the other side, after a slice that runs already.
 PREPARED_WITHIN: Final = timedelta(seconds=20)
 # A running preparation is visible in its row; one that hangs is killed with its process after a
 # minute, and the next process has started by then.
@@ -26,13 +26,13 @@ PREPARED_ONCE_BEGUN: Final = timedelta(seconds=90)
 # A task counts as not running if it is late by two turns: at least this, and its pool's turn for
 # each task of its worker.
 LATE: Final = timedelta(seconds=20)
-# A process that one task ended so often in a row, without anything made durable, is not given it
+# A task that ended its process this often in a row, without making anything durable, is not run
 # again.
 MAX_CRASHES: Final = 5
 # A task that was killed with its process has blocked its worker for a minute. It waits this long,
 # and a worker tries one suspect in this time, so it loses at most a sixth of its time.
 AFTER_HANG: Final = timedelta(minutes=5)
-# A worker that is fuller than another by so many tasks gives one away.
+# A worker with this many tasks more than another one gives one away.
 UNEVEN: Final = 2
 POISON: Final = (
     "The process of its worker ended {count} times in a row while this task ran, and nothing was"
@@ -102,7 +102,7 @@ class ConnectorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Free:
-    """Take an expired lease away."""
+    """Remove an expired lease."""
 
     task: int
 
@@ -115,7 +115,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """Give a task to a worker's queue."""
+    """Queue a task for a worker."""
 
     task: int
     worker: str
@@ -123,7 +123,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purge:
-    """Empty the queue of a worker, whose messages are lost as far as anybody can tell."""
+    """Empty the queue of a worker whose messages seem to be lost."""
 
     worker: str
 
@@ -240,7 +240,7 @@ class _Floor:
         return self._loads[worker]
 
     def is_deaf(self, worker: str) -> bool:
-        """Tell whether a worker that has messages takes none."""
+        """Return whether a worker takes none of its messages."""
         first = self._first_queued.get(worker)
         if first is None or worker in self._at_work or worker not in self._loads:
             return False
@@ -248,7 +248,7 @@ class _Floor:
         return self._now - last > LOST
 
     def is_lost(self, task: TaskRow) -> bool:
-        """Tell whether the message of a queued task will not be taken."""
+        """Return whether the message of a queued task is lost."""
         assert task.queued_at is not None
         if task.assigned not in self._loads or self.is_deaf(task.assigned):
             return True
@@ -259,7 +259,7 @@ class _Floor:
         return [Purge(worker=worker) for worker in self.workers if self.is_deaf(worker)]
 
     def choose(self, task: TaskRow) -> str:
-        """Return the worker of a task: the one it has, unless that is gone or far too full."""
+        """Return the worker for a task: its current one, unless that is gone or has many more."""
         least = min(self.workers, key=lambda worker: (self._loads[worker], worker))
         here = task.assigned
         if here in self._loads and self._loads[here] - self._loads[least] < UNEVEN:
@@ -293,7 +293,7 @@ def _of_connector(
 ) -> Iterator[Action]:
     is_busy = any(task.is_leased(now) for task in connector.tasks)
     if connector.target == STOPPED:
-        # A slice that runs hears of it, and ends first.
+        # A running slice notices it, and ends first.
         if connector.tasks and not is_busy:
             yield RemoveTasks(connector=connector.id)
         yield from _told(connector, STOPPED)
@@ -371,7 +371,7 @@ def _is_waiting(task: TaskRow, floor: _Floor, now: datetime) -> bool:
 
 
 def _is_late(task: TaskRow, floor: _Floor, now: datetime) -> bool:
-    """Tell whether a task that is to run has not been run for two turns."""
+    """Return whether a task that should run has not run for two turns."""
     since = max(
         (time for time in (task.slice_ended_at, task.due_at) if time is not None), default=None
     )

@@ -1,6 +1,6 @@
 """Defines the inputs of a slice, the calls that it may make, and its result.
 
-`connectors.tasks` offers the ports with a database behind them, tests with a dictionary.
+`connectors.tasks` implements the ports with a database, tests with a dictionary.
 """
 
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
@@ -15,9 +15,9 @@ from connectors.sdk.records import Place, TopicPartition
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record
 
-# A slice takes no longer, so that a change of the config, or a stop, takes hold within it.
+# The longest slice, so that a change of the config, or a stop, takes effect within it.
 SLICE_S: Final = 30.0
-# After this a slice ends where other tasks wait for its worker.
+# After this a slice ends if other tasks wait for its worker.
 SHARE_S: Final = 1.0
 
 Runnable: TypeAlias = type[SourceConnector] | type[SinkConnector] | type[JobConnector]
@@ -25,11 +25,11 @@ Done: TypeAlias = Callable[[Delivered | KafkaFailure], None]
 
 
 class LeaseLost(Exception):
-    """Another worker has the task, or it is not to run any more: nothing may be stored."""
+    """Another worker has the task, or it must stop: nothing may be stored any more."""
 
 
 class Verdict(Enum):
-    """What a slice is to do next."""
+    """What a slice should do next."""
 
     KEEP = "keep on"
     YIELD = "others wait for this worker"
@@ -45,22 +45,22 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """One task as a slice sees it. `config` has secrets in clear, so it is never printed."""
+    """The inputs of one slice. `config` has secrets in clear, so it is never printed."""
 
     connector: str
     plugin: Runnable
     number: int = 0
-    # How many tasks share the work.
+    # The number of tasks that share the work.
     count: int = 1
     epoch: int = 1
     # The connector's config with the task's own over it, as texts; and the plugin's own keys of it,
     # parsed.
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    # Retriable failures in a row before this slice, and slices that found nothing to do.
+    # Consecutive retriable failures before this slice, and consecutive idle slices.
     retries: int = 0
     idle_slices: int = 0
-    # Clear values that no trace and no line of a log may hold.
+    # Clear values that must not appear in traces and logs.
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -77,7 +77,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceEnd:
-    """What became of a slice. `wait_s` is how long the task has nothing to do."""
+    """The result of a slice. `wait_s` is how long the task has nothing to do."""
 
     ending: Ending
     wait_s: float = 0.0
@@ -90,24 +90,24 @@ class SliceEnd:
 
 
 class Lease(Protocol):
-    """The right to run the task; something else renews it while a slice runs."""
+    """The right to run the task; a thread renews it while a slice runs."""
 
     def renew(self) -> Verdict:
-        """Return what to do next; costs little, so a slice asks between any two steps."""
+        """Return what to do next; cheap, so a slice calls it between any two steps."""
         ...
 
     def progress(self) -> None:
-        """Note that work has been made durable: the task does not end its worker."""
+        """Note that work has been made durable, which resets the task's crash count."""
         ...
 
 
 class Offsets(Protocol):
-    """The offsets of a source, behind the fence of the task's epoch."""
+    """The offsets of a source, fenced by the task's epoch."""
 
     def read(self, place: Place) -> Place | None: ...
 
     def store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
-        """Store the offset of each place; LeaseLost where the task has another owner."""
+        """Store the offset of each place; LeaseLost if the task has another owner."""
         ...
 
 
@@ -125,16 +125,16 @@ class Outlet(Protocol):
     """Sends to any topic."""
 
     def send(self, topic: str, record: NewRecord, done: Done) -> None:
-        """Take a record over; `done` is called within `send` or `flush`, or not at all."""
+        """Send a record; `done` is called within `send` or `flush`, or not at all."""
         ...
 
     def flush(self) -> None:
-        """Wait until all that was sent is acknowledged or has failed; KafkaFailure in time."""
+        """Wait until all records are acknowledged or have failed; KafkaFailure on timeout."""
         ...
 
 
 class Inlet(Protocol):
-    """Reads partitions that are named, and commits to a group without being its member."""
+    """Reads assigned partitions, and commits to a group without being its member."""
 
     def begin(self, offsets: Mapping[TopicPartition, int]) -> None: ...
 
@@ -167,7 +167,7 @@ class Wire(Protocol):
         ...
 
     def create(self, topic: NewTopic) -> bool:
-        """Create a topic; False where it is there already."""
+        """Create a topic; False if it exists already."""
         ...
 
     def outlet(self, overrides: Mapping[str, str]) -> Outlet: ...

@@ -1,4 +1,4 @@
-"""Predicates: which records a transform is for. By Java's names."""
+"""Predicates, which select the records for a transform, by Java's class names."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ PACKAGE: Final = "org.apache.kafka.connect.transforms.predicates."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateClass:
-    """One kind of predicate: Java's name for it, its keys, and how it is made of their values."""
+    """A kind of predicate: its class in Java, its keys, and its factory."""
 
     name: str
     keys: Definition
@@ -34,7 +34,7 @@ class PredicateClass:
         return self.keys
 
     def make(self, config: Mapping[str, Any]) -> Test:
-        """Return what tests a record; ConfigError where the config is wrong."""
+        """Return the test of a record; ConfigError if the config is invalid."""
         return self.build(parse_all(self.keys, config))
 
 

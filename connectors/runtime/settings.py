@@ -1,7 +1,7 @@
-"""Turns the texts of a config into the values that a definition describes, all at once.
+"""Parses and validates a whole config by its definition.
 
-Single keys are parsed and checked by `connectors.sdk.checks`; here a config that has anything wrong
-is refused as a whole, since what runs has been validated before.
+`connectors.sdk.checks` handles single keys. A config with any invalid value is refused as a whole,
+since configs that run have been validated before.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from connectors.sdk.errors import ConfigError
 
 
 def parse_all(definition: Definition, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value for each key; ConfigError with the first message where one is wrong."""
+    """Return a value for each key; ConfigError with the first message if any is invalid."""
     return {key.name: _value(key, config) for key in definition}
 
 

@@ -1,7 +1,7 @@
-"""Which partitions a task of a sink reads.
+"""Assigns partitions to the tasks of a sink.
 
-Pure: topics are told. The same partitions go to the same task in every slice, as long as neither
-topics nor the number of tasks change.
+Pure: the caller passes the topics. Each task gets the same partitions in every slice, as long as
+neither the topics nor the number of tasks change.
 """
 
 import re
@@ -16,10 +16,10 @@ from connectors.sdk.errors import ConfigError, DataError
 from connectors.sdk.records import TopicPartition
 from gateway.kafka.values import Record
 
-# Topics that Kafka keeps for itself match no pattern.
+# Kafka's internal topics match no pattern.
 INTERNAL: Final = "__"
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-# What a pattern may take of memory; those of people take a hundredth.
+# The memory limit of a pattern; usual ones take a hundredth of it.
 PATTERN_BYTES: Final = 1_000_000
 
 
@@ -76,14 +76,14 @@ def _may_match(topic: str) -> bool:
 
 
 def share(places: list[TopicPartition], *, number: int, count: int) -> list[TopicPartition]:
-    """Return those of one task, as even as they come: the first tasks have one more."""
+    """Return the partitions of one task, evenly divided: the first tasks may have one more."""
     size, left = divmod(len(places), count)
     begin = number * size + min(number, left)
     return places[begin : begin + size + (number < left)]
 
 
 def compiled(pattern: str) -> re2._Regexp:
-    """Return a pattern whose time is linear; ConfigError where it is none."""
+    """Compile a pattern that matches in linear time; ConfigError if it is invalid."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = PATTERN_BYTES

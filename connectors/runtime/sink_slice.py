@@ -1,7 +1,7 @@
-"""One slice of a sink: take records, convert, put, flush, and commit what is durable.
+"""One slice of a sink: take records, convert, put, flush, and commit durable offsets.
 
-Partitions are assigned by hand, and offsets go to the connector's group without membership, because
-each slice would be a rebalance. What was put and not flushed is put again by the next slice.
+Partitions are assigned by hand, and offsets are committed to the group without membership, because
+each slice would be a rebalance. The next slice puts records again that were not flushed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,17 +32,17 @@ from connectors.sdk.errors import (
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.values import Record
 
-# What was put is made durable so often while records come; more often where they come slowly, so
-# that each is where it belongs within a second.
+# How often to flush while records arrive; more often while they arrive slowly, so that each reaches
+# its target within a second.
 FLUSH_S: Final = 1.0
 QUIET_FLUSH_S: Final = 0.2
-# What a task may have to hold before it is flushed.
+# Records that a task may have to hold before a flush.
 MAX_UNFLUSHED: Final = 10_000
-# How long an empty look at the topics takes: a stop is heard within it.
+# The longest poll without records, and so the delay of a stop.
 LOOK_S: Final = 0.5
-# And where others wait.
+# The same if other tasks wait.
 HASTY_LOOK_S: Final = 0.1
-# Longer waits for the target are left to the next slice.
+# A longer wait for the target is left to the next slice.
 MAX_WAIT_S: Final = 5.0
 MADE_ANEW: Final = (
     "topic {topic} was deleted and recreated since the last slice: partition {partition} begins"
@@ -53,7 +53,7 @@ Pair = tuple[Record, SinkRecord]
 
 
 def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], Steps]) -> SliceEnd:
-    """Run a slice; whatever goes wrong is told in its end."""
+    """Run a slice; its result reports any error."""
     turn = Turn(spec, ports)
     max_delay_s = 60.0
     try:
@@ -63,7 +63,7 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
         topics = ports.wire.topics()
         places = share(wanted(reading, topics), number=spec.number, count=spec.count)
         if spec.number == 0:
-            # One task reads all of them, so that its creation moves no other partition.
+            # The first task reads all of it, so that its creation moves no other partition.
             places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
@@ -71,7 +71,7 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
             return turn.end(is_idle=True)
         ids = ports.wire.topic_ids({place.topic for place in places})
         is_idle = _SinkSlice(turn, places, ids, make_steps(spec.config)).run()
-    # A task is foreign code: whatever it raises ends the slice and nothing else.
+    # A task is foreign code: any exception ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
     return turn.end(is_idle=is_idle)
@@ -95,7 +95,7 @@ def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
         return False
     flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
     if flushed is None:
-        # The first slice here: what the group has is never ahead of what the task made durable.
+        # The first slice here: the group's offsets are never ahead of what the task made durable.
         flushed = turn.ports.wire.committed(group_of(turn.spec.connector))
     if not all(place in flushed for place in places):
         return False
@@ -131,7 +131,7 @@ class _SinkSlice:
         self._former = forget_former_topics(ports.memory, topic_ids)
         self._notes = LeftOutNotes(ports.offsets, topic_ids, is_kept=spec.plugin.keeps_offsets)
         self._task = spec.plugin().task()
-        # Offsets up to which records were put or left out, and up to which they are committed.
+        # Offsets up to which records were put or skipped, and up to which they are committed.
         self._next: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         # Partitions with a record in this slice since the task's last seek.
@@ -146,7 +146,7 @@ class _SinkSlice:
         self._flushed_at = ports.clock.monotonic()
 
     def run(self) -> bool:
-        """Return whether there was nothing more at the end."""
+        """Return whether the slice was idle at its end."""
         group = group_of(self._spec.connector)
         overrides = below(self._spec.config, "consumer.override.")
         inlet = self._ports.wire.inlet(group, overrides)
@@ -161,7 +161,7 @@ class _SinkSlice:
             inlet.close()
 
     def _begin(self, inlet: Inlet, group: str) -> None:
-        """Begin where the target says, else where the group is, else where the config says."""
+        """Begin at the target's offsets, else at the group's, else where the config says."""
         by_target = self._task.open(self._places)
         by_group = self._by_group(group)
         begin = {
@@ -179,12 +179,12 @@ class _SinkSlice:
             )
         is_latest = self._reading.reset == "latest"
         fresh = {
-            # Records sent again wait there from the beginning.
+            # Read the retry topic from its beginning.
             place: found[1 if is_latest and place.topic != self._retry_topic else 0]
             for place, found in self._ports.wire.bounds(new).items()
         }
         if fresh:
-            # At the end of a topic the next slice would else begin behind what comes meanwhile.
+            # Otherwise the next slice would start at a later end, and skip records in between.
             self._turn.require_lease()
             inlet.commit(fresh)
         self._committed = {
@@ -192,7 +192,7 @@ class _SinkSlice:
         } | fresh
         self._given = begin | fresh
         self._untouched = set(self._places) - by_target.keys()
-        # A target knows nothing of what was left out, which would be buried once more.
+        # The target does not know skipped records, which would become dead letters twice.
         left_out: LeftOut | None = self._ports.memory.get(LEFT_OUT)
         if left_out is None:
             left_out = self._notes.read(self._places, by_target)
@@ -298,7 +298,7 @@ class _SinkSlice:
             raise StepFailed(Stage.KAFKA_CONSUME, self._retry_topic, error) from error
 
     def _put(self, pairs: list[Pair]) -> None:
-        """Hand a batch to the task: again without a record that it refuses, or after a wait."""
+        """Pass a batch to the task; retry without a refused record, or after a wait."""
         while pairs:
             try:
                 self._task.put([record for _, record in pairs])
@@ -316,7 +316,7 @@ class _SinkSlice:
                     place = TopicPartition(topic=raw.topic, partition=raw.partition)
                     self._given[place] = raw.offset + 1
                     self._untouched.discard(place)
-                # What the target refused for a while, it has taken now.
+                # The target has accepted a batch that it may have refused before.
                 self._turn.retries = 0
                 return
 
@@ -331,7 +331,7 @@ class _SinkSlice:
         return failed
 
     def _wait_for_target(self, error: RetriableError) -> None:
-        """Wait within the slice where that is short, else leave it to the next one."""
+        """Wait within the slice if the wait is short, else leave it to the next slice."""
         wait = error.wait_s
         if wait is None:
             wait = waits.retry(self._turn.retries, most_s=self._errors.max_delay_s)
@@ -360,7 +360,7 @@ class _SinkSlice:
         return passed >= limit or self._unflushed >= MAX_UNFLUSHED
 
     def _flush(self, inlet: Inlet) -> None:
-        """Commit what the task has made durable, once the dead letters are in their topic."""
+        """Commit what the task has made durable, once the dead letters are written."""
         self._flushed_at = self._ports.clock.monotonic()
         self._tolerance.settle()
         durable = self._durable(self._task.flush())
@@ -394,7 +394,7 @@ class _SinkSlice:
         self._ports.memory[LEFT_OUT] = left_out
 
     def _durable(self, told: Mapping[TopicPartition, int] | None) -> Mapping[TopicPartition, int]:
-        """Return the offsets to commit: behind what was left out, too, where all else is done."""
+        """Return the offsets to commit, also of skipped records if all before them are durable."""
         if told is None:
             return self._next
         durable = dict(told)
@@ -404,21 +404,21 @@ class _SinkSlice:
         return durable
 
     def _flush_before_failure(self, inlet: Inlet) -> None:
-        """Commit what was put before the batch that failed, so that it is not put again."""
+        """Commit what was put before the failed batch, so that it is not put again."""
         try:
             self._flush(inlet)
         except LeaseLost:
             raise
-        # The failure that ended the slice is the one to be told.
+        # Report the failure that ended the slice.
         except Exception as error:  # noqa: BLE001
             said = masked(words(error), self._spec.secrets)
             self._ports.log.write(Level.WARN, f"what was put before will be put again: {said}")
 
     def _stop(self) -> None:
-        """End the task; what it fails with then hides nothing that ended the slice."""
+        """Stop the task; log its errors, so that they do not hide the result of the slice."""
         try:
             self._task.stop()
-        # Foreign code again, and its records are safe: they are flushed, or put once more.
+        # Foreign code; its records are safe: they are flushed, or will be put again.
         except Exception as error:  # noqa: BLE001
             if not isinstance(error, ConnectorError):
                 said = trace(error, self._spec.secrets)

@@ -1,4 +1,4 @@
-"""Runs one slice of a task, whichever kind it is."""
+"""Runs one slice of a task of any kind."""
 
 from connectors.runtime import job_slice, sink_slice, source_slice
 from connectors.runtime.ports import Ports, SliceEnd, TaskSpec
@@ -7,7 +7,7 @@ from connectors.sdk.connector import JobConnector, SinkConnector
 
 
 def run(spec: TaskSpec, ports: Ports) -> SliceEnd:
-    """Run a slice; it raises nothing that a task or the cluster does wrong."""
+    """Run a slice; errors of the task or the cluster do not escape."""
     if issubclass(spec.plugin, JobConnector):
         return job_slice.run(spec, ports)
     if issubclass(spec.plugin, SinkConnector):

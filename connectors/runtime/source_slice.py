@@ -1,6 +1,6 @@
-"""One slice of a source: poll, convert, produce, and store offsets of what the cluster has.
+"""One slice of a source: poll, convert, produce, and store the offsets of acknowledged records.
 
-At least once: offsets are stored after the records, behind the fence of the task's epoch.
+At least once: offsets are stored after the records, fenced by the task's epoch.
 """
 
 import json
@@ -23,21 +23,21 @@ from connectors.sdk.records import Place, SourceRecord
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered
 
-# Offsets are stored so often while records come: each time is a transaction.
+# How often to store offsets while records arrive: each time is a transaction.
 STORE_S: Final = 0.5
-# What may have to be read again after a crash, at most, beside what is polled at once.
+# The most to read again after a crash, in addition to one poll.
 MAX_UNSTORED: Final = 20_000
 PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
 
 
 def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], Steps]) -> SliceEnd:
-    """Run a slice; whatever goes wrong is told in its end."""
+    """Run a slice; its result reports any error."""
     turn = Turn(spec, ports)
     max_delay_s = 60.0
     try:
         max_delay_s = errors_of(spec.config).max_delay_s
         is_idle = _SourceSlice(turn, make_steps(spec.config)).run()
-    # A task is foreign code: whatever it raises ends the slice and nothing else.
+    # A task is foreign code: any exception ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
     return turn.end(is_idle=is_idle)
@@ -57,12 +57,12 @@ class _SourceSlice:
         self._task = spec.plugin().task()
         self._outlet = ports.wire.outlet(below(spec.config, "producer.override."))
         self._refused: list[KafkaFailure] = []
-        # In the cluster, and not yet stored.
+        # Acknowledged, but not stored.
         self._done: list[SourceRecord] = []
         self._stored_at = ports.clock.monotonic()
 
     def run(self) -> bool:
-        """Return whether there was nothing more at the end."""
+        """Return whether the slice was idle at its end."""
         self._task.start(self._context, self._spec.parsed)
         try:
             return self._work()
@@ -78,7 +78,7 @@ class _SourceSlice:
             if not records or self._is_store_due():
                 self._store()
             quiet = 0 if records else quiet + 1
-            # Where others wait, the slice ends instead.
+            # If others wait, the slice ends instead.
             if quiet and not self._turn.is_over(is_idle=True):
                 self._ports.clock.wait(min(waits.look(quiet - 1), self._turn.left_s()))
         if self._turn.verdict() is not Verdict.LOST:
@@ -88,7 +88,7 @@ class _SourceSlice:
     # --- records -------------------------------------------------------------------------------
 
     def _produce(self, records: Sequence[SourceRecord]) -> None:
-        """Send a batch and wait until the cluster has it; what it refuses is left out, or ends."""
+        """Send a batch and wait for its acknowledgement; skip refused records, or end."""
         if not records:
             return
         self._turn.figures.add(figures.READ, len(records))
@@ -116,7 +116,7 @@ class _SourceSlice:
         try:
             self._outlet.send(topic, new, partial(self._sent))
         except KafkaFailure as failure:
-            # Refused before it was sent: what it is, and not what the cluster thinks of it.
+            # The client refused it before it was sent, because of its content.
             self._refused.append(failure)
 
     def _sent(self, told: Delivered | KafkaFailure) -> None:
@@ -132,7 +132,7 @@ class _SourceSlice:
         return passed >= STORE_S or len(self._done) >= MAX_UNSTORED
 
     def _store(self) -> None:
-        """Store the last offset of each place, and tell the task."""
+        """Store the last offset of each place, and notify the task."""
         self._stored_at = self._ports.clock.monotonic()
         latest: dict[str, tuple[Place, Place]] = {}
         for record in self._done:
@@ -151,10 +151,10 @@ class _SourceSlice:
         self._task.commit(done)
 
     def _stop(self) -> None:
-        """End the task; what it fails with then hides nothing that ended the slice."""
+        """Stop the task; log its errors, so that they do not hide the result of the slice."""
         try:
             self._task.stop()
-        # Foreign code again, and what it has read is stored, or read once more.
+        # Foreign code; its records are stored, or will be read again.
         except Exception as error:  # noqa: BLE001
             said = masked(words(error), self._spec.secrets)
             self._ports.log.write(Level.ERROR, f"the task failed while it stopped: {said}")

@@ -7,7 +7,7 @@ from connectors.runtime import chain, converters
 from connectors.runtime.steps import Steps
 from connectors.runtime.task_settings import below
 
-# What a config has that names none, as Connect's own workers are set up.
+# Defaults for a config without converters, as in Connect's own workers.
 JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 SIMPLE: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -18,7 +18,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
 
 
 def make(config: Mapping[str, str]) -> Steps:
-    """Return the steps; ConfigError names what cannot be made."""
+    """Return the steps; ConfigError names the part that cannot be made."""
     return Steps(
         key=_converter("key.converter", config),
         value=_converter("value.converter", config),
@@ -32,5 +32,5 @@ def _converter(key: str, config: Mapping[str, str]) -> converters.Converter:
 
 
 def _named(key: str, config: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the class of a converter, and its own keys."""
+    """Return the class of a converter, and the keys for it."""
     return (config.get(key) or DEFAULTS[key]).strip(), below(config, f"{key}.")

@@ -1,6 +1,6 @@
-"""From a record in a topic to the record that a sink gets, and from a source's to a topic's.
+"""Converts records of topics for a sink, and records of a source for topics.
 
-A step that fails says its stage and its class, in Connect's words, which the dead letters repeat.
+A failed step names its stage and class in Connect's terms, which dead letters repeat.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from gateway.kafka.values import NewRecord, Record
 
 
 class Stage(Enum):
-    """Where in a record's way something failed; the names are Connect's."""
+    """The stage at which a record failed; the names are Connect's."""
 
     TASK_POLL = "TASK_POLL"
     TASK_PUT = "TASK_PUT"
@@ -31,7 +31,7 @@ class Stage(Enum):
 
 
 class StepFailed(Exception):
-    """One step has failed on one record; the cause says how."""
+    """A step failed on a record; the cause has the details."""
 
     def __init__(self, stage: Stage, class_name: str, cause: Exception) -> None:
         super().__init__(f"{stage.value}: {cause}")
@@ -54,7 +54,7 @@ class Chain(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """All steps of a connector. A record that a transform leaves out becomes None."""
+    """All steps of a connector. For a record that a transform drops they return None."""
 
     key: Converter
     value: Converter
@@ -73,7 +73,7 @@ class Steps:
             value_schema, value = self.value.to_value(raw.topic, raw.value, raw.headers)
             stage, step = Stage.HEADER_CONVERTER, self.header
             headers = self._headers(raw)
-        # A step is foreign code, and its failure is the record's.
+        # A step is foreign code; any exception is a failure of the record.
         except Exception as error:
             raise StepFailed(stage, _class_of(step), error) from error
         first = None if origin is None else origin.place
@@ -96,7 +96,7 @@ class Steps:
         return changed
 
     def outgoing(self, record: SourceRecord) -> tuple[str, NewRecord] | None:
-        """Return the topic and bytes of a record of a source; StepFailed."""
+        """Return the topic and bytes for a record of a source. Raises StepFailed."""
         changed = self._transformed(record)
         if changed is None:
             return None
@@ -124,7 +124,7 @@ class Steps:
 
     def _headers(self, raw: Record) -> tuple[Header, ...]:
         if raw.has_unread_headers:
-            # They would be lost, and nobody would hear of it.
+            # They would be lost without notice.
             raise DataError("the name of a header is not UTF-8, so none could be read")
         return tuple(self._header(raw.topic, header) for header in raw.headers)
 
@@ -137,12 +137,12 @@ class Steps:
             return self.chain.apply(record)
         # As above.
         except Exception as error:
-            # The chain says which of its transforms it was.
+            # The chain names the transform that failed.
             name = getattr(error, "class_name", None) or _class_of(self.chain)
             raise StepFailed(Stage.TRANSFORMATION, str(name), error) from error
 
 
 def _class_of(step: object) -> str:
-    """Return the name under which a step is configured, as far as it says so."""
+    """Return the class name that the config has for a step, if the step knows it."""
     name = getattr(step, "name", None)
     return name if isinstance(name, str) else f"{type(step).__module__}.{type(step).__qualname__}"

@@ -1,6 +1,6 @@
-"""The keys of a connector's config that the runtime itself acts on, parsed.
+"""Parses the keys of a connector's config that the runtime itself uses.
 
-They were checked when the config was written; what is wrong here all the same fails the task.
+They were validated when the config was written; an invalid one still fails the task.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def _key(name: str, kind: Kind, default: Any) -> Key:
     return Key(name=name, kind=kind, default=default, importance=Importance.MEDIUM, doc="")
 
 
-# Texts stand for defaults as a config would have them.
+# Defaults are texts, as in a config.
 KEYS: Final[Mapping[str, Key]] = {
     key.name: key
     for key in (
@@ -35,16 +35,16 @@ KEYS: Final[Mapping[str, Key]] = {
         _key("topic.creation.groups", Kind.LIST, []),
     )
 }
-# A batch of more would make a slice deaf for long.
+# With a larger batch a slice would not notice a stop for long.
 MAX_POLL_RECORDS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """What becomes of a record that cannot be converted, transformed or taken."""
+    """How to handle a record that cannot be converted, transformed or written."""
 
     is_tolerant: bool = False
-    # How long a failing step is tried again; None: for ever.
+    # How long to retry a failing step; None: forever.
     retry_s: float | None = 0.0
     max_delay_s: float = 60.0
     is_logged: bool = False
@@ -56,7 +56,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a sink reads."""
+    """The topics that a sink reads, and how."""
 
     topics: tuple[str, ...] = ()
     pattern: str = ""
@@ -89,13 +89,13 @@ def reading_of(config: Mapping[str, str]) -> Reading:
 
 
 def value(config: Mapping[str, str], name: str) -> Any:
-    """Return the parsed value of a key of the table, or its default."""
+    """Return the parsed value of a framework key, or its default."""
     key = KEYS[name]
     return _parsed(key, config[name]) if name in config else key.default
 
 
 def below(config: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return the keys that begin with a prefix, without it."""
+    """Return the keys with a prefix, without the prefix."""
     return {name[len(prefix) :]: text for name, text in config.items() if name.startswith(prefix)}
 
 

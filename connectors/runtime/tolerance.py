@@ -17,9 +17,9 @@ from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record
 
 T = TypeVar("T")
 
-# A step that waits longer before it is tried again would take the slice from others.
+# A step that waits longer would keep the worker from other tasks.
 MAX_STEP_WAIT_S: Final = 5.0
-# Of a record, in a line of the log.
+# Limits the bytes of a record in a log line.
 MAX_SHOWN_BYTES: Final = 200
 
 
@@ -28,7 +28,7 @@ class ToleranceExceeded(ConnectorError):
 
 
 class Tolerance:
-    """Belongs to one slice."""
+    """Handles the failed records of one slice."""
 
     def __init__(self, spec: TaskSpec, ports: Ports, errors: Errors, counted: Figures) -> None:
         self._spec = spec
@@ -39,7 +39,7 @@ class Tolerance:
         self._refused: KafkaFailure | None = None
 
     def attempt(self, step: Callable[[], T]) -> T:
-        """Take a step, again where it says that it may succeed later, as long as configured."""
+        """Run a step; retry it after a RetriableError for the configured time."""
         began = self._ports.clock.monotonic()
         attempts = 0
         while True:
@@ -54,14 +54,14 @@ class Tolerance:
                 if limit is not None and passed > limit:
                     raise
                 if passed > MAX_STEP_WAIT_S:
-                    # Longer than a slice should stand still: the task is tried again later.
+                    # Too long for a slice: the task is retried later.
                     raise failed.cause from None
                 self._ports.clock.wait(wait)
                 attempts += 1
                 self._figures.add(figures.RETRIED)
 
     def failed(self, failure: StepFailed, raw: Record | None) -> None:
-        """Leave a record out, or end the task with ToleranceExceeded."""
+        """Skip a record, or end the task with ToleranceExceeded."""
         self._figures.add(figures.FAILED)
         if self._errors.is_logged:
             said = masked(self._line(failure, raw), self._spec.secrets)
@@ -76,9 +76,9 @@ class Tolerance:
             self._bury(failure, raw)
 
     def settle(self) -> None:
-        """Return when all dead letters are in their topic; KafkaFailure where one is not.
+        """Wait until all dead letters are written; KafkaFailure if one is not.
 
-        Offsets behind them may be committed after that only.
+        Only after that, offsets of later records may be committed.
         """
         if self._letters is not None:
             self._letters.flush()
@@ -108,7 +108,7 @@ class Tolerance:
             self._figures.add(figures.DEAD)
 
     def _require(self, topic: str) -> None:
-        # What Connect has for a default is more brokers than small clusters have.
+        # Connect's default needs more brokers than small clusters have.
         replication = self._errors.dead_replication
         made = NewTopic(
             name=topic,

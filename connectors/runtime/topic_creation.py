@@ -1,6 +1,6 @@
-"""Creates the topics that a source writes to, as its `topic.creation.*` keys say.
+"""Creates the topics that a source writes to, according to its `topic.creation.*` keys.
 
-Where none is set, brokers create a topic that is missing, or do not, as they are configured.
+Without such keys, the configuration of the brokers decides whether missing topics are created.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gateway.kafka.values import CLUSTER_DEFAULT, NewTopic
 
 PREFIX: Final = "topic.creation."
 DEFAULT_GROUP: Final = "default"
-# What of a group's keys is no config of the topic.
+# Keys of a group that are not configs of the topic.
 OWN_KEYS: Final = frozenset({"include", "exclude", "replication.factor", "partitions"})
 
 
@@ -28,7 +28,7 @@ class TopicCreation:
         self._known: set[str] = set()
 
     def require(self, topic: str) -> None:
-        """See to it that a topic is there."""
+        """Create a topic if it does not exist."""
         if not self._is_enabled or topic in self._known:
             return
         if not self._known:
@@ -40,7 +40,7 @@ class TopicCreation:
             self._known.add(topic)
 
     def described(self, topic: str) -> NewTopic:
-        """Return the topic as the first group that includes it describes it."""
+        """Return the topic as described by the first group that includes it."""
         group = next((name for name in self._groups() if self._includes(name, topic)), None)
         own = below(self._config, f"{PREFIX}{group or DEFAULT_GROUP}.")
         fallback = below(self._config, f"{PREFIX}{DEFAULT_GROUP}.")

@@ -1,4 +1,4 @@
-"""What is shown of an error: its words first, then where it came from, without any secret."""
+"""Formats errors for display: the message first, then the stack trace, without secrets."""
 
 import traceback
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from connectors.sdk.errors import (
 )
 from gateway.kafka.errors import KafkaFailure
 
-# A page shows it whole, and a row of the database holds it.
+# A page shows it in full, and a row of the database holds it.
 MAX_TRACE_CHARS: Final = 16_000
-# What programs that read Connect's headers and traces know our errors as.
+# Java's names of our errors, for programs that read Connect's headers and traces.
 JAVA_NAMES: Final[dict[type[Exception], str]] = {
     RetriableError: "org.apache.kafka.connect.errors.RetriableException",
     DataError: "org.apache.kafka.connect.errors.DataException",
@@ -27,14 +27,14 @@ JAVA_NAMES: Final[dict[type[Exception], str]] = {
 
 
 def java_name(error: BaseException) -> str:
-    """Return the class of an error as Connect would name it, or its own name."""
+    """Return the class of an error in Connect, or its own name."""
     kind = type(error)
     known = next((JAVA_NAMES[parent] for parent in kind.__mro__ if parent in JAVA_NAMES), None)
     return known or f"{kind.__module__}.{kind.__qualname__}"
 
 
 def words(error: BaseException) -> str:
-    """Return what an error says, and what to do next where it knows."""
+    """Return the message of an error, with what to do next if it says so."""
     if isinstance(error, KafkaFailure):
         about = f" about {error.value}" if error.value else ""
         return f"{error}{about}{f': {error.next_step}' if error.next_step else ''}"
@@ -42,7 +42,7 @@ def words(error: BaseException) -> str:
 
 
 def trace(error: BaseException, secrets: Iterable[str]) -> str:
-    """Return the words of an error in the first line, and its stack below."""
+    """Return the message of an error in the first line, and its stack trace below."""
     head = f"{type(error).__name__}: {words(error)}"
     stack = "".join(traceback.format_exception(error))
     return masked(f"{head}\n{stack}", secrets)[:MAX_TRACE_CHARS]

@@ -1,6 +1,6 @@
 """Handles the time limit of one slice, what may end it, and its errors.
 
-What sources and sinks have in common, and nothing of what they do.
+Shared by sources, sinks and jobs; independent of what they do.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ from connectors.runtime.traces import trace, words
 from connectors.sdk.errors import RetriableError
 from gateway.kafka.errors import KafkaFailure, Kind
 
-# What a cluster says while it is away, or moves something; the same call may succeed later.
+# Errors of a cluster that is down or moves a partition; the same call may succeed later.
 PASSING: Final = frozenset(
     {
         "BROKER_NOT_AVAILABLE",
@@ -50,26 +50,26 @@ def is_passing(failed: KafkaFailure) -> bool:
 
 
 class Turn:
-    """The time of one slice, and what it has counted."""
+    """The time of one slice, and its counts."""
 
     def __init__(self, spec: TaskSpec, ports: Ports) -> None:
         self.spec = spec
         self.ports = ports
         self.figures = ports.figures
-        # Retriable failures in a row.
+        # Consecutive retriable failures.
         self.retries = spec.retries
         self._began = ports.clock.monotonic()
         self._verdict = Verdict.KEEP
         self._has_worked = False
 
     def verdict(self) -> Verdict:
-        """Ask what to do next. What once said to end goes on to say so."""
+        """Ask the lease what to do next; STOP and LOST are final."""
         if self._verdict not in {Verdict.STOP, Verdict.LOST}:
             self._verdict = self.ports.lease.renew()
         return self._verdict
 
     def require_lease(self) -> None:
-        """Raise LeaseLost where nothing may be stored any more."""
+        """Raise LeaseLost if nothing may be stored any more."""
         if self.verdict() is Verdict.LOST:
             raise LeaseLost("the task has another owner")
 
@@ -83,7 +83,7 @@ class Turn:
         return max(0.0, self._began + SLICE_S - self.ports.clock.monotonic())
 
     def is_over(self, *, is_idle: bool = False) -> bool:
-        """Tell whether to end: at once where there is nothing to do and others wait."""
+        """Return whether to end the slice: at once if it is idle and others wait."""
         verdict = self.verdict()
         if verdict is Verdict.KEEP:
             return not self.left_s()
@@ -93,26 +93,26 @@ class Turn:
     # --- the end -------------------------------------------------------------------------------
 
     def end(self, *, is_idle: bool) -> SliceEnd:
-        """Return the end of a slice in which nothing failed."""
+        """Return the result of a slice without a failure."""
         if self._verdict is Verdict.STOP:
             return self._end(Ending.STOPPED)
         if not is_idle or self._has_worked:
-            # What has just worked may have more in a moment.
+            # A task that has just worked may have more soon, so its wait is short.
             wait = waits.idle(0) if is_idle and self._verdict is Verdict.YIELD else 0.0
             return self._end(Ending.IDLE if is_idle else Ending.BUSY, wait_s=wait)
-        # Where nobody else waits, there is no reason to wait either.
+        # Do not wait if no other task waits for the worker.
         wait = waits.idle(self.spec.idle_slices) if self._verdict is Verdict.YIELD else 0.0
         return self._end(Ending.IDLE, wait_s=wait, idle_slices=self.spec.idle_slices + 1)
 
     def end_without_work(self) -> SliceEnd:
-        """Return the end of a slice that could not even wait for work: its topics are not there."""
+        """Return the result of a slice that had nothing to wait for: its topics do not exist."""
         if self.verdict() is Verdict.STOP:
             return self._end(Ending.STOPPED)
         slices = self.spec.idle_slices
         return self._end(Ending.IDLE, wait_s=waits.idle(slices), idle_slices=slices + 1)
 
     def failed(self, error: Exception, *, max_delay_s: float) -> SliceEnd:
-        """Return the end of a slice that an error has ended."""
+        """Return the result of a slice that an error has ended."""
         if isinstance(error, LeaseLost):
             return self._end(Ending.LOST)
         if isinstance(error, RetriableError) or (

@@ -1,4 +1,4 @@
-"""The shell around slices: leases and rows, Celery's workers, and the beat that plans.
+"""Runs slices with leases and rows, Celery's workers, and the beat that plans.
 
-It decides nothing that `connectors.runtime.planner` or a slice decides.
+`connectors.runtime.planner` and the slices make all decisions.
 """

@@ -1,7 +1,7 @@
-"""The process that plans: once a second, where no other host does, and at once where a worker ends.
+"""Runs the planner once a second, unless another host does, and at once when a worker ends.
 
 Not Celery's beat: that sends messages to workers, whose one child may be busy for 30 s, while the
-planner has to run just when workers are busy or gone.
+planner must run precisely when workers are busy or gone.
 """
 
 import logging
@@ -42,12 +42,12 @@ CALM_S: Final = 60.0
 LOOK_S: Final = 15.0
 # A beat that is gone with its host is replaced after this.
 HOLD: Final = timedelta(seconds=6)
-# Asked for again before it is over.
+# The role is renewed when this much of it is left.
 HOLD_AGAIN: Final = timedelta(seconds=3)
 
 
 class Queues:
-    """Celery's, for the planner."""
+    """The queues of Celery, for the planner."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -66,11 +66,11 @@ class Queues:
 
 
 class AllMessages(planning.Messages, redrives.Messages, Protocol):
-    """What the beat sends."""
+    """The messages that the beat sends."""
 
 
 class Planner:
-    """One round after the other. `wait` returns workers that have ended meanwhile."""
+    """Plans in rounds; in between, it waits for workers to end."""
 
     def __init__(self, cluster: str, messages: AllMessages) -> None:
         self._cluster = cluster
@@ -82,7 +82,7 @@ class Planner:
         self._holder = f"{processes.host()}:{os.getpid()}:{processes.began(os.getpid())}"
 
     def round(self, wait_s: float) -> None:
-        """Wait, then do what is to be done; a database that is away is tried again."""
+        """Wait, then plan; retry in the next round if the database is down."""
         ended = self._watched.wait(wait_s)
         try:
             for process in ended:
@@ -101,7 +101,7 @@ class Planner:
             connections[CONNECT].close()
 
     def close(self) -> None:
-        """Have the home start without this process if there are no connectors any more."""
+        """Remove the marks of pools without connectors; without any, the home starts no beat."""
         try:
             for pool in POOLS:
                 wanted.take_back(self._cluster, pool)
@@ -125,7 +125,7 @@ class Planner:
 
 
 def hold(cluster: str, holder: str) -> bool:
-    """Return whether a process is the one that plans: it is, or nobody else is."""
+    """Take or renew the role of the planner; return whether `holder` has it."""
     with transaction.atomic(using=CONNECT):
         now = database_time.now()
         row, is_new = Beat.objects.select_for_update().get_or_create(
@@ -142,7 +142,7 @@ def hold(cluster: str, holder: str) -> bool:
 
 
 def serve(cluster: str, say_ready: Callable[[], None]) -> None:
-    """Plan until this process is told to stop."""
+    """Plan until a signal stops this process."""
     stops: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda which, _frame: stops.append(which))

@@ -1,7 +1,7 @@
-"""Celery as connectors use it: messages that are hints, and workers with one child each.
+"""Configures Celery for connectors: messages are hints, and each worker has one child.
 
-A message names a task and a ticket; whether it runs is the row's to say. So messages are
-acknowledged early, kept nowhere else, and one that is lost costs the seconds until the planner
+A message names a task and a ticket, and the row decides whether the task runs. So messages are
+acknowledged early and stored nowhere else; a lost message costs the seconds until the planner
 notices.
 """
 
@@ -18,28 +18,28 @@ PREPARE: Final = "connect.prepare"
 REDRIVE: Final = "connect.redrive"
 # The queue of a worker.
 QUEUE: Final = "connect.{}"
-# What a child may have grown to at the end of a slice; it is replaced then. Kilobytes.
+# The limit of a child's memory at the end of a slice, in kilobytes; then it is replaced.
 MAX_CHILD_KBYTES: Final = 768 * 1024
-# How long a child may take to begin: it imports plugins, and the machine may be busy.
+# How long a child may take to start: it imports plugins, and the machine may be busy.
 BEGIN_S: Final = 60.0
 CONNECT_S: Final = 3.0
-# Beyond this a message is not worth taking; its ticket is old by then.
+# An older message is dropped; its ticket is out of date.
 EXPIRES_S: Final = 600
 
 
 def broker_url(url: str) -> str:
-    """Return REDIS_URL as Celery's transport writes it."""
+    """Return REDIS_URL in the form of Celery's transport."""
     return url.replace("unix://", "redis+socket://", 1) if url.startswith("unix://") else url
 
 
 def make(cluster: str, pool: str = PLAIN) -> Celery:
-    """Return the application of one cluster, whose keys in Valkey no other one touches."""
+    """Return the application of one cluster, with keys in Valkey of its own."""
     app = Celery("samsa", set_as_current=False)
     app.conf.update(
         broker_url=broker_url(settings.REDIS_URL),
         broker_connection_timeout=CONNECT_S,
         broker_connection_retry_on_startup=True,
-        # For ever, and soon: Valkey is restarted within a second.
+        # Retry forever, and soon: Valkey is restarted within a second.
         broker_connection_max_retries=None,
         broker_transport_options={
             "global_keyprefix": f"samsa-connect:{cluster}:",
@@ -50,7 +50,7 @@ def make(cluster: str, pool: str = PLAIN) -> Celery:
         result_backend=None,
         task_ignore_result=True,
         task_acks_late=False,
-        # A slice that runs longer hangs, and its process is killed.
+        # A slice that runs longer hangs, so its process is killed.
         task_time_limit=pool_of(pool).hard_limit_s,
         task_serializer="json",
         accept_content=["json"],
@@ -63,7 +63,7 @@ def make(cluster: str, pool: str = PLAIN) -> Celery:
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
-        # Its own messages about lost messages; ours are not lost but late.
+        # Celery would treat their messages as lost; ours are not lost but late.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         enable_utc=True,
         timezone="UTC",
@@ -72,7 +72,7 @@ def make(cluster: str, pool: str = PLAIN) -> Celery:
 
 
 def send_run(app: Celery, worker: str, task: int, ticket: datetime) -> None:
-    """Give a slice to a worker's queue; raises what kombu raises where Valkey is away."""
+    """Send a slice to a worker's queue; raises kombu's exceptions if Valkey is down."""
     _send(app, RUN, worker, task=task, ticket=ticket.isoformat())
 
 

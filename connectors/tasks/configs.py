@@ -1,6 +1,6 @@
-"""The config of a task as its code gets it: opened, references followed, and parsed.
+"""Opens, resolves and parses the config of a task.
 
-Here, late, and in a worker only: nothing else ever holds these values.
+Only in a worker, just before it is used: no other process holds these values.
 """
 
 import os
@@ -23,13 +23,13 @@ from connectors.sdk.errors import ConfigError
 from connectors.validation import MAX_KEYS, secrets_within
 from connectors.vault import Opened, Place, Stored, Vault, revealed
 
-# Below the home's secrets: one file to a secret.
+# In the home's secrets folder: one file per secret.
 SECRETS_FOLDER = "connect.d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearConfig:
-    """What a task is told, and what of it nobody else may see."""
+    """The config of a task in clear, with the list of its secrets."""
 
     plugin: type[Connector]
     config: Mapping[str, str] = field(repr=False)
@@ -38,7 +38,7 @@ class ClearConfig:
 
 
 def plugin_of(name: str) -> type[Connector]:
-    """Return a connector that can run here; ConfigError says why it cannot."""
+    """Return a connector that can run here; ConfigError with the reason if it cannot."""
     plugin = registry.find(name)
     if plugin is None:
         raise ConfigError(
@@ -53,7 +53,7 @@ def plugin_of(name: str) -> type[Connector]:
 def clear(
     *, plugin: str, stored: Mapping[str, Any], own: Mapping[str, Any], cluster: str, name: str
 ) -> ClearConfig:
-    """Return a config in clear, with the task's own keys over the connector's."""
+    """Return a config in clear; the task's own keys override the connector's."""
     found = plugin_of(plugin)
     place = Place(cluster=cluster, connector=name)
     opened = _vault().open(stored, place)
@@ -72,7 +72,7 @@ def clear(
         _require_fit(definition, config, opened)
         # The parser's message repeats the value, which may be derived from a secret.
         raise ConfigError(masked(str(error), secrets)) from None
-    # What a connector tells its tasks need not be a key that people may set.
+    # Keys that a connector adds to its task configs need not be in its definition.
     told = {key: text for key, text in own.items() if key not in definition.by_name}
     return ClearConfig(plugin=found, config=config, parsed={**told, **parsed}, secrets=secrets)
 
@@ -109,9 +109,9 @@ def seal(
 def _require_fit(
     definition: Definition, config: Mapping[str, str], opened: Mapping[str, str]
 ) -> None:
-    """Raise ConfigError for a reference that stands for what its key does not take.
+    """Raise ConfigError if the value of a reference does not fit its key.
 
-    The message of a parser repeats the value, and would tell anybody what a secret is.
+    The parser's message repeats the value, and would reveal a secret.
     """
     for key in definition:
         text = opened.get(key.name, "")

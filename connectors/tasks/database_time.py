@@ -1,4 +1,4 @@
-"""What time it is for leases: the database's own, which all hosts share."""
+"""Reads the time for leases from the database, whose clock all hosts share."""
 
 from datetime import datetime
 
@@ -9,12 +9,12 @@ from connectors.database import CONNECT
 
 
 def now() -> datetime:
-    """Return the time of the database's clock; a file has the clock of its host."""
+    """Return the time of the database's clock; with a file, that of the host."""
     connection = connections[CONNECT]
     if connection.vendor != "postgresql":
         return timezone.now()
     with connection.cursor() as cursor:
-        # The beginning of the transaction would be too early by as long as it has waited.
+        # The start of the transaction would be too early by the time spent waiting for locks.
         cursor.execute("SELECT clock_timestamp()")
         told: datetime = cursor.fetchone()[0]
     return told

@@ -1,4 +1,4 @@
-"""What a worker or the beat finds in its home: the cluster, and where its brokers are."""
+"""Finds the cluster and the brokers of a worker's or beat's home."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
 
 CLIENT_ID: Final = "samsa-connect"
-# Told by the supervisor of the home while it runs.
+# Written by the supervisor of the home while it runs.
 SETTINGS_FILE: Final = settings.SAMSA_HOME / "run" / "settings.json"
 
 
@@ -28,7 +28,7 @@ def cluster() -> str:
 
 
 def connection() -> Connection:
-    """Return where the brokers are; KafkaFailure where none has told yet."""
+    """Return a connection to the brokers; KafkaFailure if none has written its address yet."""
     bootstrap = settings.SAMSA_GATEWAY_BOOTSTRAP
     if not bootstrap:
         with suppress(OSError, ValueError, AttributeError):
@@ -40,14 +40,14 @@ def connection() -> Connection:
 
 
 def touch(name: str) -> None:
-    """Leave word that a process works, where others look at the time of a file."""
-    # A full disk, or a folder that is not there, ends nobody.
+    """Update the time of a file, by which others see that this process works."""
+    # A full disk, or a missing folder, must not end the process.
     with suppress(OSError):
         (settings.SAMSA_SOCKETS / f"{name}.alive").touch(mode=0o600)
 
 
 def say_ready() -> None:
-    """Tell the process that started this one, where one waits."""
+    """Notify the process that started this one, if it waits."""
     if settings.SAMSA_READY_FD >= 0:
         with suppress(OSError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
             pipe.write(json.dumps({"ready": True}) + "\n")

@@ -1,7 +1,7 @@
 """Keeps resources that are expensive to open between the slices of tasks.
 
-One child serves all tasks of a worker, so each may keep something only while it stays here; what is
-kept is closed when the task moves, changes, or has not run for long.
+One child runs all tasks of a worker, so it keeps resources only for tasks that stay here. They are
+closed when the task moves, changes, or has not run for long.
 """
 
 import logging
@@ -14,13 +14,13 @@ from connectors.tasks import leases
 from connectors.tasks.leases import Taken
 
 log: Final = logging.getLogger(__name__)
-# Tasks that keep something at a time; the one that has not run for longest gives way.
+# The maximum of tasks with kept resources; the least recently run one is closed first.
 MAX_TASKS: Final = 200
 
 
 @dataclass(slots=True, kw_only=True)
 class Kept:
-    """Of one task, in one generation and under one owner."""
+    """The resources of one task, in one generation and under one owner."""
 
     generation: int
     epoch: int
@@ -29,14 +29,14 @@ class Kept:
     held: Holder = field(default_factory=lambda: Holder(Budget()))
 
     def close(self) -> None:
-        """End each thing that has an end."""
+        """Close each resource that has a `close` method."""
         for name, thing in self.by_plugin.items():
             end = getattr(thing, "close", None)
             if end is None:
                 continue
             try:
                 end()
-            # Foreign code, and the others are to be ended as well.
+            # Foreign code; close the others, too.
             except Exception:
                 log.exception("kept.not_closed name=%s", name)
         self.by_plugin.clear()
@@ -44,14 +44,14 @@ class Kept:
 
 
 class Shelf:
-    """Of one process."""
+    """The kept resources of all tasks of one process."""
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[int, Kept] = OrderedDict()
         self._budget = Budget()
 
     def of(self, taken: Taken) -> Kept:
-        """Return what a task has kept here; nothing where it has been elsewhere since."""
+        """Return what a task has kept here; empty if it has run elsewhere since."""
         kept = self._tasks.pop(taken.task, None)
         if kept is not None and (kept.generation, kept.epoch) != (taken.generation, taken.epoch):
             kept.close()
@@ -65,9 +65,9 @@ class Shelf:
         return kept
 
     def close_of(self, task: int) -> None:
-        """Close what a task has kept, after a slice that failed.
+        """Close the plugin's resources of a task, after a slice that failed or stopped.
 
-        The runtime's own memory holds facts of former slices, which stay true.
+        The runtime's own facts about former slices stay, since they remain true.
         """
         if task in self._tasks:
             self._tasks[task].close()
@@ -78,7 +78,7 @@ class Shelf:
             kept.close()
 
     def sweep(self, worker: str) -> None:
-        """End what tasks have kept that are not here any more."""
+        """Close the resources of tasks that are not here any more."""
         known = {task: (kept.generation, kept.epoch) for task, kept in self._tasks.items()}
         for task in known.keys() - leases.still_here(worker, known):
             self.forget(task)

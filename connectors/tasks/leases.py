@@ -1,7 +1,7 @@
-"""Who runs a task, in rows: taken by compare-and-set, renewed, given back, freed.
+"""Takes, renews and releases the leases of tasks: rows changed by compare-and-set.
 
-A message is a hint: it names a ticket, and whoever does not find the row as the ticket says leaves
-the task alone. The epoch rises when the owner changes, and is the fence of all that is stored.
+A message is a hint with a ticket; a worker whose ticket does not match the row leaves the task
+alone. The epoch rises when the owner changes, and fences every write.
 """
 
 from collections.abc import Mapping
@@ -17,22 +17,22 @@ from connectors.models import Connector, Redrive, RunState, State, Target, Task
 from connectors.runtime.ports import Ending, SliceEnd, Verdict
 from connectors.tasks import database_time
 
-# A worker that is gone with its host is replaced after this; a slice renews it three times.
+# A worker that is gone with its host is replaced after this; a slice renews it in a third of this.
 LEASE: Final = timedelta(seconds=15)
-# Names of topics that a connector is known to have used; one with more uses names it makes up.
+# Topics to remember for a connector; one with more makes up its topic names.
 MAX_TOPICS: Final = 1000
 TAKEN_FIELDS: Final = (
     *("epoch", "worker", "state", "leased_until", "served_at", "queued_at", "taken_at"),
 )
-# Two hundred tasks of one worker have their turn within a fraction of this; a task that was idle
-# for longer was paused, so its rate counts its own time only.
+# Two hundred tasks of one worker each run within a fraction of this. A longer pause is not counted,
+# so that the rate of a paused task covers only the time in which it runs.
 MAX_WAITED_S: Final = 60.0
 RUNNABLE: Final = (State.UNASSIGNED, State.RUNNING, State.RESTARTING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A task whose lease was taken, with what its slice needs to know."""
+    """A task whose lease was taken, with the inputs of its slice."""
 
     task: int
     connector: int
@@ -44,30 +44,30 @@ class Taken:
     count: int
     generation: int
     epoch: int
-    # Of the connector as it is stored, and of the task.
+    # The stored configs of the connector and of the task.
     config: Mapping[str, Any] = field(repr=False)
     own_config: Mapping[str, Any] = field(repr=False)
     retries: int
     idle_slices: int
-    # Whether worker processes ended while it ran, and it has made nothing durable since.
+    # Whether worker processes ended while it ran, without anything made durable since.
     has_crashed: bool
-    # The counts of its former slices.
+    # The figures after its former slices.
     figures: Mapping[str, Any]
     has_others: bool
-    # The time since its last slice ended, to which its next counts belong too.
+    # The time since its last slice ended, which its next rates include.
     waited_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What pages show of a task: its figures with those of the slice, and the slice's topics."""
+    """The report on a task: its figures including the slice, and the slice's topics."""
 
     figures: Mapping[str, Any]
     topics: frozenset[str]
 
 
 def take(worker: str, task: int, ticket: datetime) -> Taken | None:
-    """Take the lease of a task for its worker; None where it is not as the ticket says."""
+    """Take the lease of a task for its worker; None if the row does not match the ticket."""
     with transaction.atomic(using=CONNECT):
         row = (
             Task.objects.select_for_update(of=("self",))
@@ -124,7 +124,7 @@ def _is_free(row: Task, worker: str, ticket: datetime, now: datetime) -> bool:
 
 
 def has_others(worker: str, but: int) -> bool:
-    """Tell whether anything waits for a worker beside the task that it runs."""
+    """Return whether a worker has other work waiting besides the given task."""
     waiting = Task.objects.filter(assigned=worker, queued_at__isnull=False).exclude(pk=but)
     unmade = Connector.objects.filter(
         worker=worker, planning_since__isnull=False, planned_generation__lt=F("generation")
@@ -134,7 +134,7 @@ def has_others(worker: str, but: int) -> bool:
 
 
 def verdict(taken: Taken) -> Verdict:
-    """Return what a slice is to do, from its row."""
+    """Return what a slice should do next, from its row."""
     row = _mine(taken).values_list("state", "connector__target", "connector__generation").first()
     if row is None:
         return Verdict.LOST
@@ -155,12 +155,12 @@ def renew(taken: Taken, told: Told) -> bool:
 
 
 def forgive(taken: Taken) -> None:
-    """Note that the task has made something durable, so it does not crash its workers."""
+    """Reset the crash count of a task that has made something durable."""
     _mine(taken).filter(crashes__gt=0).update(crashes=0)
 
 
 def release(taken: Taken, end: SliceEnd, told: Told) -> datetime | None:
-    """Give a lease back with what became of the slice; return a ticket where it goes on at once."""
+    """Release a lease with the slice's result; return a ticket if the task continues at once."""
     with transaction.atomic(using=CONNECT):
         row = _mine(taken).select_for_update(of=("self",)).select_related("connector").first()
         if row is None:
@@ -195,7 +195,7 @@ def _note_topics(connector: int, topics: frozenset[str]) -> None:
 
 
 def still_here(worker: str, tasks: Mapping[int, tuple[int, int]]) -> set[int]:
-    """Return those of some tasks, with generation and epoch, that a worker has not lost since."""
+    """Return the tasks whose generation and epoch are unchanged, and which the worker still has."""
     rows = Task.objects.filter(pk__in=list(tasks), assigned=worker)
     return {
         pk

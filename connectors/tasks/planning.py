@@ -1,7 +1,7 @@
-"""Reads the rows that the planner decides on, and does what it decides.
+"""Reads the rows for the planner, and carries out its decisions.
 
-Each action is a compare-and-set: where the row has moved on, nothing happens. Rows are written
-before messages are sent, so a message that does not leave is noticed as one that was lost.
+Each action is a compare-and-set: if the row has changed, nothing happens. Rows are written before
+messages are sent, so a message that could not be sent is noticed like a lost one.
 """
 
 import logging
@@ -37,7 +37,7 @@ ConnectorAction: TypeAlias = (
 
 
 class Messages(Protocol):
-    """The queues of workers; a call raises what its transport raises."""
+    """The queues of workers; calls raise the exceptions of the transport."""
 
     def run(self, worker: str, task: int, ticket: datetime) -> None: ...
 
@@ -49,8 +49,8 @@ class Messages(Protocol):
 def rows(cluster: str) -> list[ConnectorRow]:
     """Return all connectors of a cluster with their tasks.
 
-    Not of one moment, which would be a writer's turn each second: what has moved between the two
-    questions is another generation, or is found out when an action meets its row.
+    Not a consistent snapshot, which would block writers each second: a change between the two
+    queries is a newer generation, or is noticed when an action does not match its row.
     """
     tasks: dict[int, list[TaskRow]] = defaultdict(list)
     found = Task.objects.filter(connector__cluster=cluster).order_by("connector_id", "number")
@@ -66,7 +66,7 @@ def rows(cluster: str) -> list[ConnectorRow]:
 
 
 def plan(cluster: str, messages: Messages) -> int:
-    """Plan once; return how many actions that were."""
+    """Plan once; return the number of actions."""
     now = database_time.now()
     by_pool = workers.by_pool(cluster)
     planned = planner.plan(rows(cluster), by_pool.get(PLAIN, ()), now, pools=by_pool)
@@ -95,7 +95,7 @@ def _vouched(cluster: str, action: Action) -> Action | None:
 
 
 def _apply(action: Action, now: datetime) -> bool:
-    """Change the row that an action is about; False where it is another one by now."""
+    """Change the row of an action; False if the row has changed meanwhile."""
     match action:
         case planner.Free(task=pk):
             return _task(pk, leased_until__lte=now).update(leased_until=None) == 1
@@ -175,6 +175,6 @@ def _send(actions: Sequence[Action], messages: Messages, ticket: datetime) -> No
                     messages.prepare(worker, pk, generation)
                 case _:
                     pass
-    # Whatever the transport says: Valkey is away, and what did not leave is sent again later.
+    # Any transport error: Valkey is down, and messages that were not sent are sent again later.
     except Exception as error:  # noqa: BLE001
         log.warning("plan.not_sent reason=%r", str(error))

@@ -20,18 +20,18 @@ from connectors.vault import Stored
 
 log: Final = logging.getLogger(__name__)
 DEFAULT_MAX_TASKS: Final = 1
-# More tasks than this are no parallel work any more, and each is a row that the planner reads.
+# More tasks add no parallel work, and the planner reads a row for each.
 MOST_TASKS: Final = 1000
-# A connector may look at the other side for 5 s; others of the worker wait meanwhile.
+# A connector may check the other side for 5 s; other work of the worker waits meanwhile.
 ANSWER_S: Final = 20.0
 
 
 def prepare(worker: str, connector: int, generation: int) -> None:
-    """Make the tasks of one generation; nothing where it is not the one wanted any more."""
+    """Create the tasks of one generation; do nothing if it is not the wanted one any more."""
     row = Connector.objects.filter(pk=connector).first()
     if row is None or not _is_wanted(row, worker, generation):
         return
-    # If its code ends this process, the row names the connector.
+    # If the connector's code ends this process, the row names the connector.
     mine = Connector.objects.filter(pk=connector, worker=worker)
     mine.update(preparing_at=database_time.now())
     try:
@@ -43,7 +43,7 @@ def prepare(worker: str, connector: int, generation: int) -> None:
 def _make(row: Connector, worker: str, generation: int) -> None:
     try:
         told, failure = _task_configs(row), ""
-    # Foreign code; what it raises is shown with the connector.
+    # Foreign code; the connector shows any exception.
     except Exception as error:  # noqa: BLE001
         told, failure = [], trace(error, _secrets_of(error))
     if failure:
@@ -71,7 +71,7 @@ def _task_configs(row: Connector) -> list[Stored]:
     try:
         with _limited():
             told = clear.plugin().task_configs(clear.parsed, max_tasks=most)
-    # It must be told apart from ours, because its words may hold what the config holds.
+    # Mark the error as the connector's, since its text may hold values of the config.
     except Exception as error:
         error.secrets = clear.secrets  # type: ignore[attr-defined]
         raise
@@ -93,7 +93,7 @@ def _task_configs(row: Connector) -> list[Stored]:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Interrupt foreign code that takes too long; what hangs in a library, Celery's limit ends."""
+    """Interrupt slow foreign code; Celery's limit ends code that hangs in a library."""
 
     def interrupt(*_: object) -> None:
         raise ConfigError(
@@ -130,7 +130,7 @@ def _write(connector: int, worker: str, generation: int, told: list[Stored], fai
         return
     now = database_time.now()
     if row.tasks.filter(leased_until__gt=now).exists():
-        # A slice of the older generation is about to end: the planner asks again.
+        # A slice of the older generation is still ending: the planner asks again.
         row.planning_since = None
         row.save(update_fields=["planning_since"])
         return
@@ -154,7 +154,7 @@ def _write(connector: int, worker: str, generation: int, told: list[Stored], fai
 
 
 def _write_task(row: Connector, number: int, config: Stored) -> None:
-    """Make a row, or give the one that is there a new life; its epoch never falls."""
+    """Create a row, or reset the existing one; its epoch never falls."""
     fresh = {
         "generation": row.generation,
         "config": config,
@@ -169,8 +169,8 @@ def _write_task(row: Connector, number: int, config: Stored) -> None:
         "crashes": 0,
         "trace": "",
     }
-    # Above that of any row which had this number before, also of a connector that was deleted:
-    # targets remember epochs.
+    # Above the epoch of any earlier row with this number, even of a deleted connector: targets
+    # remember epochs.
     Task.objects.update_or_create(
         connector=row,
         number=number,

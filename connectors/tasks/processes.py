@@ -1,6 +1,6 @@
-"""Processes of this host as the rows of workers name them, and the news of their end.
+"""Identifies processes of this host, and detects their end.
 
-A process is known by its number and by when it began, since numbers are used again.
+A process is identified by its number and its start time, since numbers are reused.
 """
 
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-# The 22nd field of /proc/PID/stat, counted behind the name in brackets.
+# The 22nd field of /proc/PID/stat, counted after the name in brackets.
 BEGAN_FIELD: Final = 19
 
 
@@ -32,12 +32,12 @@ def boot_id() -> str:
 
 
 def this_one(number: int) -> Process:
-    """Return a process that is there."""
+    """Identify a running process."""
     return Process(number=number, began=began(number))
 
 
 def began(number: int) -> int:
-    """Return when a process began, in the kernel's ticks; 0 where there is none."""
+    """Return the start time of a process in the kernel's ticks; 0 if there is none."""
     with suppress(OSError, IndexError, ValueError):
         text = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[BEGAN_FIELD])
@@ -45,20 +45,20 @@ def began(number: int) -> int:
 
 
 class Watched:
-    """Processes whose end is seen at once."""
+    """Watches processes, to notice their end at once."""
 
     def __init__(self) -> None:
         self._descriptors: dict[Process, int] = {}
         self._poll = select.poll()
 
     def watch(self, processes: set[Process]) -> set[Process]:
-        """Watch these from now on; return those that are gone already."""
+        """Watch exactly these from now on; return those that have already ended."""
         for process in self._descriptors.keys() - processes:
             self._close(process)
         return {process for process in processes if not self._open(process)}
 
     def wait(self, seconds: float) -> set[Process]:
-        """Return those that have ended, at the latest after a while."""
+        """Return the processes that have ended, after at most this time."""
         ended = {descriptor for descriptor, _ in self._poll.poll(seconds * 1000)}
         found = {process for process, own in self._descriptors.items() if own in ended}
         for process in found:
@@ -72,7 +72,7 @@ class Watched:
             descriptor = os.pidfd_open(process.number)
         except OSError:
             return False
-        # The number may have been given to another one since.
+        # The number may belong to another process by now.
         if began(process.number) != process.began:
             os.close(descriptor)
             return False

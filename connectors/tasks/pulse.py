@@ -1,7 +1,7 @@
 """Renews the lease of the running slice, stores its figures, and learns its next orders.
 
-A thread beside the slice, so that a task that waits long for its target keeps its lease; one that
-hangs for ever is ended by its worker's time limit, and renews no more.
+It runs in a thread beside the slice, so that a task that waits long for its target keeps its lease.
+The time limit of the worker ends a task that hangs, and with it the renewals.
 """
 
 import logging
@@ -19,16 +19,16 @@ from connectors.tasks import leases
 from connectors.tasks.leases import LEASE, Taken, Told
 
 log: Final = logging.getLogger(__name__)
-# How soon a slice hears that others wait, or that it is to stop.
+# How soon a slice notices that others wait, or that it should stop.
 LOOK_S: Final = 0.5
 RENEW_S: Final = 5.0
-# A lease that could not be renewed for so long is as good as lost: the slice ends before another
-# worker may take it.
+# After this without a renewal the lease counts as lost: the slice ends before another worker may
+# take it.
 MAX_SILENCE_S: Final = LEASE.total_seconds() - 3
 
 
 class Pulse:
-    """The lease of one slice. A context manager."""
+    """The lease of one slice, as a context manager."""
 
     def __init__(self, taken: Taken, figures: Figures, *, is_draining: Callable[[], bool]) -> None:
         self._taken = taken
@@ -84,7 +84,7 @@ class Pulse:
                 try:
                     self._look()
                 except DatabaseError as error:
-                    # It may be back before the lease is over; a broken connection is reopened.
+                    # It may be back before the lease expires; a broken connection is reopened.
                     connections[CONNECT].close()
                     log.warning("lease.not_renewed task=%s reason=%r", self._taken.task, str(error))
         finally:

@@ -1,8 +1,8 @@
-"""What a worker says of what its tasks run in, in a row that stays when the worker is gone.
+"""Stores the state of a worker's engine in a row that outlives the worker.
 
-Only pools that have an engine say anything. It is a row and no file of the home, since a console
-may run on another host than the worker. Who reads the row tells by its time, and by the worker's
-own row, whether it is still true: `connectors.worker_reports`.
+Only pools with an engine have reports. A report is a row, not a file of the home, since a console
+may run on another host than the worker. `connectors.worker_reports` decides by its time, and by
+the worker's own row, whether it is still current.
 """
 
 import logging
@@ -21,15 +21,15 @@ from connectors.tasks import database_time, processes
 log: Final = logging.getLogger(__name__)
 Telling = Callable[[], Mapping[str, Any]]
 TELLINGS: Final[Mapping[str, Telling]] = {SPARK: spark.told}
-# What has not changed is said again after this, so that its silence means something.
+# An unchanged report is stored again after this, so that its silence means something.
 EVERY_S: Final = 15.0
-# A report of a worker that has been silent for so long is removed.
+# Reports of workers that have been silent for this long are deleted.
 KEPT: Final = timedelta(days=7)
 ENDED: Final = {"stage": "ended", "is_stopped": True, "streams": [], "memory_bytes": None}
 
 
 class Reporter:
-    """Of one worker; called every few seconds by the thread that says it is there."""
+    """Reports for one worker; its presence thread calls it every few seconds."""
 
     def __init__(self, *, cluster: str, worker: str, pool: str) -> None:
         self._place = {"cluster": cluster, "pool": pool, "host": processes.host()}
@@ -39,7 +39,7 @@ class Reporter:
         self._told_at_s = 0.0
 
     def say(self) -> None:
-        """Write what is new, or what was said long ago."""
+        """Store the report if it is new, or if the last one is old."""
         if self._telling is None:
             return
         told = self._telling()
@@ -51,13 +51,13 @@ class Reporter:
         self._write(told)
 
     def end(self) -> None:
-        """Say that the worker was told to stop."""
+        """Store that the worker was stopped."""
         if self._telling is None or self._told is None:
             return
         try:
             self._write({**self._telling(), **ENDED})
         except DatabaseError as error:
-            # Its silence says it too, a few seconds later.
+            # Its silence shows the same a few seconds later.
             log.warning("report.not_ended worker=%s reason=%r", self._worker, str(error))
 
     def _write(self, told: Mapping[str, Any]) -> None:

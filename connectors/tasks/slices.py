@@ -1,4 +1,4 @@
-"""Runs the slice that a message asks for: takes the lease, runs, and gives it back."""
+"""Runs the slice that a message asks for: takes the lease, runs it, and releases the lease."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ from connectors.tasks.source_offsets import StoredOffsets
 from connectors.tasks.task_log import TaskLog
 
 log: Final = logging.getLogger(__name__)
-# What others keep is looked through so often.
+# How often to look for kept resources of tasks that have moved.
 SWEEP_S: Final = 10.0
 
 
@@ -46,13 +46,13 @@ class Runner:
         self._swept_at = time.monotonic()
 
     def run(self, task: int, ticket: datetime) -> datetime | None:
-        """Run a slice; return the ticket of the next one where the task goes on at once."""
+        """Run a slice; return the ticket of the next one if the task continues at once."""
         if self._is_draining():
             return None
         try:
             taken = leases.take(self._worker, task, ticket)
         except DatabaseError as error:
-            # The message is lost, which the planner notices once the database is back.
+            # The message is lost; the planner notices once the database is back.
             log.warning("slice.not_taken task=%d reason=%r", task, str(error))
             connections[CONNECT].close()
             return None
@@ -67,7 +67,7 @@ class Runner:
             again = leases.release(taken, end, told)
             self._sweep()
         except DatabaseError:
-            # The lease ends by itself, and the planner takes it from there.
+            # The lease expires, and the planner queues the task again.
             log.exception("slice.not_released task=%s-%d", taken.name, taken.number)
             connections[CONNECT].close()
             return None
@@ -108,7 +108,7 @@ class Runner:
                 name=taken.name,
             )
             plugin = _with_tasks(clear.plugin)
-        # What a config leads to is foreign code; it fails this task and no other.
+        # A config leads to foreign code, which may fail this task but no other.
         except Exception as error:  # noqa: BLE001
             return SliceEnd(ending=Ending.FAILED, trace=trace(error, ()))
         spec = TaskSpec(

@@ -1,4 +1,4 @@
-"""The offsets of a source as a slice reads and stores them: rows behind the fence of the epoch."""
+"""Reads and stores the offsets of a source, fenced by the task's epoch."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from connectors.tasks.leases import Taken
 
 
 class StoredOffsets:
-    """Of one slice."""
+    """The offsets that one slice reads and stores."""
 
     def __init__(self, taken: Taken) -> None:
         self._taken = taken
@@ -35,8 +35,8 @@ class StoredOffsets:
     def _store(self, offsets: Sequence[tuple[Place, Place]]) -> None:
         taken = self._taken
         with transaction.atomic(using=CONNECT):
-            # Locked, so that no worker takes the task while its last offsets are written; the clock
-            # is read after the lock, which may have taken time.
+            # Lock the row, so that no worker takes the task while its last offsets are stored; read
+            # the clock after that, since locking may take time.
             locked = Task.objects.select_for_update().filter(
                 pk=taken.task, worker=taken.worker, epoch=taken.epoch
             )
@@ -64,7 +64,7 @@ class StoredOffsets:
 
 @contextmanager
 def _passing() -> Iterator[None]:
-    """Let a database that is away be a reason to try again, and not the task's failure."""
+    """Turn an unreachable database into a reason to retry, instead of a failure of the task."""
     try:
         yield
     except DatabaseError as error:

@@ -1,6 +1,6 @@
-"""The log of a task as pages show it: the newest lines of each connector, in the database.
+"""Stores the newest log lines of each connector in the database, for pages.
 
-Lines are written together, since a slice that says much must not write often.
+Lines are written in batches, so that a slice with many lines writes seldom.
 """
 
 import logging
@@ -13,17 +13,17 @@ from connectors.models import SUMMARY_CHARS, LogLine
 from connectors.runtime.ports import Level
 
 log: Final = logging.getLogger(__name__)
-# What a page shows of a connector, and what is kept.
+# Lines that are kept for a connector, and that a page shows.
 MAX_KEPT: Final = 1000
-# Of one slice; who says more says how much.
+# Lines of one slice; of further lines, only the number is stored.
 MAX_LINES: Final = 100
-# A line is seen this long after it was said.
+# The longest delay until a line is visible.
 WRITE_S: Final = 1.0
 LEVELS: Final = {Level.INFO: logging.INFO, Level.WARN: logging.WARNING, Level.ERROR: logging.ERROR}
 
 
 class TaskLog:
-    """Of one slice; `close` it."""
+    """The log of one slice; `close` it."""
 
     def __init__(self, connector: int, *, name: str, number: int | None) -> None:
         self._connector = connector
@@ -45,7 +45,7 @@ class TaskLog:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and take away what is old."""
+        """Write the remaining lines, and delete old ones."""
         if self._said > MAX_LINES:
             left_out = LogLine(connector_id=self._connector, task=self._number, level="WARN")
             left_out.text = f"{self._said - MAX_LINES} more lines of this slice were left out"
@@ -67,5 +67,5 @@ class TaskLog:
         try:
             LogLine.objects.bulk_create(lines)
         except DatabaseError:
-            # The connector was deleted, or the database is away: the process's own log has them.
+            # The connector was deleted, or the database is down; the process's own log has them.
             log.exception("task_log.not_written connector=%s lines=%d", self._name, len(lines))

@@ -1,7 +1,7 @@
-"""The process of a worker: Celery's parent, and the one child that runs slices.
+"""Runs a worker process: Celery's parent, and the one child that runs slices.
 
-The parent touches no database, so that a child inherits none. The child says that the worker is
-there, and ends with its parent.
+The parent opens no database connection, so that the child inherits none. The child reports that
+the worker is alive, and ends with its parent.
 """
 
 import ctypes
@@ -37,29 +37,29 @@ from connectors.tasks.slices import HostClock, Runner
 log: Final = logging.getLogger(__name__)
 PR_SET_PDEATHSIG: Final = 1
 PRCTL: Final = ctypes.CDLL(None, use_errno=True).prctl
-# Messages wait so long for a child that has not reached the database yet.
+# How long a message waits for a child that has not reached the database yet.
 REGISTERED_WITHIN_S: Final = 30.0
-# So often in a row, at the times at which a worker says that it is there, messages wait for it and
-# none has come: Celery has lost its connection without noticing, which happens where Valkey ends
-# just as it acknowledges a message.
+# A worker ends if messages wait for it and none has arrived at this many of its reports in a row:
+# Celery has lost its connection without noticing, which happens if Valkey ends while it
+# acknowledges a message.
 DEAF_AFTER: Final = 3
-# As Kubernetes and people write it in status: where, and which.
+# The usual form in Kubernetes and in Connect's status: a name and a host.
 NAME: Final = "{}@{}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Which worker this is, of which cluster."""
+    """The identity of a worker within its cluster."""
 
     cluster: str
     name: str
-    # Its name in the home.
+    # Its component name in the home.
     component: str
     pool: str = PLAIN
 
 
 class Flag:
-    """One bit that the parent sets and its children see."""
+    """A bit that the parent sets and its children read."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 1)
@@ -72,7 +72,7 @@ class Flag:
 
 
 class Child:
-    """What runs in the child. Made after the fork."""
+    """The part of a worker that runs in the child; created after the fork."""
 
     def __init__(self, app: Celery, place: Place, wire: Wire, draining: Flag) -> None:
         self._app = app
@@ -84,7 +84,7 @@ class Child:
         self._reporter = Reporter(cluster=place.cluster, worker=place.name, pool=place.pool)
         self._registered = threading.Event()
         self._over = threading.Event()
-        # Messages that are being worked on, and those that came since the last look.
+        # Whether a message is being processed, and whether one has arrived since the last check.
         self._at_work = threading.Event()
         self._heard = threading.Event()
         self._unheard = 0
@@ -93,20 +93,20 @@ class Child:
     def begin(self) -> None:
         PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != self._parent.number:
-            # It died before the call above, and nothing will tell this process.
+            # The parent died before the call above, so no signal will arrive.
             os._exit(1)
         self._thread.start()
 
     def end(self) -> None:
         self._over.set()
         self._runner.close()
-        # What it says last is not to be overwritten by what the thread is saying.
+        # The thread must not overwrite the final report.
         if self._thread.is_alive():
             self._thread.join(workers.SEEN_EVERY_S)
         self._reporter.end()
 
     def run(self, task: int, ticket: datetime) -> None:
-        """Run a slice, and give the next one to the queue where the task goes on at once."""
+        """Run a slice, and queue the next one if the task continues at once."""
         if not self._registered.wait(REGISTERED_WITHIN_S):
             return
         with self._working():
@@ -115,7 +115,7 @@ class Child:
             return
         try:
             celery_app.send_run(self._app, self._place.name, task, again)
-        # Whatever kombu says: the planner notices a message that did not arrive.
+        # Any error of kombu: the planner notices a message that did not arrive.
         except Exception as error:  # noqa: BLE001
             log.warning("slice.not_queued task=%d reason=%r", task, str(error))
 
@@ -159,17 +159,17 @@ class Child:
         self._unheard = self._unheard + 1 if is_deaf else 0
         if self._unheard >= DEAF_AFTER:
             log.error("worker.deaf worker=%s", self._place.name)
-            # The parent has nothing under way, and this process ends with it.
+            # The parent has no work in progress, and this process ends with it.
             os.kill(self._parent.number, signal.SIGKILL)
 
     def _keep_known(self) -> None:
-        """Say that the worker is there, for as long as this process is."""
+        """Report that the worker is alive, as long as this process runs."""
         try:
             while True:
                 try:
                     self._say()
                 except DatabaseError as error:
-                    # A broken connection is reopened.
+                    # Close it: a broken connection is reopened.
                     connections[CONNECT].close()
                     log.warning("worker.not_told reason=%r", str(error))
                 if self._over.wait(workers.SEEN_EVERY_S):
@@ -196,7 +196,7 @@ class Child:
 
 
 def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], None]) -> None:
-    """Run the worker in this process until it is told to stop."""
+    """Run the worker in this process until a signal stops it."""
     app = celery_app.make(place.cluster, place.pool)
     draining = Flag()
     children: list[Child] = []
@@ -214,7 +214,7 @@ def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], N
         children[0].redrive(run, datetime.fromisoformat(ticket))
 
     def begin(**_: Any) -> None:
-        # What the parent has open, if anything, is not this process's.
+        # Close inherited connections: they belong to the parent.
         connections.close_all()
         children.append(Child(app, place, make_wire(), draining))
         children[0].begin()
@@ -227,11 +227,11 @@ def serve(place: Place, make_wire: Callable[[], Wire], say_ready: Callable[[], N
     signals.worker_process_shutdown.connect(end, weak=False)
     signals.worker_shutting_down.connect(lambda **_: draining.set(), weak=False)
     signals.worker_ready.connect(lambda **_: say_ready(), weak=False)
-    # Its handler of the root logger is the command's.
+    # Prevent Celery from replacing the handler that the command has set up.
     signals.setup_logging.connect(lambda **_: None, weak=False)
     app.worker_main(
         [
-            # Without its banner, which logs would repeat at each start.
+            # Without the banner, which would repeat in the log at each start.
             "--quiet",
             *("worker", "--hostname", NAME.format("worker", place.name)),
             *("--queues", celery_app.QUEUE.format(place.name)),

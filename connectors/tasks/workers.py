@@ -1,4 +1,4 @@
-"""Rows of workers: who has said that it is there, whether it still is, and what it leaves."""
+"""Maintains the rows of workers: registers them, renews them, and removes those that are gone."""
 
 import logging
 from collections import defaultdict
@@ -15,14 +15,14 @@ from connectors.tasks import crashes, database_time, processes
 from connectors.tasks.processes import Process
 
 log: Final = logging.getLogger(__name__)
-# A worker says this often that it is there, and is taken for gone, with its host, when it has not
-# for long.
+# A worker reports at this interval, and counts as gone, with its host, after a silence of
+# GONE_AFTER.
 SEEN_EVERY_S: Final = 3.0
 GONE_AFTER: Final = timedelta(seconds=10)
 
 
 def register(cluster: str, name: str, process: Process, *, is_new: bool, pool: str = PLAIN) -> None:
-    """Note that a worker is there; a new child of it has no slice yet."""
+    """Register a worker; a new child of it has no slice yet."""
     with transaction.atomic(using=CONNECT):
         if is_new:
             crashes.free_all(name)
@@ -41,23 +41,23 @@ def register(cluster: str, name: str, process: Process, *, is_new: bool, pool: s
 
 
 def seen(name: str, process: Process) -> bool:
-    """Note that a worker is still there; False where it was forgotten meanwhile."""
+    """Note that a worker is alive; False if its row was removed meanwhile."""
     rows = Worker.objects.filter(name=name, process_id=process.number)
     return rows.update(seen_at=database_time.now()) == 1
 
 
 def of_this_host(cluster: str) -> dict[str, Process]:
-    """Return the processes of workers that say they are here."""
+    """Return the processes of the workers registered on this host."""
     rows = Worker.objects.filter(cluster=cluster, host=processes.host())
     return {
         row.name: Process(number=row.process_id, began=row.process_began)
-        # Those of an earlier run of the host are gone.
+        # Those of an earlier boot of the host are gone.
         for row in rows.filter(boot_id=processes.boot_id())
     }
 
 
 def bury(name: str, process: Process) -> None:
-    """Forget a worker whose process has ended, and free what it had; not one that is back."""
+    """Remove a worker whose process has ended, and free its tasks, unless it is back."""
     with transaction.atomic(using=CONNECT):
         gone, _ = Worker.objects.filter(
             name=name, process_id=process.number, process_began=process.began
@@ -68,10 +68,10 @@ def bury(name: str, process: Process) -> None:
 
 
 def bury_silent(cluster: str) -> None:
-    """Forget workers of which nobody has said for long that they are there."""
+    """Remove workers that have not reported for long."""
     limit = database_time.now() - GONE_AFTER
     for row in Worker.objects.filter(cluster=cluster, seen_at__lt=limit):
-        # Their leases end by themselves: they may still run where nobody hears of it.
+        # Their leases must expire first: they may still run without reaching the database.
         if Worker.objects.filter(pk=row.pk, seen_at__lt=limit).delete()[0]:
             log.warning("worker.silent worker=%s host=%s", row.name, row.host)
 

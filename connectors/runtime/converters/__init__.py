@@ -1,6 +1,6 @@
-"""Converters between the bytes of a topic and values: which there are, and how to make one.
+"""Lists and creates the converters between the bytes of a topic and values.
 
-A converter is made once for a task, and keeps what it learns of schemas.
+A converter is created once per task, and caches schemas.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,11 +17,11 @@ from connectors.sdk.schemas import Schema
 
 
 class Converter(Protocol):
-    """DataError for what cannot be converted; the same record would fail again."""
+    """Raises DataError if the conversion fails; it would fail again for the same record."""
 
     @property
     def name(self) -> str:
-        """Return Java's name of the class, which dead letters tell."""
+        """Return the name of the class in Java, for dead letters."""
 
     def to_value(
         self, topic: str, payload: bytes | None, headers: Iterable[Any] = ()
@@ -32,7 +32,7 @@ class Converter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConverterClass:
-    """One kind of converter: Java's name for it, its keys, and how it is made of their values."""
+    """A kind of converter: its class in Java, its keys, and its factory."""
 
     name: str
     keys: Definition
@@ -41,7 +41,7 @@ class ConverterClass:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Return the names that Connect accepts too: without the package, and without the word."""
+        """Return Connect's other names: without the package, and also without `Converter`."""
         simple = self.name.rpartition(".")[2]
         return simple, simple.removesuffix("Converter")
 
@@ -88,11 +88,11 @@ ALL: Final = (
         is_for_headers_only=True,
     ),
 )
-# By Java's name and by each alias. All of them serve headers too.
+# By Java's name and by each alias. All of them can convert headers.
 HEADER_CLASSES: Final[Mapping[str, ConverterClass]] = MappingProxyType(
     {name: one for one in ALL for name in (one.name, *one.aliases)}
 )
-# Those for keys and values.
+# Converters of keys and values.
 CLASSES: Final[Mapping[str, ConverterClass]] = MappingProxyType(
     {name: one for name, one in HEADER_CLASSES.items() if not one.is_for_headers_only}
 )
@@ -104,7 +104,7 @@ def make(class_name: str, parsed_props: Mapping[str, Any], *, is_key: bool) -> C
 
 
 def make_for_headers(class_name: str, parsed_props: Mapping[str, Any]) -> Converter:
-    """Return a converter of single headers, which passes for one of values."""
+    """Return a converter of single headers, with the interface of a value's converter."""
     return _made(HEADER_CLASSES, class_name, parsed_props, "header")
 
 

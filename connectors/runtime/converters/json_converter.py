@@ -1,6 +1,6 @@
-"""JSON, with the schema in each message, in the config, or nowhere.
+"""Converts JSON, with the schema in each message, in the config, or without one.
 
-A schema is read once: messages that begin with the same bytes have the same schema.
+Schemas are cached: messages that begin with the same bytes have the same schema.
 """
 
 import json
@@ -22,15 +22,15 @@ from connectors.sdk.schemas import Schema
 
 K = TypeVar("K", bytes, str)
 
-# One kept schema takes kilobytes, so this is what a host can spare for one task.
+# One cached schema takes kilobytes; this is what a host can spare for one task.
 MAX_CACHE: Final = 100_000
-# Characters of all schemas that are kept: an object takes twenty times its JSON, and who may write
-# to a topic may write any number of large ones.
+# Characters of all cached schemas: an object takes twenty times its JSON, and any client that may
+# write to the topic may send many large ones.
 MAX_KEPT_CHARS: Final = 4 * 1024 * 1024
-# What a whole number of 64 bits has at most is one digit less, or this many.
+# Numbers of 64 bits have at most this many digits.
 _LONG_DIGITS: Final = 19
 _HAS_LONG_DIGITS: Final = re.compile(rb"[0-9]{%d}" % _LONG_DIGITS)
-# Between a schema and its payload; some writers put blanks there.
+# Patterns up to the schema and the payload; some writers put blanks there.
 _SCHEMA_START: Final = re.compile(rb'\s*\{\s*"schema"\s*:')
 _PAYLOAD_START: Final = re.compile(rb',\s*"payload"\s*:')
 
@@ -171,7 +171,7 @@ class JsonConverter:
         known = self._by_start.get(start)
         if known is not None:
             told = _parse(b"{" + payload[split + 1 :], is_exact=known.is_exact)
-            # What has more keys is no envelope, which the long way says.
+            # With more keys it is no envelope; the slow path reports that.
             if len(told) == 1:
                 return known.schema, known.read(told["payload"])
         told = _parse(payload)
@@ -192,7 +192,7 @@ class JsonConverter:
         text = json.dumps(told, sort_keys=True)
         known = self._by_text.get(text)
         if known is None:
-            # By digits, since the default of a decimal may be a number.
+            # Parse numbers as decimals, since a decimal's default may be a number.
             exact = _parse(payload, is_exact=True)["schema"]
             known = self._known(self._schemas.read(exact))
             self._by_text.put(text, known)
@@ -201,7 +201,7 @@ class JsonConverter:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A schema that was read, what reads its values, and whether numbers are read by digits."""
+    """A cached schema, its reader, and whether numbers are parsed as decimals."""
 
     schema: Schema | None
     read: Reader
@@ -209,7 +209,7 @@ class _Known:
 
 
 class _Kept(Generic[K]):
-    """Schemas by what stood for them, the oldest forgotten where they are too many or too long."""
+    """A cache of schemas, which drops the oldest beyond its limits of number and size."""
 
     def __init__(self, max_kept: int) -> None:
         self._max_kept = max_kept
@@ -234,7 +234,7 @@ class _Kept(Generic[K]):
 
 
 def _is_whole_schema(start: bytes, told: Any) -> bool:
-    """Tell whether the bytes before the payload hold the schema, and no part of it is behind."""
+    """Return whether the schema is complete in the bytes before the payload."""
     try:
         return bool(_parse(start + b"}") == {"schema": told})
     except DataError:
@@ -242,7 +242,7 @@ def _is_whole_schema(start: bytes, told: Any) -> bool:
 
 
 def _long(text: str) -> int:
-    """Read a whole number as Java does: of one beyond 64 bits, the lowest remain."""
+    """Parse a whole number like Java: beyond 64 bits, the lowest bits remain."""
     if len(text) > MAX_DIGITS:
         raise DataError(f"a number of {len(text)} digits, at most {MAX_DIGITS} are read")
     return wrapped(int(text), 64)
@@ -273,7 +273,7 @@ _BLANKS: Final = " \t\n\r"
 
 
 def _parse(payload: bytes, *, is_exact: bool = False) -> Any:
-    """Parse JSON; what follows the first value is not looked at, as Jackson does not."""
+    """Parse JSON; ignore what follows the first value, as Jackson does."""
     plain = _CAREFUL if _HAS_LONG_DIGITS.search(payload) else _FAST
     decoder = _EXACT if is_exact else plain
     try:

@@ -1,7 +1,7 @@
-"""Reads values of a schema out of parsed JSON, by a function that is made once for each schema.
+"""Reads values of a schema from parsed JSON, with a function that is made once per schema.
 
 Where Java would turn a value of another type into 0, false or null, or would cut a number, the
-record is refused instead: see docs/gaps.md.
+record is refused: see docs/gaps.md.
 """
 
 import binascii
@@ -30,7 +30,7 @@ Reader: TypeAlias = Callable[[Any], Any]
 
 
 def make_reader(schema: Schema, *, fills: bool, depth: int = MAX_DEPTH) -> Reader:
-    """Return what turns parsed JSON into a value; with `fills`, a null becomes the default."""
+    """Return a function from parsed JSON to a value; with `fills`, a null becomes the default."""
     if depth == 0:
         raise DataError(f"the schema is nested deeper than {MAX_DEPTH} levels")
     read = _logical(schema) or _MAKERS[schema.type](schema, fills, depth - 1)
@@ -50,7 +50,7 @@ def make_reader(schema: Schema, *, fills: bool, depth: int = MAX_DEPTH) -> Reade
 
 
 def has_decimals(schema: Schema | None) -> bool:
-    """Tell whether numbers have to be read digit by digit."""
+    """Return whether a schema has decimals, so that numbers must be parsed exactly."""
     if schema is None:
         return False
     inner = (schema.key_schema, schema.value_schema, *(field.schema for field in schema.fields))
@@ -63,7 +63,7 @@ def _whole(schema: Schema, _fills: bool, _depth: int) -> Reader:
     def read(told: Any) -> int:
         if type(told) is int and told in allowed:
             return told
-        # JSON has one kind of numbers: 1.0 is as whole as 1.
+        # JSON has one kind of numbers: 1.0 is whole, too.
         if _is_whole(told) and int(told) in allowed:
             return int(told)
         raise _mismatch(schema, told)
@@ -74,7 +74,7 @@ def _whole(schema: Schema, _fills: bool, _depth: int) -> Reader:
 def _is_whole(told: Any) -> bool:
     if type(told) is float:
         return told.is_integer()
-    # More digits fit into no type, and would take long to look at.
+    # No type has more digits, and they would take long to process.
     return (
         type(told) is Decimal
         and told.adjusted() < _MAX_WHOLE_DIGITS
@@ -102,7 +102,7 @@ def _real(schema: Schema, _fills: bool, _depth: int) -> Reader:
     return read
 
 
-# As both sides write what JSON has no number for.
+# The texts that both sides write for values without a number in JSON.
 _NO_NUMBERS: Final = {word: float(word) for word in ("NaN", "Infinity", "-Infinity")}
 
 
@@ -189,7 +189,7 @@ def _struct(schema: Schema, fills: bool, depth: int) -> Reader:
 
 
 def _named(readers: list[tuple[str, Reader, Field]], told: Mapping[str, Any]) -> DataError:
-    """Return the error again, with the name of its field; only what fails pays for it."""
+    """Return the error again, with the name of its field; only failures pay for this."""
     for name, read, _ in readers:
         try:
             read(told.get(name))

@@ -1,6 +1,6 @@
-"""Schemas as JSON: the half of a message that says what the other half is.
+"""Reads and writes schemas as JSON, the part of a message that describes its payload.
 
-Reading checks all that a stranger can write; nothing is loaded by name.
+Reading validates untrusted input; nothing is loaded by name.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,19 +14,18 @@ from connectors.sdk.errors import DataError
 from connectors.sdk.schemas import DECIMAL, EMPTY, MAX_DEPTH, Field, Schema, Type
 
 _TYPES: Final = {kind.value: kind for kind in Type}
-# Digits of a decimal behind the point; Java's limit is that of an int, and a value has no more
-# digits than this.
+# The scale of decimals; Java's limit is that of an int, but values have at most this many digits.
 _MAX_SCALE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaReader:
-    """Makes schemas of what JSON had; a default is read by the same rules as a value."""
+    """Makes schemas from parsed JSON; a default is read by the same rules as a value."""
 
     make_reader: Callable[[Schema], Reader]
 
     def read(self, told: Any, depth: int = MAX_DEPTH) -> Schema | None:
-        """Return a schema, or None for null; DataError says which part of it is wrong."""
+        """Return a schema, or None for null; DataError names the invalid part."""
         if told is None:
             return None
         if depth == 0:
@@ -127,7 +126,7 @@ def scale_of(schema: Schema) -> int:
 
 
 def schema_text(schema: Schema | None, write: Callable[[Schema, Any], str]) -> str:
-    """Write a schema as JSON; `write` writes a value of it, for the default."""
+    """Write a schema as JSON; `write` writes its default."""
     return "null" if schema is None else f"{{{','.join(_members(schema, write, MAX_DEPTH))}}}"
 
 

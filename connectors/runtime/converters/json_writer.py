@@ -1,6 +1,6 @@
-"""Writes values as JSON: by a function made once for each schema, or by what they are without one.
+"""Writes values as JSON, with a function per schema, or by their Python types.
 
-The text is made directly, so that a decimal keeps its digits.
+It makes the text itself, so that decimals keep their digits.
 """
 
 import json
@@ -32,13 +32,13 @@ from connectors.sdk.schemas import (
 
 Writer: TypeAlias = Callable[[Any], str]
 
-# The encoder in C: quotes, and escapes what JSON must not hold.
+# The encoder in C: adds quotes and escapes.
 quoted: Final[Writer] = json.encoder.encode_basestring
 _BYTES: Final = (bytes, bytearray, memoryview)
 
 
 def make_writer(schema: Schema, *, fills: bool, is_numeric: bool, depth: int = MAX_DEPTH) -> Writer:
-    """Return what writes a value of a schema.
+    """Return a function that writes values of a schema.
 
     With `fills`, a null becomes the default; with `is_numeric`, decimals become numbers.
     """
@@ -51,7 +51,7 @@ def make_writer(schema: Schema, *, fills: bool, is_numeric: bool, depth: int = M
         return make_writer(one, fills=fills, is_numeric=is_numeric, depth=depth - 1)
 
     write = _logical(schema, is_numeric) or _typed(schema, inner)
-    # A default is written when it is needed: a bad one must not fail records that have a value.
+    # Write the default when needed: an invalid one must not fail records that have a value.
     default = schema.default if fills else None
     is_optional = schema.is_optional
 
@@ -182,7 +182,7 @@ def _struct(schema: Schema, inner: Callable[[Schema | None], Writer]) -> Writer:
 
 
 def _named(fields: list[tuple[str, str, Writer]], value: Struct) -> DataError:
-    """Return the error again, with the name of its field; only what fails pays for it."""
+    """Return the error again, with the name of its field; only failures pay for this."""
     for _, name, write in fields:
         try:
             write(value.values.get(name))
@@ -229,7 +229,7 @@ def _decimal(schema: Schema, is_numeric: bool) -> Writer:
 
 
 def plain_text(value: Any) -> str:
-    """Write a value without a schema, by what it is."""
+    """Write a value without a schema, by its Python type."""
     write = _PLAIN.get(type(value))
     if write is not None:
         return write(value)

@@ -1,6 +1,6 @@
-"""Converters without structure: bytes, texts, one boolean, one number.
+"""Converters without structure: bytes, texts, booleans, numbers.
 
-They need no schema, and give the optional one of their type, as Java's do.
+They need no schema, and return the optional schema of their type, as in Java.
 """
 
 import codecs
@@ -27,12 +27,12 @@ TYPE_KEY: Final = Key(
 )
 KEYS: Final = Definition((TYPE_KEY,))
 
-# Python's codecs that are no character sets, though they take and give text.
+# Python's text codecs that are not character sets.
 _NO_CHARSETS: Final = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7", "utf_8_sig"}
 )
-# Java writes these big end first, one with the mark of its order; Python in the host's order, which
-# it also supposes where it reads no mark.
+# Java writes these in big-endian order, UTF-16 with a byte order mark; Python in the host's order,
+# which it also assumes for text without a mark.
 _WRITTEN: Final = {"utf-16": ("utf-16-be", b"\xfe\xff"), "utf-32": ("utf-32-be", b"")}
 _MARKS: Final = {
     "utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
@@ -102,7 +102,7 @@ class StringConverter:
         if payload is None:
             return OPTIONAL_STRING, None
         name = self._name if payload.startswith(self._marks) else self._write_name
-        # What is none of the character set becomes its sign for that, as in Java.
+        # Invalid bytes become the replacement character, as in Java.
         return OPTIONAL_STRING, payload.decode(name, "replace")
 
     def from_value(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
@@ -114,7 +114,7 @@ class StringConverter:
 
 
 class BooleanConverter:
-    """One byte: 0 or 1."""
+    """Converts a boolean: one byte, 0 or 1."""
 
     name = f"{PACKAGE}BooleanConverter"
 
@@ -158,7 +158,7 @@ WIDTHS: Final[Mapping[str, NumberWidth]] = {
 
 
 class NumberConverter:
-    """One number, big end first."""
+    """Converts a number, in big-endian order."""
 
     def __init__(self, word: str) -> None:
         self.name = f"{PACKAGE}{word}Converter"
@@ -204,7 +204,7 @@ def _codec(name: Any) -> str:
         found = codecs.lookup(str(name))
     except (LookupError, ValueError):
         found = None
-    # Without this mark it turns bytes into bytes.
+    # Codecs without this attribute convert bytes to bytes.
     if found is None or found.name.replace("-", "_") in _NO_CHARSETS or not found._is_text_encoding:  # noqa: SLF001
         raise ConfigError(f"{str(name)[:100]!r} is no character set: UTF-8 is one")
     return found.name

@@ -1,4 +1,4 @@
-"""Headers as texts: written as text, and read as the value that the text looks like."""
+"""Converts headers to texts, and parses the values of texts."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,7 +21,7 @@ class SimpleHeaderConverter:
         try:
             return literals.parse(payload.decode("utf-8", "replace"))
         except (DataError, RecursionError):
-            # A header is no reason to lose a record: as bytes it passes unharmed.
+            # A header is no reason to lose a record: pass it unchanged, as bytes.
             return BYTES, payload
 
     def from_value(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:

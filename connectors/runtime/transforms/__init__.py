@@ -1,6 +1,6 @@
-"""Single message transforms: which there are, by Java's names, and how to make one.
+"""Lists and creates the single message transforms, by Java's names.
 
-Each is a function from a record to another one, made of the values of its keys.
+Each is a function from a record to another one, built from the values of its keys.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ DEBEZIUM: Final = "io.debezium.transforms."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformClass:
-    """One kind of transform: Java's name for it, its keys, and how it is made of their values."""
+    """A kind of transform: its class in Java, its keys, and its factory."""
 
     name: str
     keys: Definition
@@ -50,7 +50,7 @@ class TransformClass:
         return self.keys
 
     def make(self, config: Mapping[str, Any]) -> Apply:
-        """Return what transforms a record; ConfigError where the config is wrong."""
+        """Return the transform's function; ConfigError if the config is invalid."""
         return self.build(parse_all(self.keys, config))
 
 
@@ -62,7 +62,7 @@ def _of_side(name: str, module: ModuleType, side: Side) -> TransformClass:
     )
 
 
-# Each of these has a class for the key and one for the value.
+# Java has a class for the key and one for the value of each of these.
 _SIDED: Final = {
     "Cast": cast,
     "ExtractField": extract_field,

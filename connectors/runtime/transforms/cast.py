@@ -1,4 +1,4 @@
-"""Cast: gives fields, or the whole value, another type."""
+"""Cast: converts fields, or the whole value, to another type."""
 
 import base64
 import re
@@ -43,7 +43,7 @@ def _parse(spec: list[str]) -> Casts:
     casts: dict[str | None, Type] = {}
     for told in spec:
         parts = told.split(":")
-        # As Java splits: nothing behind the last colon is no part.
+        # As in Java's split: ignore empty parts at the end.
         while len(parts) > 1 and not parts[-1]:
             parts.pop()
         if len(parts) > 2:
@@ -130,7 +130,7 @@ def _cast_plain(value: Any, casts: Casts) -> Any:
 def _cast_schema(schema: Schema, casts: Casts) -> Schema:
     whole = casts.get(None)
     if whole is not None:
-        # A name that says how to read another type would make the value unreadable.
+        # The name of a logical type does not apply to another type.
         is_logical = schema.name in LOGICAL
         return Schema(
             type=whole,
@@ -165,7 +165,7 @@ def _default(schema: Schema, kind: Type) -> dict[str, Any]:
 
 
 def cast(schema: Schema | None, value: Any, kind: Type) -> Any:
-    """Return a value as one of another type; DataError where it cannot be."""
+    """Convert a value to another type; DataError if that is not possible."""
     if value is None:
         return None
     source = _type_of(value) if schema is None else schema.type
@@ -198,7 +198,7 @@ _TYPES: Final[tuple[tuple[type | tuple[type, ...], Type], ...]] = (
 
 
 def _number_of(value: date | time) -> int:
-    """Return the number that stands for a date, a time or a timestamp."""
+    """Return the number for a date, a time or a timestamp."""
     is_date = type(value) is date
     return temporal.days_of(value) if is_date else temporal.millis_of(value)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""ExtractField: the value of one field takes the place of the whole."""
+"""ExtractField: replaces a value by one of its fields."""
 
 from collections.abc import Mapping
 from typing import Any, Final

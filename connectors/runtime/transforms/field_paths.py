@@ -1,6 +1,6 @@
-"""Which field a transform means: its name, or a path to it (`field.syntax.version`).
+"""Parses the fields of a transform: a name, or a path to it (`field.syntax.version`).
 
-In a path of version 2, dots divide names, and a name that holds dots stands between backticks.
+In a path of version 2, dots separate names, and a name with dots is between backticks.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class FieldPath:
     steps: tuple[str, ...]
 
     def field_of(self, schema: Schema) -> Field | None:
-        """Return the field at the end of the path; None where there is none."""
+        """Return the field at the end of the path; None if it does not exist."""
         field: Field | None = None
         for step in self.steps:
             field = schema.field(step)
@@ -62,7 +62,7 @@ class FieldPath:
 
 
 def path_of(text: str, syntax: str) -> FieldPath:
-    """Return the path that a text stands for; ConfigError for a backtick without its other one."""
+    """Parse a path; ConfigError for an unmatched backtick."""
     return FieldPath(tuple(_steps(text)) if syntax.upper() == "V2" else (text,))
 
 
@@ -77,15 +77,15 @@ def _steps(text: str) -> Iterator[str]:
             end = len(text) if end < 0 else end
             yield text[at:end]
             at = end + 1
-    # A dot at the end has a name of no letters behind it.
+    # After a dot at the end there is an empty name.
     if text.endswith("."):
         yield ""
 
 
 def _quoted(text: str, opened: int) -> tuple[str, int]:
-    """Return the name between backticks, and where the next one begins.
+    """Return the name between backticks, and the position after it.
 
-    A backtick ends a name only before a dot or at the end, and not behind a backslash.
+    A backtick ends a name only before a dot or at the end, and not after a backslash.
     """
     parts: list[str] = []
     start = at = opened + 1

@@ -1,4 +1,4 @@
-"""Flatten: one level of fields, named after the way to them: `outer.inner`."""
+"""Flatten: replaces nested fields by one level of fields, named by their path: `outer.inner`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -89,7 +89,7 @@ def _flat_fields(
     default: Struct | None,
     depth: int,
 ) -> Iterator[Field]:
-    """Yield the inner fields; what lies in an optional struct is optional, and so for defaults."""
+    """Yield the inner fields; they inherit optionality and defaults of the structs around them."""
     if depth == 0:
         raise DataError(f"the schema is nested deeper than {MAX_DEPTH} levels")
     for field in schema.fields:

@@ -1,4 +1,4 @@
-"""InsertField: adds fields that tell of the record's place in Kafka, or always the same text."""
+"""InsertField: adds fields with the record's place in Kafka, or with a fixed text."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ def _offset(record: Record) -> int:
     return record.first_place.offset
 
 
-# What can be inserted: key, schema, and where the value comes from.
+# The fields to insert: config key, schema, and the source of the value.
 _SOURCES: Final[tuple[tuple[str, Schema, Callable[[Record], Any]], ...]] = (
     ("topic.field", STRING, lambda record: record.topic),
     ("partition.field", INT32, lambda record: record.partition),
@@ -59,7 +59,7 @@ KEYS: Final = Definition(
     )
 )
 
-# The name of a field, its schema, where its value comes from.
+# The name of a field, its schema, and the source of its value.
 _Insert = tuple[str, Schema, Callable[[Record], Any]]
 
 

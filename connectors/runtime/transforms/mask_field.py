@@ -1,4 +1,4 @@
-"""MaskField: replaces values by zero, false or nothing, or by one value for all."""
+"""MaskField: replaces values by zero, false or empty values, or by a fixed value."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, time
@@ -77,16 +77,16 @@ def build(parsed: Mapping[str, Any], side: Side) -> Apply:
 
 def _nothing(value: Any) -> Any:
     if isinstance(value, Decimal):
-        # Java's zero has the scale 0, which a schema with another one refuses.
+        # Java's zero has the scale 0, which a schema with another scale refuses.
         return Decimal((0, (0,), -unscaled(value)[1]))
     for kind, nothing in _NOTHING:
         if isinstance(value, kind):
-            # A list that all records share could be changed by one.
+            # Copy it: records must not share a list that can change.
             return type(nothing)() if isinstance(nothing, (list, dict)) else nothing
     raise DataError(f"Cannot mask value of type: {type(value).__name__}")
 
 
-# A boolean is an int, and a timestamp is a date, to Python.
+# In Python, a boolean is an int, and a timestamp is a date.
 _NOTHING: Final[tuple[tuple[type | tuple[type, ...], Any], ...]] = (
     (bool, False),
     (int, 0),
@@ -114,7 +114,7 @@ def _replaced(value: Any, schema: Schema | None, replacement: str) -> Any:
         return number
     if isinstance(value, int):
         bits = BITS[schema.type] if schema else BITS[Type.INT64]
-        # By way of 64 bits, as Java narrows it.
+        # Narrow to 64 bits first, as Java does.
         return to_whole(to_whole(number, 64), bits)
     is_short = schema is not None and schema.type is Type.FLOAT32
     return float32(float(number)) if is_short else float(number)

@@ -1,4 +1,4 @@
-"""ReplaceField: leaves out and renames fields."""
+"""ReplaceField: drops and renames fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -82,7 +82,7 @@ def build(parsed: Mapping[str, Any], side: Side) -> Apply:
         return name not in exclude and (not include or name in include)
 
     def selected(schema: Schema) -> tuple[Schema, list[tuple[str, Field]]]:
-        """Return the new schema, and each new name with the field that it had been."""
+        """Return the new schema, and each new name with its original field."""
         kept = [
             (renames.get(field.name, field.name), field)
             for field in schema.fields

@@ -1,4 +1,4 @@
-"""RegexRouter and TimestampRouter: another topic; and Filter, which leaves a record out."""
+"""RegexRouter and TimestampRouter change the topic of a record; Filter drops records."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ TIMESTAMP_KEYS: Final = Definition(
 )
 FILTER_KEYS: Final = Definition()
 
-# Returns the text of a match's part.
+# A function from a match to the text of a group.
 _Part = Callable[[Any], str]
 _GROUP_NAME: Final = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}")
 
@@ -127,7 +127,7 @@ def _group(text: str, at: int, pattern: Any) -> tuple[int | str, int]:
             f"replacement {text!r} names group {group}, and the regex has {pattern.groups}"
         )
     at += 1
-    # More digits belong to the number as long as there is such a group.
+    # Further digits belong to the number as long as such a group exists.
     while at < len(text) and text[at].isascii() and text[at].isdigit():
         longer = group * 10 + int(text[at])
         if longer > pattern.groups:

@@ -1,4 +1,4 @@
-"""SetSchemaMetadata: another name or version for the schema."""
+"""SetSchemaMetadata: sets the name or version of the schema."""
 
 from collections.abc import Mapping
 from dataclasses import replace

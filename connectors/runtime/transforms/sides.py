@@ -1,4 +1,4 @@
-"""Which half of a record a transform works on: `$Key` and `$Value` of Java's class names."""
+"""Applies transforms to the key or the value of a record: `$Key` and `$Value` in Java's names."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from connectors.sdk.errors import DataError
 from connectors.sdk.records import Record
 from connectors.sdk.schemas import Field, Schema, Struct
 
-# Returns another record, the same, or None for one that is to be left out.
+# Returns a record, possibly the same, or None to drop it.
 Apply: TypeAlias = Callable[[Record], Record | None]
 
 
@@ -69,7 +69,7 @@ def key_of(
     default: Any = REQUIRED,
     check: Check | None = None,
 ) -> Key:
-    """Return a key as transforms have them: in no group, and shown by its own name."""
+    """Return a key of a transform: without a group, displayed by its own name."""
     return Key(
         name=name,
         kind=kind,
@@ -95,7 +95,7 @@ def fills_of(parsed: Mapping[str, Any]) -> bool:
 
 
 def names(key: str, *, may_be_missing: bool = False) -> Check:
-    """Return a check of a list of names: none empty, none twice."""
+    """Return a check of a list of names: none empty, no duplicates."""
 
     def check_names(value: Any) -> str | None:
         if not value:

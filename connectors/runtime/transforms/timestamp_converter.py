@@ -1,4 +1,4 @@
-"""TimestampConverter: between numbers, texts, dates, times and timestamps."""
+"""TimestampConverter: converts between numbers, texts, dates, times and timestamps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -77,7 +77,7 @@ _SCHEMAS: Final[Mapping[str, Schema]] = {
 }
 _TEMPORAL: Final = (date, time)
 _MAX_LONG: Final = (1 << 63) - 1
-# What a number is multiplied by, and divided by, to become milliseconds.
+# The factor and the divisor that turn a number into milliseconds.
 _PRECISIONS: Final = {
     "seconds": (1000, 1),
     "milliseconds": (1, 1),
@@ -87,7 +87,7 @@ _PRECISIONS: Final = {
 
 
 class _Converter:
-    """Reads any timestamp as milliseconds, and writes them as the target says."""
+    """Parses any timestamp to milliseconds, and formats them for the target type."""
 
     def __init__(self, parsed: Mapping[str, Any]) -> None:
         self._target: str = parsed["target.type"]
@@ -158,7 +158,7 @@ class _Converter:
 
 
 def _scaled(number: int, times: int, parts: int) -> int:
-    """Multiply and divide as Java's TimeUnit: towards zero, and no further than 64 bits."""
+    """Multiply and divide like Java's TimeUnit: rounded towards zero, saturated at 64 bits."""
     scaled = min(max(number * times, -_MAX_LONG - 1), _MAX_LONG)
     return scaled // parts if scaled >= 0 else -(-scaled // parts)
 
@@ -207,7 +207,7 @@ def _converted_schema(schema: Schema, name: str, converter: _Converter, *, fills
     if schema.is_optional:
         made = optional(made)
     if isinstance(schema.default, Struct):
-        # The default is a struct of the schema without default, as Java has it.
+        # As in Java, the schema of the default is the one without a default.
         default = _converted(schema.default, made, name, converter, fills=fills)
         made = replace(made, default=default, has_default=True)
     return made

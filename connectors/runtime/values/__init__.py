@@ -1,4 +1,4 @@
-"""What Connect's values mean: numbers, dates, texts and structs, as Java's classes treat them.
+"""Handles Connect's values as Java's classes do: numbers, dates, texts and structs.
 
-Knows no converter and no transform, which both build on it.
+Independent of converters and transforms, which both use it.
 """

@@ -1,8 +1,8 @@
-"""Patterns of Java's SimpleDateFormat, in UTC and in English: `yyyy-MM-dd'T'HH:mm:ss.SSSX`.
+"""Parses and formats dates by patterns of Java's SimpleDateFormat, in UTC and English.
 
-Reading is lenient as there: month 13 is January of the next year, and blanks before a field are
-passed. What depends on the host's locale or its clock is refused or fixed: weeks (`Y`, `w`, `W`)
-are refused, and years of two digits lie in 1970 to 2069.
+An example is `yyyy-MM-dd'T'HH:mm:ss.SSSX`. Parsing is lenient as in Java: month 13 is January of
+the next year, and blanks before a field are skipped. Weeks (`Y`, `w`, `W`) depend on the host's
+locale and are refused; years of two digits, which depend on its clock, are in 1970 to 2069.
 """
 
 import re
@@ -16,7 +16,7 @@ from connectors.sdk.errors import ConfigError, DataError
 
 # More than any date needs; the work for one record grows with it.
 MAX_CHARS: Final = 200
-# Days and years beyond these overflow what Python has for a date; its own limit is year 9999.
+# Days and years beyond this overflow Python's dates, whose own limit is year 9999.
 _MAX_FIELD: Final = 10**9
 _FIRST_YEAR: Final = 1970
 
@@ -53,7 +53,7 @@ _Part: TypeAlias = str | _Field
 
 
 class Pattern:
-    """One pattern, ready to write and to read. ConfigError names the letter that cannot be used."""
+    """A compiled pattern, for both directions. ConfigError names the letter that cannot be used."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARS:
@@ -73,7 +73,7 @@ class Pattern:
     def parse(self, text: str, *, is_whole: bool = False) -> int:
         """Return milliseconds since 1970.
 
-        What follows the last field is not looked at, except where the pattern must be the whole.
+        Text after the last field is ignored, unless `is_whole` is set.
         """
         found: dict[str, int] = {}
         end = self._read(text, found)
@@ -82,7 +82,7 @@ class Pattern:
         return _millis(found)
 
     def _read(self, text: str, found: dict[str, int]) -> int | None:
-        """Read all fields into `found`; return where they end, or None where one is not there."""
+        """Read all fields into `found`; return the end position, or None if a field is missing."""
         at = 0
         for index, part in enumerate(self._parts):
             if isinstance(part, str):
@@ -91,7 +91,7 @@ class Pattern:
                 at += len(part)
                 continue
             follows = self._parts[index + 1] if index + 1 < len(self._parts) else ""
-            # Fields without anything between them have as many digits as letters.
+            # Adjacent number fields have as many digits as letters.
             is_fixed = isinstance(follows, _Field) and follows.is_number
             end = _read(part, text, at, found, is_fixed=is_fixed)
             if end is None:
@@ -119,7 +119,7 @@ def _compile(text: str) -> tuple[_Part, ...]:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """Return the literal that begins with a quote, and where it ends; two quotes are one."""
+    """Return the quoted literal, and where it ends; two quotes stand for one."""
     if text.startswith("''", at):
         return "'", at + 2
     end = at + 1
@@ -263,7 +263,7 @@ def _hour(found: Mapping[str, int]) -> int:
     if "k" in found:
         return 0 if found["k"] == 24 else found["k"]
     half = found["K"] if "K" in found else found.get("h", 0)
-    # Noon and midnight are 12 to h, and 0 to K.
+    # At noon and midnight, `h` is 12 and `K` is 0.
     if half == 12 and "K" not in found:
         half = 0
     return half + 12 * found.get("a", 0)

@@ -1,7 +1,7 @@
-"""Reads values out of texts without a schema, as headers hold them: `7`, `true`, `[1,2]`, a date.
+"""Parses values without a schema from texts, as in headers: `7`, `true`, `[1,2]`, a date.
 
 The rules are those of Connect's class Values: the smallest type that holds a number exactly, dates
-by their length, and a string where nothing else fits.
+by their length, and otherwise a string.
 """
 
 import math
@@ -20,21 +20,21 @@ from connectors.sdk.checks import BLANKS
 from connectors.sdk.errors import DataError
 from connectors.sdk.schemas import DATE, DECIMAL, STRING, TIME, TIMESTAMP, Schema, Type
 
-# A schema and a value; None stands for `null`, which has neither.
+# A schema and a value; None for `null`, which has neither.
 Parsed: TypeAlias = tuple[Schema | None, Any]
 
 NULL: Final[Parsed] = (None, None)
-# A delimiter, or all up to the next one that no backslash escapes.
+# A delimiter, or the text up to the next delimiter that is not escaped by a backslash.
 _TOKEN: Final = re.compile(r'[:,{}\[\]"]|(?:\\.?|[^:,{}\[\]"\\])+', re.DOTALL)
 _BOOLEAN: Final = Schema(type=Type.BOOLEAN)
 _WHOLES: Final = tuple((Schema(type=kind), bits) for kind, bits in BITS.items())
 _FLOAT32: Final = Schema(type=Type.FLOAT32)
 _FLOAT64: Final = Schema(type=Type.FLOAT64)
-# No larger number fits 64 bits.
+# The digits of the largest number of 64 bits.
 _LONG_DIGITS: Final = 19
 # Longer numbers stay texts.
 _MAX_NUMBER_CHARS: Final = 1000
-# What `12:30:00.000Z` and a timestamp have behind their first token, as colons divide tokens.
+# Tokens after the first one in `12:30:00.000Z` and in a timestamp, since colons divide tokens.
 _TOKENS_OF_TIME: Final = 4
 
 _TIME_SCHEMA: Final = Schema(type=Type.INT32, name=TIME, version=1)
@@ -43,30 +43,30 @@ _TIMESTAMP_SCHEMA: Final = Schema(type=Type.INT64, name=TIMESTAMP, version=1)
 _TIME: Final = Pattern("HH:mm:ss.SSS'Z'")
 _DATE: Final = Pattern("yyyy-MM-dd")
 _TIMESTAMP: Final = Pattern("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-# Which of the three a text can be, by its length.
+# The temporal type for each length of a text.
 _TEMPORAL: Final[Mapping[int, tuple[Schema, Pattern]]] = {
     len("hh:mm:ss.mmmZ"): (_TIME_SCHEMA, _TIME),
     len("yyyy-mm-dd"): (_DATE_SCHEMA, _DATE),
     len("yyyy-mm-ddThh:mm:ss.mmmZ"): (_TIMESTAMP_SCHEMA, _TIMESTAMP),
 }
-# The wider of two types of numbers comes later.
+# Types of numbers, from narrow to wide.
 _WIDTHS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 
 
 def parse(text: str) -> Parsed:
-    """Return the value that a text stands for, with its schema."""
+    """Return the value of a text, with its schema."""
     if not text:
         return STRING, text
     reader = _Reader(text)
     found = reader.read(embedded=False)
     if not reader.is_done():
-        # Java takes the beginning for the whole: 10 for 10:20, and the rest is lost.
+        # Keep the whole text. Java returns only its beginning: 10 for 10:20.
         return STRING, text
     return NULL if found is None else found
 
 
 class _Reader:
-    """One pass over the tokens of a text; a place can be returned to."""
+    """One pass over the tokens of a text, with the option to go back."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -74,7 +74,7 @@ class _Reader:
         self._at = 0
 
     def read(self, *, embedded: bool) -> Parsed | None:
-        """Read one value; None for `null` and for the end. DataError for what cannot be inside."""
+        """Read one value; None for `null` and at the end. DataError if it is not allowed inside."""
         if not self._has_next():
             return None
         if embedded and self._took('"'):
@@ -91,7 +91,7 @@ class _Reader:
             if self._took("{"):
                 return self._map()
         except DataError:
-            # No list and no map: a text, if it is not inside of another.
+            # Neither a list nor a map: a text, unless it is inside of another value.
             self._at = start
         token = self._next()
         if not token.strip(BLANKS):
@@ -166,7 +166,7 @@ class _Reader:
         return str(self._tokens[self._at - 1])
 
     def _is_next(self, token: str) -> bool:
-        """Tell whether a token is the next one that is not blank; blanks before it are passed."""
+        """Return whether the next token, after blanks, is this one; skip the blanks."""
         while self._at < len(self._tokens) - 1 and not self._tokens[self._at].strip(BLANKS):
             self._at += 1
         return self._has_next() and self._tokens[self._at].strip(BLANKS) == token
@@ -177,7 +177,7 @@ class _Reader:
         return is_next
 
     def _took_alone(self, word: str, embedded: bool) -> bool:
-        """Take a word; outside of lists and maps only where nothing follows."""
+        """Take a word; outside of lists and maps only at the end of the text."""
         start = self._at
         if self._took(word) and (embedded or not self._has_next()):
             return True
@@ -197,7 +197,7 @@ def _temporal(text: str) -> Parsed | None:
     if schema is _TIMESTAMP_SCHEMA:
         return schema, timestamp_of(millis)
     if schema is _TIME_SCHEMA:
-        # Java makes an hour beyond the day a time that it cannot write; here it stays a text.
+        # Java accepts times beyond a day, but cannot write them; keep them as text.
         return (schema, time_of(millis)) if 0 <= millis < MILLIS_PER_DAY else None
     return schema, date_of(millis // MILLIS_PER_DAY)
 
@@ -247,7 +247,7 @@ def _map_of(items: list[tuple[Parsed, Parsed]]) -> Parsed:
 
 
 def _merged(schemas: list[Schema | None]) -> Schema | None:
-    """Return a schema for all values, nulls left out; None where they have none in common."""
+    """Return a common schema of all values except nulls; None if there is none."""
     merged: Schema | None = None
     for schema in schemas:
         if schema is None:
@@ -262,7 +262,7 @@ def _merged(schemas: list[Schema | None]) -> Schema | None:
 
 
 def _aligned(schema: Schema, value: Any) -> Any:
-    """Return a value as one of the schema that it shares with its neighbours."""
+    """Convert a value to the common schema."""
     if value is None:
         raise DataError("a null stands among values that are not optional")
     if isinstance(value, (bool, date, time, datetime, Decimal)):

@@ -1,6 +1,6 @@
-"""Numbers as Java has them: widths that wrap, narrowing that saturates, and their texts.
+"""Reproduces Java's numbers: widths that wrap, narrowing that saturates, and their texts.
 
-Knows no schema. A `float` is a double; callers that hold a 32-bit float say so.
+Independent of schemas. A `float` is a double; functions for 32-bit floats have it in their name.
 """
 
 import math
@@ -12,16 +12,16 @@ from connectors.sdk.errors import DataError
 
 Number: TypeAlias = int | float | Decimal
 
-# Jackson reads no longer number, and Python takes long over the digits of one.
+# Jackson's limit; Python takes long to parse more digits.
 MAX_DIGITS: Final = 1000
 # BigDecimal holds the scale in 32 bits.
 _MAX_EXPONENT: Final = (1 << 31) - 1
-# The power of ten from which the lowest 64 bits are zero.
+# Multiples of this power of ten have 64 zero bits at the end.
 _ZEROS_OF_BITS: Final = 64
-# Within these, Java writes a number without exponent.
+# Java writes numbers in this range without an exponent.
 _PLAIN_FROM: Final = 1e-3
 _PLAIN_BELOW: Final = 1e7
-# Digits that tell any two 32-bit floats apart.
+# Enough digits to distinguish all 32-bit floats.
 _FLOAT32_DIGITS: Final = 9
 
 
@@ -36,13 +36,13 @@ def wrapped(number: int, bits: int) -> int:
 
 
 def to_whole(number: Number, bits: int) -> int:
-    """Narrow a number to so many bits, as `byteValue` to `longValue` of Java's Number."""
+    """Narrow a number to `bits`, like `byteValue` to `longValue` of Java's Number."""
     if isinstance(number, float):
-        # A floating point number goes through int or long, which it saturates.
+        # Java converts a floating point number to int or long first, and saturates it.
         widest = max(bits, 32)
         return wrapped(_saturated(number, widest), bits)
     if isinstance(number, Decimal) and unscaled_exponent(number) >= _ZEROS_OF_BITS:
-        # So many zeros at its end are zeros in its lowest bits too, and it would fill the memory.
+        # Its lowest bits are all zero; computing it would fill the memory.
         return 0
     return wrapped(int(number), bits)
 
@@ -65,12 +65,12 @@ def float32(number: Number) -> float:
 
 
 def double_text(number: float) -> str:
-    """Write a double as Java's `toString`."""
+    """Format a double like Java's `toString`."""
     return _java_text(repr(number), number)
 
 
 def float32_text(number: float) -> str:
-    """Write a 32-bit float as Java's `toString`: the shortest text that reads as the same float."""
+    """Format a 32-bit float like Java's `toString`: the shortest text that parses back to it."""
     for digits in range(1, _FLOAT32_DIGITS + 1):
         text = f"{number:.{digits}g}"
         if float32(float(text)) == number:
@@ -93,17 +93,17 @@ def _java_text(text: str, number: float) -> str:
 
 
 def json_number(number: float) -> str:
-    """Write a double into JSON, which has no word for those that are no numbers."""
+    """Format a double for JSON, which has no literals for NaN and infinities."""
     if math.isfinite(number):
         return repr(number)
     return f'"{double_text(number)}"'
 
 
 def parse_decimal(text: str) -> Decimal:
-    """Read what Java's BigDecimal reads; DataError for anything else."""
+    """Parse what Java's BigDecimal parses; DataError for anything else."""
     if len(text) > MAX_DIGITS:
         raise DataError(f"a number of {len(text)} characters, at most {MAX_DIGITS} are read")
-    # Python also reads digits in groups, and blanks around them.
+    # Python would also accept underscores, and blanks around it.
     if not text or text.strip() != text or "_" in text:
         raise DataError(f"{text!r} is not a number")
     try:
@@ -117,12 +117,12 @@ def parse_decimal(text: str) -> Decimal:
 
 def unscaled_exponent(number: Decimal) -> int:
     exponent = number.as_tuple().exponent
-    # What is no number has a letter there.
+    # NaN and infinities have a letter there.
     return exponent if isinstance(exponent, int) else 0
 
 
 def unscaled(number: Decimal) -> tuple[int, int]:
-    """Return the unscaled value and the scale of a decimal, as BigDecimal has them."""
+    """Return the unscaled value and the scale of a decimal, as in BigDecimal."""
     if not number.is_finite():
         raise DataError(f"a decimal cannot hold {number}")
     sign, digits, exponent = number.as_tuple()
@@ -132,7 +132,7 @@ def unscaled(number: Decimal) -> tuple[int, int]:
 
 
 def decimal_bytes(number: Decimal, scale: int) -> bytes:
-    """Write the unscaled value in two's complement, in as few bytes as it takes."""
+    """Encode the unscaled value in two's complement, in as few bytes as possible."""
     whole, actual = unscaled(number)
     if actual != scale:
         raise DataError(
@@ -143,7 +143,7 @@ def decimal_bytes(number: Decimal, scale: int) -> bytes:
     return whole.to_bytes(length, "big", signed=True)
 
 
-# Bytes of the longest number that is read; 0.42 bytes for a digit.
+# Bytes of the longest number that is accepted; 0.42 bytes per digit.
 _MAX_DECIMAL_BYTES: Final = MAX_DIGITS * 5 // 12
 
 
@@ -152,5 +152,5 @@ def decimal_of(payload: bytes, scale: int) -> Decimal:
         raise DataError(f"a decimal of {len(payload)} bytes, at most {_MAX_DECIMAL_BYTES} are read")
     if not payload:
         raise DataError("a decimal of no bytes")
-    # Arithmetic would round to the digits of the context; this does not.
+    # Arithmetic would round to the precision of the context; this does not.
     return Decimal(f"{int.from_bytes(payload, 'big', signed=True)}E{-scale}")

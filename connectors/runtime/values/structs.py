@@ -1,6 +1,6 @@
-"""Schemas and structs made from others, and values compared with their schemas.
+"""Derives schemas and structs from others, and checks values against their schemas.
 
-What is made from a schema is kept beside it, since one schema serves every record of a stream.
+Derived schemas are cached, since one schema serves every record of a stream.
 """
 
 from collections import OrderedDict
@@ -25,7 +25,7 @@ from connectors.sdk.schemas import (
 
 T = TypeVar("T")
 
-# Schemas of a stream are few; as many as Kafka Connect keeps for each transform.
+# A stream has few schemas; Kafka Connect caches as many for each transform.
 MAX_KEPT: Final = 16
 BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 WHOLE: Final = {kind: range(-(1 << (bits - 1)), 1 << (bits - 1)) for kind, bits in BITS.items()}
@@ -39,16 +39,16 @@ LOGICAL: Final[Mapping[str, tuple[Type, type]]] = {
 
 
 class Derived(Generic[T]):
-    """What is made of schemas, made once for each and forgotten when others come.
+    """A cache of values derived from schemas, which forgets the oldest.
 
-    Found by identity, which costs nothing; by its value where a source makes a new schema for each
-    record.
+    Finds them by identity, which is fast, or else by value, for sources that make a new schema for
+    each record.
     """
 
     def __init__(self, make: Callable[[Schema], T], *, max_kept: int = MAX_KEPT) -> None:
         self._make = make
         self._max_kept = max_kept
-        # The schema is kept with its id, which would else be given to another one.
+        # Keep the schema with its id: otherwise another schema could get the same id.
         self._by_id: dict[int, tuple[Schema, T]] = {}
         self._by_value: OrderedDict[Schema, T] = OrderedDict()
 
@@ -69,10 +69,10 @@ class Derived(Generic[T]):
 
 
 def with_fields(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """Return a struct with other fields and the same name, version, words and parameters.
+    """Return a struct with other fields and the same name, version, doc and parameters.
 
-    As Java's transforms copy them: required, and without the default, which had the old fields.
-    DataError for what is no struct.
+    As in Java's transforms: required, and without the default, which had the old fields.
+    DataError if the schema is not a struct.
     """
     if schema.type is not Type.STRUCT:
         raise DataError(f"Cannot list fields on non-struct type {words(schema)}")
@@ -87,7 +87,7 @@ def with_fields(schema: Schema, fields: Iterable[Field]) -> Schema:
 
 
 def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return the fields; DataError where two have one name."""
+    """Return the fields; DataError if two have the same name."""
     found = tuple(fields)
     names = [field.name for field in found]
     if len(set(names)) < len(names):
@@ -101,13 +101,13 @@ def optional(schema: Schema) -> Schema:
 
 
 def field_value(struct: Struct, field: Field, *, fills: bool) -> Any:
-    """Return the value of a field; the default for a null, where `fills` says so."""
+    """Return the value of a field; with `fills`, a null becomes the default."""
     value = struct.values.get(field.name)
     return field.schema.default if value is None and fills else value
 
 
 def check(schema: Schema, value: Any, *, what: str = "value", depth: int = MAX_DEPTH) -> None:
-    """Raise DataError where a value is not of its schema."""
+    """Raise DataError if a value does not match its schema."""
     if depth == 0:
         raise DataError(f"{what} is nested deeper than {MAX_DEPTH} levels")
     if value is None:
@@ -152,5 +152,5 @@ _PYTHONS: Final[Mapping[Type, type | tuple[type, ...]]] = {
 
 
 def words(schema: Schema) -> str:
-    """Name a schema in a message."""
+    """Describe a schema for messages."""
     return f"{schema.name} ({schema.type.value})" if schema.name else schema.type.value

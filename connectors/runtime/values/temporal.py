@@ -1,7 +1,7 @@
-"""Dates, times and timestamps: Python's values, and the whole numbers that stand for them.
+"""Converts dates, times and timestamps between Python's values and whole numbers.
 
-A timestamp is an aware `datetime`, told in milliseconds since 1970 as everywhere in Kafka; what is
-finer is cut off. Years before 1 and after 9999, which Java has, are refused.
+A timestamp is an aware `datetime`, in milliseconds since 1970 as everywhere in Kafka; finer digits
+are cut off. Years before 1 and after 9999, which Java has, are refused.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
@@ -18,7 +18,7 @@ Temporal = date | time | datetime
 
 
 def millis_of(value: Temporal) -> int:
-    """Return milliseconds: since 1970, or of the day for a time."""
+    """Return milliseconds since 1970, or since midnight for a time."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise DataError(
@@ -66,10 +66,10 @@ def time_of(millis: int) -> time:
 
 
 def iso_text(value: Temporal) -> str:
-    """Write what Java writes into headers and for a cast to string.
+    """Return Java's text for headers, and for a cast to string.
 
-    A timestamp at midnight is written as a date. Java writes all before 1970-01-02 as a time of
-    day, which loses the day; here only times are.
+    A timestamp at midnight is written as a date. Java writes any value before 1970-01-02 as a time
+    of day, which loses the day; this function does so only for times.
     """
     if isinstance(value, time):
         return time_text(millis_of(value))

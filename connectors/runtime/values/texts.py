@@ -1,6 +1,6 @@
-"""Values as texts: what Java's `toString` makes of one, and what headers hold.
+"""Converts values to texts: as Java's `toString`, and as in headers.
 
-Headers quote what is inside of lists and maps, so that `literals` reads it back.
+Headers quote texts inside of lists and maps, so that `literals` can parse them.
 """
 
 import base64
@@ -18,7 +18,7 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 
 
 def header_text(value: Any, schema: Schema | None = None) -> str:
-    """Write a value as a header holds it."""
+    """Return the text of a value for a header."""
     return _plain_text(value, schema) if isinstance(value, str) else _embedded(value, schema, False)
 
 
@@ -51,7 +51,7 @@ def _filled(struct: Struct, field: Any) -> Any:
 
 
 def _plain_text(value: Any, schema: Schema | None) -> str:
-    """Write what is neither bytes nor a collection."""
+    """Return the text of a value that is neither bytes nor a collection."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -65,7 +65,7 @@ def _plain_text(value: Any, schema: Schema | None) -> str:
 
 
 def java_text(value: Any, schema: Schema | None = None) -> str:
-    """Write a value as Java's `toString`; DataError for bytes, of which Java tells an address."""
+    """Return the text of Java's `toString`; DataError for bytes: Java prints an address."""
     if isinstance(value, _BYTES):
         raise DataError(
             "bytes cannot be written as text: use ByteArrayConverter, or cast them to string before"
