@@ -1,1 +1,1 @@
-"""Connectors: sources and sinks that are configured here, and run as tasks of Celery workers."""
+"""Connectors: configured sources and sinks, which run as tasks of Celery workers."""

@@ -1,4 +1,4 @@
-"""Django's name for this room's tables: app label `connectors`, in a database of their own."""
+"""Configures the Django app `connectors`, whose tables are in a database of their own."""
 
 from django.apps import AppConfig
 

@@ -1,7 +1,7 @@
-"""Changes of connectors, told among all changes of their cluster once they hold.
+"""Passes changes of connectors on to the audit log of their cluster, after their commit.
 
-The audit lies in the cluster's database, and connectors in their own, so no transaction holds both.
-A change leaves a row here, in its transaction; whoever knows the audit takes over what waits.
+The audit log is in the cluster's database, and connectors have another one, so no transaction has
+both. A change adds a row here in its transaction; the console moves waiting rows to the log.
 """
 
 import time
@@ -19,11 +19,11 @@ from gateway.access import changes as access_changes
 from gateway.access.audit import Actor
 from gateway.access.callers import Caller
 
-# What waits while the cluster's database is away; the oldest go first, and are in the log.
+# The most rows to keep while the cluster's database is down; older ones are only in the log file.
 MAX_WAITING: Final = 10_000
-# Rows that are read at once.
+# The number of rows to read at once.
 AT_ONCE: Final = 100
-# Of a value before or after: enough to know it again. Queries are longer, and stand in the config.
+# Enough of a value to recognize it. Longer ones, such as queries, are in full in the config.
 MAX_SHOWN_CHARS: Final = 500
 
 
@@ -46,7 +46,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes something, and from where."""
+    """The author of a change, and the address of the client."""
 
     caller: Caller
     address: str = ""
@@ -54,7 +54,7 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that waits to be told."""
+    """A change that is not in the audit log yet."""
 
     number: int
     cluster: str
@@ -77,9 +77,9 @@ def tell(
     before: Mapping[str, str] | None = None,
     after: Mapping[str, str] | None = None,
 ) -> None:
-    """Record a change within its transaction, and tell it once that holds.
+    """Record a change in its transaction, and deliver it after the commit.
 
-    Values are those that may be shown: a config with its passwords masked.
+    The values must be displayable: a config with its passwords masked.
     """
     made = models.UntoldChange.objects.create(
         cluster=connector.cluster,
@@ -105,7 +105,7 @@ def tell(
 def difference(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what two configs do not have in common."""
+    """Return the entries that differ, of each of two configs."""
     return (
         {key: text for key, text in before.items() if after.get(key) != text},
         {key: text for key, text in after.items() if before.get(key) != text},
@@ -113,7 +113,7 @@ def difference(
 
 
 def waiting() -> list[Change]:
-    """Return the oldest changes that wait."""
+    """Return the oldest undelivered changes."""
     return [
         Change(
             number=row.pk,
@@ -132,7 +132,7 @@ def waiting() -> list[Change]:
 
 
 def told(numbers: Sequence[int]) -> None:
-    """Forget changes that have been taken over."""
+    """Delete changes that have been delivered."""
     models.UntoldChange.objects.filter(pk__in=numbers).delete()
 
 

@@ -1,4 +1,4 @@
-"""What keys of a config say together, beyond each by itself: rules of Kafka Connect, and ours."""
+"""Validates combinations of keys in a config, by rules of Kafka Connect and of Samsa."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -8,25 +8,25 @@ from connectors.components import NEGATE, PREDICATE, names_in
 from connectors.runtime.retry_topic import is_retry_topic
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 
-# What a rule finds: a key, and what is wrong with it.
+# A problem: a key, and an error message.
 Wrong = tuple[str, str]
 Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
-# What both keys of a sink's topics say where neither is given.
+# The error for both keys of a sink's topics if neither is set.
 NO_TOPICS: Final = "Must configure one of topics or topics.regex"
-# How much of a pattern a message repeats.
+# The length of a pattern in an error message.
 MAX_SHOWN_CHARS: Final = 200
 # Keys of sinks that jobs do not have.
 NOT_OF_JOBS: Final = (keys.TRANSFORMS, keys.PREDICATES, *keys.CONVERTERS)
 
 
 def found_wrong(kind: str, config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Yield what is wrong with keys that contradict each other, or ask for what there is not."""
+    """Yield the problems of contradictory keys, and of keys that refer to missing parts."""
     for rule in (*RULES[kind], _predicates):
         yield from rule(config, parsed)
 
 
 def _topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:
-    # A key that is not there refers to a secret, and counts as given.
+    # The value of a missing key is a reference to a secret, so the key counts as set.
     topics, pattern = parsed.get(keys.TOPICS, "?"), parsed.get(keys.TOPICS_REGEX, "?")
     both = (keys.TOPICS, keys.TOPICS_REGEX)
     if topics and pattern:

@@ -1,6 +1,6 @@
-"""The parts that a config puts together beside its connector: converters, transforms, predicates.
+"""Finds the keys of a config's parts besides its connector: converters, transforms, predicates.
 
-Says which keys they add, under which names. Knows no values.
+Determines their names. Independent of values.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from connectors.sdk.configs import REQUIRED, Definition, Importance, Key, Kind, 
 
 
 class Described(Protocol):
-    """What says which keys it has: a class, or the row of one in a table."""
+    """Has a definition of keys: a class, or an entry of a table."""
 
     def definition(self) -> Definition: ...
 
@@ -22,31 +22,31 @@ Classes = Mapping[str, Described]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """What there is, by each name that a config may give it."""
+    """The available parts, by each name that a config may use."""
 
     converters: Classes
     header_converters: Classes
     transforms: Classes
     predicates: Classes
-    # Yields the key that names a part's class, and what is wrong with the part as a whole.
+    # Yields the key with a part's class, and the problem of the part as a whole.
     problems: Callable[[Mapping[str, str]], Iterator[tuple[str, str]]] = lambda _: iter(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """One key that a part adds. `inner` is the key as the part itself names it."""
+    """A key that a part adds. `inner` is the key as defined by the part."""
 
     key: Key
     inner: Key
     group: str | None
     order: int
-    # What the framework says for a config that does not have the key.
+    # The framework's value for a config without the key.
     implied: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chained:
-    """One kind of named parts: `transforms=a` adds `transforms.a.type`, and so on."""
+    """A kind of named parts: `transforms=a` adds `transforms.a.type`, and so on."""
 
     prefix: str
     word: str
@@ -57,7 +57,7 @@ PREDICATE: Final = "predicate"
 NEGATE: Final = "negate"
 PLUGIN_VERSION: Final = "plugin.version"
 CONVERTER_TYPE: Final = "converter.type"
-# Keys that every transform has beside its own.
+# Keys of every transform, in addition to its own.
 OF_TRANSFORMS: Final = (
     Key(
         name=PREDICATE,
@@ -93,7 +93,7 @@ def chains(components: Components) -> Sequence[Chained]:
 
 
 def names_in(config: Mapping[str, Any], key: str) -> list[str]:
-    """Return the names that a list in a config has, each once; at most MAX_ALIASES."""
+    """Return the distinct names in a list of a config; at most MAX_ALIASES."""
     written = config.get(key)
     if not isinstance(written, str):
         return []
@@ -146,7 +146,7 @@ def _of_named(chained: Chained, name: str, config: Mapping[str, Any]) -> Iterato
 def _of_converter(
     prefix: str, config: Mapping[str, Any], components: Components
 ) -> Iterator[Added]:
-    """Yield the keys of a converter that a config names; one it does not name keeps defaults."""
+    """Yield the keys of a converter that a config names; an unnamed one keeps defaults."""
     found = converters_for(prefix, components).get(str(config.get(prefix, "")).strip())
     if found is None:
         return
@@ -167,5 +167,5 @@ def _of_converter(
 
 
 def _rank(key: Key) -> tuple[bool, int, str]:
-    """Return where a key stands among those of its part: required ones first, as in Kafka."""
+    """Return the rank of a key within its part: required ones first, as in Kafka."""
     return not key.is_required, list(Importance).index(key.importance), key.name

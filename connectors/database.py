@@ -1,6 +1,6 @@
-"""The database of connectors by the name that Django's transactions are told."""
+"""Names the database of connectors, for Django's transactions."""
 
 from typing import Final
 
-# As `gateway.database_router` has it; on PostgreSQL it is one database with the others.
+# As in `gateway.database_router`; with PostgreSQL, all tables share one database.
 CONNECT: Final = "connect"

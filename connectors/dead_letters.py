@@ -1,4 +1,4 @@
-"""The read door to dead letters: the newest of a connector's topic, and the cause of each.
+"""Reads the newest dead letters of a connector, and the cause of each.
 
 Keys and values are records, so the caller needs the right to read the topic. The result is bounded:
 the beginning of each letter, for as many as one look reads.

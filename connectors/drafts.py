@@ -1,7 +1,7 @@
-"""A config on its way through a form: its fields, what is wrong with them, and where it leads.
+"""Prepares a config for a form: its fields, their errors, and the topics that it uses.
 
-Nothing is changed here. Passwords that were typed travel sealed between two pages, so that no page
-ever shows one.
+Nothing is changed here. Typed passwords are sealed between two pages, so that no page ever shows
+one.
 """
 
 import json
@@ -25,18 +25,18 @@ from gateway.access.operations import Operation
 
 CLASS: Final = keys.CLASS
 NAME: Final = keys.NAME
-# Before the name of a user: no connector is called like that, since names hold no NUL.
+# The prefix of the user's name in the place of a connector's name, which has no NUL.
 OF_FORM: Final = "\0form of "
 NUMBERS: Final = frozenset({"SHORT", "INT", "LONG", "DOUBLE"})
-# What a connector does to topics, by the right that its author needs for that.
+# What a connector does to topics, by the right that its author needs.
 VERBS: Final[Mapping[Operation, str]] = {
     Operation.PRODUCE: "write into",
     Operation.READ_PAYLOADS: "read",
     Operation.CREATE_TOPICS: "create",
 }
-# What a form of a job does not ask for: a job has one task, and an engine that knows no steps.
+# Keys that the form of a job omits: a job has one task, and an engine without steps.
 USELESS_FOR_JOBS: Final = (keys.TASKS_MAX, *NOT_OF_JOBS)
-# About what a field of one line shows.
+# About the width of a field with one line.
 LONG_CHARS: Final = 90
 ANOTHER: Final = "{}, another one"
 # Replaces Kafka's message for a key without a value, which repeats the key.
@@ -45,7 +45,7 @@ NO_VALUE: Final = "It has no default: give a value."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One key as a form asks for it. Secrets have no value here, but for references to one."""
+    """A key in a form. Secrets have no value here, except for references."""
 
     name: str
     label: str
@@ -62,7 +62,7 @@ class Field:
     is_required: bool
     is_missing: bool
     is_secret: bool
-    # A secret that was typed before, or is stored, and is not shown.
+    # A secret that was typed before, or is stored, and is not displayed.
     is_held: bool
     is_visible: bool
     example: str = ""
@@ -74,13 +74,13 @@ class Field:
 
     @property
     def is_long(self) -> bool:
-        """Tell whether one line is too short for it; one of several lines would lose them."""
+        """Return whether its value needs more than one line, which would lose line breaks."""
         return self.has_lines or "\n" in self.value or len(self.value) > LONG_CHARS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """Topics that a config leads to: a name, a prefix with `*` behind it, or `*` for all."""
+    """Topics that a config uses: a name, a prefix followed by `*`, or `*` for all."""
 
     verb: str
     pattern: str
@@ -88,7 +88,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A config that somebody is writing. `config` has masks in the place of secrets."""
+    """A config that is being edited. `config` has masks in the place of secrets."""
 
     plugin: str
     title: str
@@ -98,7 +98,7 @@ class Draft:
     name: str
     config: Mapping[str, str]
     fields: tuple[Field, ...]
-    # Keys that the plugin does not define, and those that are set to nothing.
+    # Keys that the plugin does not define, and those that are empty.
     others: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     leads: tuple[Lead, ...]
@@ -108,22 +108,22 @@ class Draft:
 
     @property
     def class_name(self) -> str:
-        """Return the class as the config names it, which may be by an alias."""
+        """Return the class named by the config, perhaps by an alias."""
         return self.config.get(CLASS, "").strip() or self.plugin
 
     @property
     def whole_errors(self) -> tuple[str, ...]:
-        """Return what is wrong with the whole, which is told of the class: it has no field."""
+        """Return the errors of the whole config; they belong to the class, which has no field."""
         return next((field.errors for field in self.fields if field.name == CLASS), ())
 
     @property
     def errors(self) -> int:
-        """Return how many keys are wrong or missing."""
+        """Return the number of invalid or missing keys."""
         return sum(bool(field.errors) for field in self.fields)
 
     @property
     def wrong_fields(self) -> int:
-        """Return how many of them a form shows: the class has no field."""
+        """Return the number of these that a form shows: the class has no field."""
         return self.errors - bool(self.whole_errors)
 
     @property
@@ -144,9 +144,9 @@ def look(
     stored_of: str | None = None,
     is_deep: bool = False,
 ) -> Draft:
-    """Return a config as a form shows it. Unfit where neither it nor `plugin` names a connector.
+    """Return a config for a form. Unfit if neither it nor `plugin` names a connector.
 
-    Give `stored_of` to who may alter that connector: masks stand for what it has stored.
+    Pass `stored_of` only if the caller may alter that connector: masks mean its stored values.
     """
     found = registry.find(config.get(CLASS, "").strip())
     wrong_class = ""
@@ -191,7 +191,7 @@ def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...
 
 
 def masked(config: Mapping[str, str], hidden: Mapping[str, str]) -> dict[str, str]:
-    """Return a config as it may be shown; references are no secrets."""
+    """Return a config for display; references are not masked."""
     return {
         key: text if is_reference(text) else hidden.get(key, text)
         for key, text in sorted(config.items())
@@ -206,7 +206,7 @@ def shown_of(text: str) -> str:
 def changed(
     former: Mapping[str, str], draft: Draft, config: Mapping[str, str]
 ) -> list[tuple[str, str | None, str | None]]:
-    """Return what a draft changes: key, before, after; None for what is not set."""
+    """Return the changes of a draft: key, before, after; None for an unset key."""
     was, now = difference(former, draft.config)
     for key, shown in draft.hidden.items():
         if former.get(key) == shown == draft.config.get(key) and config[key].strip() != shown:
@@ -215,7 +215,7 @@ def changed(
 
 
 def seal(cluster: str, user: str, config: Mapping[str, str], hidden: Mapping[str, str]) -> str:
-    """Return a config as a page may carry it: only the same user gets it back."""
+    """Return a config sealed for a page, which only the same user can use."""
     clear = {
         key: shown
         for key, shown in hidden.items()
@@ -228,7 +228,7 @@ def seal(cluster: str, user: str, config: Mapping[str, str], hidden: Mapping[str
 
 
 def unseal(cluster: str, user: str, text: str) -> dict[str, str]:
-    """Return what `seal` was given; Unfit for what it did not make."""
+    """Open the output of `seal`; Unfit for any other text."""
     if not text:
         return {}
     try:
@@ -251,9 +251,9 @@ def _place(cluster: str, user: str) -> Place:
 
 
 def _in_order(judged: Validation) -> list[Entry]:
-    """Return entries by group: what all connectors begin with, then the connector's own, the rest.
+    """Return entries by group: common ones, then the connector's own, then the rest.
 
-    Within a group they stand as their author put them.
+    Within a group they keep the order of their definition.
     """
     own = {key.name for key in judged.plugin.definition()}
     groups = {entry.group for entry in judged.entries if entry.key.name in own}
@@ -271,7 +271,7 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
     is_secret = key.kind is Kind.PASSWORD or key.name in judged.secret_keys
     is_shown = not is_secret or is_reference(text)
     is_useless = _is_useless(judged.plugin, key.name)
-    # What is not asked for is not missing: that no topic is given, `topics` says.
+    # A key without a field is not missing: `topics` reports a missing topic.
     errors = () if is_useless and not text else entry.value.errors
     default: Any = None if key.default is REQUIRED else key.default
     return Field(
@@ -297,7 +297,7 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
 
 
 def _is_useless(plugin: type[Connector], name: str) -> bool:
-    """Tell whether a connector refuses a key of the framework, or has no use for it."""
+    """Return whether a connector refuses a key of the framework, or does not use it."""
     if name in plugin.refused:
         return True
     return registry.is_job(plugin) and any(
@@ -312,7 +312,7 @@ def _choices(key: Key) -> tuple[str, ...]:
 
 
 def _told(key: Key, errors: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out what Kafka says too of a value that could not be parsed: that there is none."""
+    """Drop Kafka's additional error for an unparseable value, that it is null."""
     of_nothing = f"Invalid value null for configuration {key.name}:"
     told = tuple(error for error in errors if not error.startswith(of_nothing)) or errors
     return tuple(NO_VALUE if error == missing(key) else error for error in told)
@@ -326,7 +326,7 @@ def _refusal(
     judged: Validation,
     stored_of: str | None,
 ) -> str:
-    """Return why a config that is right would be refused; nothing for one that is not right."""
+    """Return why a valid config would be refused; nothing for an invalid one."""
     if not judged.is_valid:
         return ""
     name = config.get(NAME, "").strip()

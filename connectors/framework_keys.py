@@ -1,6 +1,6 @@
-"""The keys that every connector has beside its own, as tables; and what is refused by its key.
+"""Defines the keys that every connector has besides its own, and refuses some by name.
 
-Groups, widths and order are those of Kafka Connect 4.3, whose answers forms and tools are made for.
+Groups, widths and order are those of Kafka Connect 4.3, for which forms and tools are made.
 """
 
 from collections.abc import Mapping
@@ -38,9 +38,9 @@ CONVERTERS: Final = (KEY_CONVERTER, VALUE_CONVERTER, HEADER_CONVERTER)
 DEFAULT_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
 DEFAULT_HEADER_CONVERTER: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
-# A task is a row, a lease and a place in a queue; nobody has spread one connector wider.
+# A task is a row, a lease and a place in a queue; far more than usual for one connector.
 MAX_TASKS: Final = 1000
-# A topic or a transform each; the longest chains that people publish have a dozen.
+# Applies to topics and transforms; the longest published chains have a dozen.
 MAX_ALIASES: Final = 50
 # A number of partitions that one topic can have here.
 MAX_PARTITIONS: Final = 100_000
@@ -53,7 +53,7 @@ GROUP_EXACTLY_ONCE: Final = "Exactly Once Support"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A key with its place within its group, which Kafka Connect numbers by hand."""
+    """A key with its order within its group, which Kafka Connect numbers by hand."""
 
     key: Key
     order: int
@@ -86,7 +86,7 @@ def _key(
 
 
 def unique_aliases(word: str) -> Check:
-    """Return a check of a list of names that the config itself makes up."""
+    """Return a check of a list of names that the user of the config chooses."""
 
     def check_aliases(value: Any) -> str | None:
         if not isinstance(value, list):
@@ -374,7 +374,7 @@ SINK: Final = (
     _key(
         "errors.deadletterqueue.topic.replication.factor",
         Kind.SHORT,
-        # Kafka Connect has 3, which a cluster of fewer brokers cannot give.
+        # Kafka Connect has 3, which a cluster of fewer brokers cannot provide.
         -1,
         "How many replicas that topic gets where it is created; -1 for the cluster's default.",
         place=(GROUP_ERRORS, 7, Width.MEDIUM),
@@ -410,8 +410,8 @@ def _count(name: str, kind: Kind, doc: str, most: int) -> Key:
     )
 
 
-# The keys of a group of topics, behind `topic.creation.GROUP.`; what else stands there is a config
-# of its topics.
+# The keys of a group of topics, after `topic.creation.GROUP.`; others there are configs of its
+# topics.
 OF_TOPIC_GROUP: Final = (
     Key(
         name="include",
@@ -443,8 +443,8 @@ OF_TOPIC_GROUP: Final = (
 DEFAULT_GROUP: Final = "default"
 TOPIC_CREATION: Final = "topic.creation."
 
-# Configs of clients that a connector may set, behind `producer.override.` and so on. Addresses,
-# credentials, classes and files are none of them: they would lead a worker anywhere.
+# Client configs that a connector may set, after `producer.override.` and so on. Addresses,
+# credentials, classes and files are excluded: they could lead a worker anywhere.
 OVERRIDES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         **{prefix: frozenset(allowed) for prefix, allowed in overrides.PREFIXES.items()},
@@ -454,7 +454,7 @@ OVERRIDES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 
 
 def definition_of(kind: str) -> Definition:
-    """Return the keys that every source, or every sink, has."""
+    """Return the keys of every source, or of every sink."""
     return Definition(tuple(placed.key for placed in BY_KIND[kind]))
 
 
@@ -463,7 +463,7 @@ def order_of(kind: str) -> Mapping[str, int]:
 
 
 def topic_group(group: str) -> list[Key]:
-    """Return the keys of a group of topics, by their whole names."""
+    """Return the keys of a group of topics, with their full names."""
     found = []
     for key in OF_TOPIC_GROUP:
         default: Any = [".*"] if (group, key.name) == (DEFAULT_GROUP, "include") else key.default
@@ -473,7 +473,7 @@ def topic_group(group: str) -> list[Key]:
 
 
 def refused_override(name: str) -> str | None:
-    """Return why a config of a client may not be set; None for what may, and for other keys."""
+    """Return why a client config may not be set; None if it may, and for other keys."""
     for prefix, allowed in OVERRIDES.items():
         if name.startswith(prefix) and name.removeprefix(prefix) not in allowed:
             return (

@@ -1,4 +1,4 @@
-"""The converters, transforms and predicates that workers of this release have."""
+"""Lists the converters, transforms and predicates of this release."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Passwords that come back as a mask, and stand for what is stored.
+"""Replaces masks in an edited config by the stored passwords.
 
-A stored password is kept only where it goes to the same place as before: else whoever may change a
-config, and may not know its password, could have it sent to a host of their own.
+A stored password is kept only if its destination is unchanged: otherwise a user who may change a
+config, but not know its password, could have it sent to a host of their own.
 """
 
 import re
@@ -13,7 +13,7 @@ from connectors import framework_keys as keys
 from connectors.sdk.configs import MASK
 from connectors.vault import Stored, masked, shown_as
 
-# Parts of the names of keys that say where a connector connects to, and whom it trusts there.
+# Parts of key names that set the destination of a connection, and its trusted certificates.
 LEADS_AWAY: Final = frozenset(
     {
         *("url", "urls", "uri", "uris", "host", "hosts", "hostname", "port", "ports", "target"),
@@ -26,7 +26,7 @@ PARTS: Final = re.compile(r"[._-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """A config with masks replaced by what is stored; keys with masks that were left, and why."""
+    """A config with its masks filled in, and the keys of other masks with the reason."""
 
     config: Mapping[str, str]
     refused: Mapping[str, str]

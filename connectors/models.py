@@ -1,7 +1,7 @@
-"""The tables of connectors: fields, constraints, and nothing that decides.
+"""Defines the tables of connectors: fields and constraints, without logic.
 
 Read through `selectors`, written through `services` and `connectors.tasks` only. Times are the
-database's own, since leases are compared by several hosts.
+database's own, since several hosts compare leases.
 """
 
 from typing import ClassVar
@@ -17,14 +17,14 @@ DIGEST_CHARS = 64  # SHA-256 in hexadecimal digits
 CLASS_CHARS = 255
 VERSION_CHARS = 40
 SUMMARY_CHARS = 1000
-# Words of ours, as "connector.reset_offsets".
+# Our own words, such as "connector.reset_offsets".
 EVENT_CHARS = 40
 ACTOR_CHARS = 200  # a principal
 ADDRESS_CHARS = 64
 
 
 class Target(models.TextChoices):
-    """What somebody wants of a connector."""
+    """The wanted state of a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -32,7 +32,7 @@ class Target(models.TextChoices):
 
 
 class State(models.TextChoices):
-    """What is true of a connector, or of a task."""
+    """The actual state of a connector, or of a task."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -43,7 +43,7 @@ class State(models.TextChoices):
 
 
 class Connector(models.Model):
-    """One connector of a cluster. `config` is as it was written, with PASSWORD values sealed."""
+    """A connector of a cluster. `config` is as the author wrote it, with PASSWORD values sealed."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
     name = models.CharField(max_length=NAME_CHARS)
@@ -55,11 +55,11 @@ class Connector(models.Model):
     config = models.JSONField()
     target = models.CharField(max_length=STATE_CHARS, choices=Target.choices)
     state = models.CharField(max_length=STATE_CHARS, choices=State.choices)
-    # Rises with every change of the config, and every restart: tasks of an older one end.
+    # Rises with every change of the config, and every restart: tasks of older ones end.
     generation = models.BigIntegerField(db_default=1)
-    # The generation for which there are tasks; the planner makes those of a newer one.
+    # The generation of the existing tasks; the planner creates those of a newer one.
     planned_generation = models.BigIntegerField(db_default=0)
-    # Who makes, or has made, its tasks; and since when that has been waited for.
+    # The worker that creates, or has created, its tasks; and the time of the request.
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
     planning_since = models.DateTimeField(null=True)
     # Start of the running preparation; processes that ended during one, in a row; and the time
@@ -70,7 +70,7 @@ class Connector(models.Model):
     trace = models.TextField(db_default="")
     # The rights it needs, with their authors: connectors.authors. None from an older release.
     claims = models.JSONField(null=True)
-    # Topics that it has read or written since they were last reset.
+    # Topics read or written since the last reset.
     topics = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
@@ -85,30 +85,30 @@ class Connector(models.Model):
 
 
 class Task(models.Model):
-    """One share of a connector's work, and who has it."""
+    """A share of a connector's work, and its owner."""
 
     connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="tasks")
     number = models.IntegerField()
     generation = models.BigIntegerField()
     config = models.JSONField(default=dict)  # beside the connector's own
     state = models.CharField(max_length=STATE_CHARS, choices=State.choices)
-    # Who has it, until when, and how often it has moved to another owner: the fence.
+    # The owner, the end of its lease, and the number of changes of owner, which fences writes.
     worker = models.CharField(max_length=WORKER_CHARS, db_default="")
-    # The worker that the planner has chosen, which keeps it while it lives.
+    # The worker that the planner has chosen; it stays while the worker is alive.
     assigned = models.CharField(max_length=WORKER_CHARS, db_default="")
     epoch = models.BigIntegerField(db_default=0)
     leased_until = models.DateTimeField(null=True)
     taken_at = models.DateTimeField(null=True)
-    # When it was given to its worker's queue, which is also the ticket of that message; and the
-    # ticket of the last message that was taken from there.
+    # When it was queued for its worker, which is also the ticket of that message; and the ticket of
+    # the last message that the worker took.
     queued_at = models.DateTimeField(null=True)
     served_at = models.DateTimeField(null=True)
     slice_ended_at = models.DateTimeField(null=True)
-    # Not before this time: an idle source, or one that waits before it tries again.
+    # The earliest time to run it: it is idle, or waits for a retry.
     due_at = models.DateTimeField(null=True)
     retries = models.IntegerField(db_default=0)
     idle_slices = models.IntegerField(db_default=0)
-    # Slices in a row that ended with the process of their worker, and made nothing durable.
+    # Consecutive slices in which the worker's process ended, without anything made durable.
     crashes = models.IntegerField(db_default=0)
     # When it was last killed with its process, unless a slice has ended normally since.
     hung_at = models.DateTimeField(null=True)
@@ -127,7 +127,7 @@ class Task(models.Model):
 
 
 class SourceOffset(models.Model):
-    """How far a place in a source was read; written by the holder of the task's epoch only."""
+    """The offset of a place in a source; only the holder of the task's epoch writes it."""
 
     connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="offsets")
     digest = models.CharField(max_length=DIGEST_CHARS)  # of the place, as canonical JSON
@@ -146,7 +146,7 @@ class SourceOffset(models.Model):
 
 
 class LogLine(models.Model):
-    """What a task has said; the newest thousand of each connector are kept."""
+    """A log line of a task; the newest thousand of each connector are kept."""
 
     connector = models.ForeignKey(Connector, on_delete=models.CASCADE, related_name="lines")
     task = models.IntegerField(null=True)  # None: the connector itself
@@ -221,7 +221,7 @@ class Redrive(models.Model):
 
 
 class Worker(models.Model):
-    """One worker that has said it is there, and when it last did."""
+    """A registered worker, and the time of its last report."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS, db_default="")
     name = models.CharField(max_length=WORKER_CHARS, unique=True)
@@ -229,7 +229,7 @@ class Worker(models.Model):
     host = models.CharField(max_length=WORKER_CHARS)
     boot_id = models.CharField(max_length=DIGEST_CHARS, db_default="")
     process_id = models.BigIntegerField()
-    # When the process began, in ticks since the host did: process ids are used again.
+    # The start of the process, in ticks since boot: process ids are reused.
     process_began = models.BigIntegerField(db_default=0)
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
@@ -239,7 +239,7 @@ class Worker(models.Model):
 
 
 class WorkerReport(models.Model):
-    """What a worker said last of what its tasks run in; it stays when the worker is gone."""
+    """The last report of a worker on its engine; it outlives the worker."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
     name = models.CharField(max_length=WORKER_CHARS, unique=True)
@@ -253,7 +253,7 @@ class WorkerReport(models.Model):
 
 
 class UntoldChange(models.Model):
-    """A change that is not among the changes of its cluster yet; see `changes`."""
+    """A change that is not in the audit log of its cluster yet; see `changes`."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS)
     event = models.CharField(max_length=EVENT_CHARS)
@@ -271,7 +271,7 @@ class UntoldChange(models.Model):
 
 
 class Beat(models.Model):
-    """Who plans for a cluster, and until when nobody else does."""
+    """The process that plans for a cluster, and the end of its lease."""
 
     cluster = models.CharField(max_length=CLUSTER_ID_CHARS, unique=True)
     holder = models.CharField(max_length=WORKER_CHARS)

@@ -11,7 +11,7 @@ MAX_PLACE_CHARS: Final = 10_000
 
 
 def spelled(place: Place) -> str:
-    """Return the one text for a place, however its keys are ordered."""
+    """Return the canonical text of a place, independent of the order of its keys."""
     return json.dumps(dict(place), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
-"""Follows references in a config to what they stand for: in a worker, late, and for one slice.
+"""Resolves the references in a config, in a worker, just before a slice.
 
-Files, variables and secrets are read at that moment, so a value that was changed is used from the
-next slice on. What may be read is judged once more here, by the settings of this host.
+Files, variables and secrets are read at that moment, so the next slice uses a changed value. The
+settings of this host decide again which of them may be read.
 """
 
 import os
@@ -31,17 +31,17 @@ MAX_FILE_BYTES: Final = 262_144
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where this host keeps what references stand for."""
+    """The files and variables of this host to which references may point."""
 
     allowed: Allowed
-    # One file to a secret, named as the secret.
+    # One file per secret, with the name of the secret.
     secrets: Path
     environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clear:
-    """A config as its task needs it, and those of its values that no log or trace may hold."""
+    """A resolved config, and those of its values that logs and traces must not contain."""
 
     config: dict[str, str]
     secrets: tuple[str, ...]
@@ -51,7 +51,7 @@ class Clear:
 
 
 def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
-    """Return a config with all references followed; ConfigError for one that leads nowhere."""
+    """Resolve all references of a config; ConfigError if one does not exist."""
     found: dict[str, str] = {}
     hidden: set[str] = set()
     for key, text in config.items():
@@ -62,7 +62,7 @@ def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
         if is_whole:
             hidden.add(clear)
         hidden.update(value for _, value in values)
-        # One pass over the text as it was written: a value that looks like a reference is none.
+        # One pass over the original text: references in resolved values are not followed.
         by_text = dict(values)
         found[key] = REFERENCE.sub(lambda match: by_text.get(match[0], match[0]), clear)  # noqa: B023 - used at once
         if is_whole:
@@ -71,7 +71,7 @@ def resolve(config: Mapping[str, str], sources: Sources) -> Clear:
 
 
 def _values(key: str, text: str, sources: Sources) -> Iterator[tuple[str, str]]:
-    """Yield each reference of a text with what it stands for."""
+    """Yield each reference of a text with its value."""
     wrong = refused_reference(text, sources.allowed)
     if wrong is not None:
         raise ConfigError(f"{key}: {wrong}")
@@ -102,7 +102,7 @@ def _read_file(key: str, reference: Reference, sources: Sources) -> str:
     try:
         real = path.resolve(strict=True)
         folders = [Path(folder).resolve() for folder in sources.allowed.folders]
-        # A link inside of a folder must not lead out of it.
+        # A symbolic link in a folder must not lead out of it.
         if not any(real.is_relative_to(folder) for folder in folders):
             raise ConfigError(
                 f"{key}: {reference.written} leads out of the folders that may be read"
@@ -120,7 +120,7 @@ def _read_file(key: str, reference: Reference, sources: Sources) -> str:
 def _text_of(path: Path) -> str:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
-        # A pipe or a device would have the worker wait, or read without end.
+        # A pipe or a device could block the worker, or be endless.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(0, "it is no regular file")
         data = file.read(MAX_FILE_BYTES + 1)
@@ -133,7 +133,7 @@ def _text_of(path: Path) -> str:
 
 
 def properties(text: str) -> dict[str, str]:
-    """Return the values of a file of properties: `key=value` or `key: value`, a line each."""
+    """Parse a properties file: `key=value` or `key: value` on each line."""
     found = {}
     for line in text.splitlines():
         stripped = line.strip()

@@ -1,7 +1,7 @@
-"""What a config says in the place of a secret: `${file:PATH:KEY}`, `${env:NAME}`, `${secret:NAME}`.
+"""Finds references to secrets in a config: `${file:PATH:KEY}`, `${env:NAME}`, `${secret:NAME}`.
 
-Finds and judges references, and resolves none: that is `connectors.providers`, in a worker only. So
-whatever shows a config shows the reference.
+It validates references, and resolves none: only a worker does that, in `connectors.providers`. So
+all displays of a config show the reference.
 """
 
 import re
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-# As Kafka Connect reads them: ${provider:key}, or ${provider:path:key}; the first of several braces
-# ends one.
+# The syntax of Kafka Connect: ${provider:key}, or ${provider:path:key}; the first closing brace
+# ends a reference.
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z0-9_.-]{1,40}):(?:([^}:]*):)?([^}:]+)\}")
 FILE: Final = "file"
 ENV: Final = "env"
 SECRET: Final = "secret"  # noqa: S105 - a word
 PROVIDERS: Final = (FILE, ENV, SECRET)
-# What a worker may read for its configs; nothing unless the operator of the home says so. Folders,
-# and names of variables, each separated by commas.
+# What a worker may read for its configs; nothing unless the operator of the home allows it.
+# Folders, and names of variables, each separated by commas.
 FOLDERS_SETTING: Final = "SAMSA_CONNECT_SECRET_DIRS"
 NAMES_SETTING: Final = "SAMSA_CONNECT_ENV_NAMES"
-# The name of a secret of the home: a file of this name below its folder.
+# The name of a secret of the home, and of its file in the secrets folder.
 SECRET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """One reference in a text; `path` is empty where there is none."""
+    """A reference in a text; `path` is empty if it has none."""
 
     provider: str
     path: str
@@ -37,14 +37,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What references may name."""
+    """The folders and variables that references may name."""
 
     folders: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Yield the references to providers there are; other texts in braces stay as they are."""
+    """Yield the references to known providers; other texts in braces are left alone."""
     for found in REFERENCE.finditer(text):
         provider, path, key = found.groups()
         if provider in PROVIDERS:
@@ -56,7 +56,7 @@ def has_reference(text: object) -> bool:
 
 
 def refused_reference(text: str, allowed: Allowed) -> str | None:
-    """Return why a reference in a text may not be followed, with what to do; else None."""
+    """Return why a reference in a text is not allowed, with what to do; else None."""
     return next((wrong for found in references(text) if (wrong := _refused(found, allowed))), None)
 
 

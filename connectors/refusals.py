@@ -1,30 +1,30 @@
-"""Why a change of a connector is not made: four kinds, by what the caller can do about it."""
+"""Defines four reasons to refuse a change of a connector, by what the caller can do."""
 
 from connectors.validation import Validation
 
 
 class NotServed(Exception):
-    """What all of these are. The text is for the caller."""
+    """The base class. The text is for the caller."""
 
 
 class NotFound(NotServed):
-    """There is no such connector, or task."""
+    """The connector or the task does not exist."""
 
 
 class Conflict(NotServed):
-    """The connector is there already, or changed at the same moment."""
+    """The connector exists already, or changed at the same moment."""
 
 
 class Refused(NotServed):
-    """The caller lacks a right, which the text names."""
+    """The caller lacks the right that the text names."""
 
 
 class Unfit(NotServed):
-    """What is asked for cannot be done now, or with these values; the text says what to do."""
+    """The request cannot be fulfilled now, or with these values; the text says what to do."""
 
 
 class Invalid(Unfit):
-    """A config that would not work, in the words of Kafka Connect."""
+    """An invalid config, with the errors of Kafka Connect."""
 
     def __init__(self, validation: Validation) -> None:
         errors = validation.errors

@@ -27,9 +27,9 @@ from connectors.sdk.connector import Connector, JobConnector, SinkConnector, Sou
 log: Final = logging.getLogger(__name__)
 FOLDER: Final = "connectors.plugins"
 ENTRY_POINTS: Final = "samsa.connectors"
-# Packages of others, each with a few connectors; a page lists them all.
+# Packages of others have a few connectors each; a page lists them all.
 MAX_PLUGINS: Final = 500
-# The name of a package at the beginning of what a connector says it needs, as "psycopg>=3.2".
+# The package name at the beginning of a requirement, such as "psycopg>=3.2".
 PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 ENDING: Final = "Connector"
 RUNNABLE: Final = (SourceConnector, SinkConnector, JobConnector)
@@ -42,13 +42,13 @@ class Missing:
     """Why a connector cannot run, with what to do about it."""
 
     reason: str
-    # The extra that brings what is missing, if one does.
+    # The extra that provides the missing package, if any.
     extra: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A plugin that could not be read at all: where it comes from, and what it said."""
+    """A plugin that failed to load: its origin, and the error."""
 
     origin: str
     reason: str
@@ -64,12 +64,12 @@ class Found:
 
 
 def plugins() -> Mapping[str, type[Connector]]:
-    """Return connectors by each name that a config may give them."""
+    """Return connectors by each name that a config may use."""
     return _found().by_name
 
 
 def classes() -> tuple[type[Connector], ...]:
-    """Return connectors, each once, by name."""
+    """Return each connector once, sorted by name."""
     return _found().classes
 
 
@@ -101,7 +101,7 @@ def is_job(plugin: type[Connector]) -> bool:
 
 
 def missing(plugin: type[Connector]) -> Missing | None:
-    """Return why a connector cannot run here; asked each time, since packages come and go."""
+    """Return why a connector cannot run here; checked on each call, since packages come and go."""
     absent = [needed for needed in plugin.modules if not _is_here(needed)]
     if not absent:
         return None
@@ -118,7 +118,7 @@ def missing(plugin: type[Connector]) -> Missing | None:
 
 
 def forget() -> None:
-    """Look again at the next question; for tests, and after an installation."""
+    """Discard the cache; for tests, and after an installation."""
     _found.cache_clear()
 
 
@@ -128,7 +128,7 @@ def _found() -> Found:
     classes: dict[str, type[Connector]] = {}
     foreign: dict[type[Connector], str] = {}
     failed: list[Broken] = []
-    # Ours first: no package takes the name of a connector that is built in.
+    # Built-in connectors first: no package can take their names.
     for origin, found in (*_of_folders(), *_of_entry_points(), *_of_home()):
         if isinstance(found, Broken):
             failed.append(found)
@@ -151,9 +151,9 @@ def _found() -> Found:
 
 
 def names_of(plugin: type[Connector]) -> list[str]:
-    """Return the names of a connector: its own, its aliases, and these without package and end.
+    """Return the names of a connector: its own, its aliases, and these without package and suffix.
 
-    Kafka Connect takes FileStreamSource for ….file.FileStreamSourceConnector.
+    Kafka Connect accepts FileStreamSource for ….file.FileStreamSourceConnector.
     """
     names = [plugin.name, *plugin.aliases]
     for alias in plugin.aliases:

@@ -1,6 +1,6 @@
-"""The read door to connectors: what there is, how it is, and what a config would be.
+"""Reads connectors: their configs, their status, and the validation of configs.
 
-Values are frozen, and show no password. Whoever asks has been asked for its rights.
+Values are frozen, and contain no password. The caller has checked the user's rights.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,23 +27,23 @@ from connectors.validation import Validation
 from connectors.vault import Place, Stored, Vault, masked
 from gateway.access.callers import Caller
 
-# What one question returns; the services let in no more connectors than that.
+# The most connectors that one query returns, and that the services allow.
 MAX_CONNECTORS: Final = 1000
-# Lines of a log that a page shows at once.
+# Log lines that a page shows at once.
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
 # Log levels of lines that say why a task makes no progress.
 WARNING: Final = (Level.WARN.value, Level.ERROR.value)
-# Workers say that they are there every three seconds; one that starts takes some seconds.
+# Workers report every three seconds; starting one takes some seconds.
 WORKER_SILENCE: Final = timedelta(seconds=15)
-# What Kafka Connect calls the worker of what nobody runs has no word there; empty would be taken
-# for a host without a name.
+# Kafka Connect has no word for a task without a worker; an empty one would look like a host
+# without a name.
 NO_WORKER: Final = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorInfo:
-    """One connector as it was configured. `config` has masks in the place of passwords."""
+    """The config of a connector, with masks in the place of passwords."""
 
     cluster: str
     name: str
@@ -73,7 +73,7 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How a connector and its tasks are."""
+    """The status of a connector and its tasks."""
 
     name: str
     kind: str
@@ -98,7 +98,7 @@ class Line:
 class Plugin:
     """One entry of the catalogue.
 
-    `missing` says why it cannot run here, and is empty if it can; `extra` brings what it lacks.
+    `missing` is why it cannot run here, empty if it can; `extra` names what it needs.
     """
 
     name: str
@@ -123,7 +123,7 @@ class BrokenPlugin:
 
 
 def connectors(cluster: str, *, among: Iterable[str] | None = None) -> list[ConnectorInfo]:
-    """Return connectors of a cluster by name, or those among some names."""
+    """Return the connectors of a cluster by name, or those with the given names."""
     rows = models.Connector.objects.filter(cluster=cluster).prefetch_related("tasks")
     if among is not None:
         rows = rows.filter(name__in=list(among))
@@ -131,7 +131,7 @@ def connectors(cluster: str, *, among: Iterable[str] | None = None) -> list[Conn
 
 
 def names(cluster: str, *, pool: str | None = None) -> list[str]:
-    """Return the names of connectors, or of those whose tasks a pool of workers runs."""
+    """Return the names of connectors, or of those whose tasks run in a pool."""
     rows = models.Connector.objects.filter(cluster=cluster).order_by("name")
     if pool is not None:
         rows = rows.filter(pool=pool)
@@ -139,7 +139,7 @@ def names(cluster: str, *, pool: str | None = None) -> list[str]:
 
 
 def connector(cluster: str, name: str) -> ConnectorInfo:
-    """Return one connector; NotFound where there is none of this name."""
+    """Return one connector; NotFound if there is none of this name."""
     return _info(row_of(cluster, name))
 
 
@@ -155,7 +155,7 @@ def status(cluster: str, name: str) -> Status:
 
 
 def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return how far each place of a source was read."""
+    """Return the offset of each place of a source."""
     rows = row_of(cluster, name).offsets.order_by("pk")[:MAX_OFFSETS]
     return [(row.place, row.offset) for row in rows]
 
@@ -163,7 +163,7 @@ def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Map
 def log_lines(
     cluster: str, name: str, *, task: int | None = None, after: int = 0, limit: int = MAX_LINES
 ) -> list[Line]:
-    """Return the newest lines of a connector's log, or of one task's, the oldest of them first."""
+    """Return the newest log lines of a connector, or of one task, oldest first."""
     rows = row_of(cluster, name).lines.filter(pk__gt=after)
     if task is not None:
         rows = rows.filter(task=task)
@@ -192,7 +192,7 @@ def last_warnings(cluster: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def has_workers(cluster: str) -> bool:
-    """Tell whether some worker has said lately that it is there."""
+    """Return whether any worker has reported lately."""
     since = database_time.now() - WORKER_SILENCE
     return models.Worker.objects.filter(cluster=cluster, seen_at__gte=since).exists()
 
@@ -231,8 +231,8 @@ def validate(
 ) -> Validation:
     """Validate a caller's config, without changes.
 
-    Masks in it stand for what the connector `stored_of` has stored; give none where the caller may
-    not change that connector.
+    Masks stand for the stored values of the connector `stored_of`; omit it if the caller may not
+    change that connector.
     """
     row = None if stored_of is None else find_row(cluster, stored_of)
     return judged(caller, cluster, plugin, config, row, is_deep=is_deep).validation
@@ -243,11 +243,11 @@ def validate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A config with its masks filled in, and what is said about it."""
+    """A config with its masks filled in, and its validation."""
 
     config: Mapping[str, str]
     validation: Validation
-    # Keys that refer to secrets that the author may not use.
+    # Keys that refer to secrets which the author may not use.
     beyond_rights: tuple[str, ...] = ()
 
 
@@ -286,7 +286,7 @@ def judged(
 
 
 def plugin_of(class_name: str) -> type[Connector]:
-    """Return the connector of a name; Unfit for a name that nobody has."""
+    """Return the connector with a name; Unfit if there is none."""
     found = registry.find(class_name)
     if found is None:
         there = ", ".join(plugin.name for plugin in registry.classes())
@@ -298,7 +298,7 @@ def plugin_of(class_name: str) -> type[Connector]:
 
 
 def class_in(config: Mapping[str, str]) -> str:
-    """Return which class a config names; Unfit for none."""
+    """Return the class that a config names; Unfit if it names none."""
     name = config.get(keys.CLASS, "").strip()
     if not name:
         shown = ", ".join(f"{key}={text}" for key, text in _hidden(config).items())
@@ -323,7 +323,7 @@ def find_row(cluster: str, name: str) -> models.Connector | None:
 
 
 def opened(row: models.Connector) -> dict[str, str]:
-    """Return a stored config in clear, with references as they are."""
+    """Return a stored config in clear, with unresolved references."""
     stored: Stored = row.config
     return vault().open(stored, place_of(row))
 
@@ -346,7 +346,7 @@ def allowed() -> Allowed:
 
 
 def _hidden(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config that names no class, so nothing says which of its keys are passwords."""
+    """Mask a config without a class, so that its password keys are unknown."""
     secret = dict.fromkeys(validation.secret_keys(config, {}), MASK)
     return {**config, **validation.partly_secret(config, {}), **secret}
 

@@ -1,7 +1,7 @@
-"""The write door to connectors: each function asks for the right, changes rows, and tells of it.
+"""Changes connectors: each function checks the right, changes rows, and records the change.
 
-Nothing is run here: what is to happen is written down, and the planner and the workers do it. A
-restart and a change of a config raise the generation, and tasks of an older one end by themselves.
+Nothing runs here: the planner and the workers act on the rows. A restart and a change of a config
+raise the generation, at which tasks of an older one end.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from gateway.access import audit
 from gateway.access.audit import Actor
 from gateway.access.operations import Kind, Operation
 
-# What is true at once of a connector that nobody has looked at.
+# The state of a connector until the planner sees it, by its target.
 FIRST_STATE: Final = {
     Target.STARTED: State.UNASSIGNED,
     Target.PAUSED: State.PAUSED,
@@ -38,7 +38,7 @@ FIRST_STATE: Final = {
 }
 # Offsets that one call may change: partitions of a few large topics, or tables of a database.
 MAX_OFFSETS: Final = 10_000
-# What is told of a password that was changed.
+# The audit entry of a changed password.
 ANOTHER: Final = "{}, another one"
 # The name under which changes list newly used secrets; config keys have no space.
 SECRETS: Final = "secrets used"
@@ -49,7 +49,7 @@ STOP_FIRST: Final = (
 )
 ALTERED: Final = "The offsets for this connector have been altered successfully"
 RESET: Final = "The offsets for this connector have been reset successfully"
-# What Kafka Connect tells of connectors that keep offsets themselves, which come first.
+# Kafka Connect's message for connectors that keep offsets themselves, which take precedence.
 ALTERED_BESIDE: Final = (
     "The Connect framework-managed offsets for this connector have been altered successfully."
     " However, if this connector manages offsets externally, they will need to be manually altered"
@@ -65,7 +65,7 @@ Offsets = Sequence[tuple[Place | None, Place | None]]
 
 
 class GroupOffsets(Protocol):
-    """Offsets of consumer groups; the caller has a client of the cluster."""
+    """Offsets of consumer groups, by a client of the cluster."""
 
     def committed(self, group: str) -> Mapping[TopicPartition, int]: ...
 
@@ -77,7 +77,7 @@ class GroupOffsets(Protocol):
 def create(
     by: By, cluster: str, name: str, config: Config, *, target: Target = Target.STARTED
 ) -> selectors.ConnectorInfo:
-    """Make a connector. Refused, Conflict, Invalid, Unfit."""
+    """Create a connector. Raises Refused, Conflict, Invalid, Unfit."""
     _require(by, Operation.CREATE_CONNECTORS, cluster, name)
     config = _named(name, config)
     if selectors.find_row(cluster, name) is not None:
@@ -106,7 +106,7 @@ def create(
 def put_config(
     by: By, cluster: str, name: str, config: Config
 ) -> tuple[selectors.ConnectorInfo, bool]:
-    """Replace the config of a connector, or make one; tell too whether it was made."""
+    """Replace the config of a connector, or create one; return also whether it was created."""
     row = selectors.find_row(cluster, name)
     if row is None:
         return create(by, cluster, name, config), True
@@ -117,7 +117,7 @@ def put_config(
 def edit_config(
     by: By, cluster: str, name: str, config: Config, *, generation: int
 ) -> selectors.ConnectorInfo:
-    """Replace the config of a connector; Conflict unless it is as it was when it was looked at."""
+    """Replace the config of a connector; Conflict if it has changed since `generation`."""
     _require(by, Operation.ALTER_CONNECTORS, cluster, name)
     row = selectors.row_of(cluster, name)
     if row.generation != generation:
@@ -128,7 +128,7 @@ def edit_config(
 def patch_config(
     by: By, cluster: str, name: str, patch: Mapping[str, str | None]
 ) -> selectors.ConnectorInfo:
-    """Change some keys of a config; None takes one away."""
+    """Change some keys of a config; None removes a key."""
     _require(by, Operation.ALTER_CONNECTORS, cluster, name)
     row = selectors.row_of(cluster, name)
     merged = {**masked(row.config), **patch}
@@ -160,13 +160,13 @@ def stop(by: By, cluster: str, name: str) -> None:
 def restart(
     by: By, cluster: str, name: str, *, include_tasks: bool = False, only_failed: bool = False
 ) -> selectors.Status:
-    """Have a connector, and its tasks where they are included, begin anew; only what has failed."""
+    """Restart a connector, and its tasks if included, or only what has failed."""
     _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
     with _changing():
         row = _locked(cluster, name, missing=f"Unknown connector: {name}")
         has_failed = row.state == State.FAILED
         if has_failed or (include_tasks and not only_failed):
-            # Tasks are made anew: those of a connector that has failed are none.
+            # Creates all tasks again: a failed connector has none.
             _begin_anew(row)
         elif include_tasks:
             _restart_tasks(row.tasks.filter(state=State.FAILED))
@@ -191,7 +191,7 @@ def restart_task(by: By, cluster: str, name: str, number: int) -> None:
 def alter_offsets(
     by: By, cluster: str, name: str, offsets: Offsets, *, groups: GroupOffsets
 ) -> str:
-    """Set how far places were read, None: not at all; return what to tell. Unfit unless stopped."""
+    """Set or, by None, remove offsets; return the caller's message. Unfit unless stopped."""
     _require(by, Operation.ALTER_CONNECTORS, cluster, name)
     row = selectors.row_of(cluster, name)
     if not offsets:
@@ -209,7 +209,7 @@ def alter_offsets(
 
 
 def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> str:
-    """Forget how far a connector has read; return what to tell. Unfit unless it is stopped."""
+    """Remove all offsets of a connector; return the caller's message. Unfit unless stopped."""
     _require(by, Operation.ALTER_CONNECTORS, cluster, name)
     row = selectors.row_of(cluster, name)
     _require_stopped(row)
@@ -232,7 +232,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
 
 
 def reset_topics(by: By, cluster: str, name: str) -> None:
-    """Forget which topics a connector has read or written."""
+    """Forget the topics that a connector has read or written."""
     _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
     with _changing():
         row = _locked(cluster, name)
@@ -242,7 +242,7 @@ def reset_topics(by: By, cluster: str, name: str) -> None:
 
 
 def seal_anew() -> int:
-    """Seal all passwords with the newest key; return how many connectors have some."""
+    """Seal all passwords with the newest key; return the number of connectors with any."""
     count = 0
     for pk in list(models.Connector.objects.values_list("pk", flat=True)):
         with _changing():
@@ -284,7 +284,7 @@ def _locked(cluster: str, name: str, *, missing: str = "") -> models.Connector:
 
 
 def _named(name: str, config: Config) -> dict[str, str]:
-    """Return a config with the connector's name in it; Unfit for that of another one."""
+    """Return a config that includes the connector's name; Unfit if it has another name."""
     if not 0 < len(name) <= models.NAME_CHARS:
         raise Unfit(
             f"a name of a connector has 1 to {models.NAME_CHARS} characters, this one {len(name)}:"
@@ -336,7 +336,7 @@ def _write_config(
 
 
 def _replace(by: By, row: models.Connector, config: Config) -> selectors.ConnectorInfo:
-    # Before the row is locked: a deep look may take seconds.
+    # Before locking the row: a deep validation may take seconds.
     plugin, judged = _judge(by, row.cluster, config, row)
     with _changing():
         locked = _locked(row.cluster, row.name)
@@ -362,7 +362,7 @@ def _changed_meanwhile(name: str) -> Conflict:
 
 
 def _other_passwords(stored: Stored, before: Config, after: Config) -> dict[str, str]:
-    """Return what to tell of passwords that are other ones than before."""
+    """Return the audit entries of changed passwords."""
     return {
         key: ANOTHER.format(shown_as(value))
         for key, value in stored.items()
@@ -378,7 +378,7 @@ def _secrets_named(before: Config, after: Config) -> dict[str, str]:
 
 
 def _begin_anew(row: models.Connector) -> None:
-    """Have the planner make tasks anew; those there are end when they notice."""
+    """Have the planner create tasks again; the present ones end when they notice."""
     state = FIRST_STATE[Target(row.target)]
     if row.target == Target.STARTED and row.tasks.exists():
         state = State.RESTARTING
@@ -394,7 +394,7 @@ def _begin_anew(row: models.Connector) -> None:
 
 
 def _restart_tasks(tasks: Any) -> int:
-    """Take leases away, so that the planner hands the tasks out again; return how many."""
+    """Revoke leases, so that the planner assigns the tasks again; return their number."""
     count: int = tasks.update(
         state=State.RESTARTING,
         trace="",
@@ -431,15 +431,15 @@ def _require_stopped(row: models.Connector) -> None:
 
 
 def _forget_kept(row: models.Connector) -> None:
-    """Have no task go on with what it has kept in a worker's memory: that was read elsewhere.
+    """Make tasks discard resources kept in a worker's memory, which belong to former offsets.
 
-    A connector that is resumed before the planner has looked at it has its former tasks.
+    A connector that is resumed before the planner runs still has its former tasks.
     """
     models.Connector.objects.filter(pk=row.pk).update(generation=F("generation") + 1)
 
 
 def _keeps_offsets(row: models.Connector) -> bool:
-    """Tell whether the other side keeps the offsets of a connector, and is asked for them first."""
+    """Return whether the target keeps the offsets of a connector, and takes precedence."""
     plugin = registry.find(row.plugin)
     return plugin is not None and issubclass(plugin, SinkConnector) and plugin.keeps_offsets
 
@@ -493,7 +493,7 @@ def _ask_plugin(
 
 
 def _sink_offset(place: Place | None, offset: Place | None) -> tuple[TopicPartition, int | None]:
-    """Return what an entry asks for a topic's partition, in the words of Kafka Connect."""
+    """Return the partition and offset of an entry; errors are those of Kafka Connect."""
     if place is None:
         raise Unfit("The partition for a sink connector offset cannot be null or missing")
     if not {"kafka_topic", "kafka_partition"} <= place.keys():
@@ -526,7 +526,7 @@ def _sink_offset(place: Place | None, offset: Place | None) -> tuple[TopicPartit
 
 
 def _whole(value: object) -> int | None:
-    """Return a number that may come as a text; None for what is none, or is below zero."""
+    """Parse a number, perhaps a text; None if it is invalid or negative."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     text = str(value)
@@ -541,7 +541,7 @@ def _alter_group(
     is_job: bool,
 ) -> None:
     if is_job:
-        # It remembers its offsets itself, and goes on where a group has lost its own with time.
+        # A job stores its own offsets, and continues there if its group has lost them.
         wanted = [(where, offset or 0) for where, offset in wanted]
     to_set = {where: offset for where, offset in wanted if offset is not None}
     to_drop = [where for where, offset in wanted if offset is None]

@@ -1,8 +1,8 @@
-"""Which topics a config reads and writes, and whether its author may.
+"""Finds the topics that a config reads and writes, and checks its author's rights on them.
 
-A connector acts with the house's own client, so whoever configures one could read and write through
-it what they may not themselves. Therefore its author needs the rights on all topics that the config
-can lead to; where that cannot be told from the config, on all topics.
+A connector uses the home's own client, so its author could read and write topics without having
+the rights. Therefore the author needs the rights on all topics that the config can use; if the
+config does not determine them, on all topics.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from gateway.access.callers import Caller
 from gateway.access.grants import ANY, Names
 from gateway.access.operations import OPERATIONS, Kind, Operation
 
-# Keys of sources that name the topic they write to, and those that name how it begins.
+# Keys of sources that name the output topic, and those that set a prefix of its name.
 WHOLE: Final = ("topic", "kafka.topic", "topic.heartbeat.name")
 PREFIXES: Final = ("topic.prefix", "topic.heartbeat.prefix", "heartbeat.topics.prefix")
 # A prefix whose default counts too, if another key enables heartbeats, which have a topic.
@@ -27,7 +27,7 @@ SWITCHES: Final = {"heartbeat.topics.prefix": "heartbeat.interval.ms"}
 OUTPUT: Final = "output.topic"
 # A transform key that routes a record to the topic named in its value.
 ROUTE_KEY: Final = "route.by.field"
-# Transforms that send a record to another topic than its source said.
+# Transforms that change the topic of a record.
 ROUTES: Final = ("Router", "ExtractTopic")
 
 
@@ -42,7 +42,7 @@ class Need:
 def missing_right(
     caller: Caller, cluster: str, plugin: type[Connector], config: Mapping[str, str]
 ) -> str | None:
-    """Return which right on a topic a caller lacks for a config, with what to do; None for none."""
+    """Return the missing right on a topic for a config, with what to do; None if there is none."""
     for need in needs(plugin, config):
         names = caller.rights.names(need.operation, cluster=cluster, kind=Kind.TOPIC)
         if not covers(names, need.pattern):
@@ -64,7 +64,7 @@ def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
 def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
     """Return patterns of the topics that a source can write to."""
     if has_reference(config.get(keys.TRANSFORMS, "")):
-        # Which transforms these are, only a worker knows.
+        # Only a worker knows the transforms.
         return [ANY]
     for name in names_in(config, keys.TRANSFORMS):
         given = config.get(f"{keys.TRANSFORMS}.{name}.type", "")
@@ -78,7 +78,7 @@ def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
             return [ANY]
         if text:
             found.append(text if key in WHOLE else f"{text}{ANY}")
-    # A key that the connector does not know says nothing of where it writes.
+    # A key that the connector does not know does not determine the topics.
     known = plugin.definition().by_name
     for key, switch in SWITCHES.items():
         is_on = config.get(switch, "").strip() not in ("", "0")
@@ -88,10 +88,10 @@ def written(plugin: type[Connector], config: Mapping[str, str]) -> list[str]:
 
 
 def covers(names: Names, pattern: str) -> bool:
-    """Tell whether rights hold for all names of a pattern."""
+    """Return whether rights include all names of a pattern."""
     if not pattern.endswith(ANY):
         return pattern in names
-    # A literal right covers no prefix; a prefix covers those that begin with it.
+    # A literal right never includes a prefix; a prefix includes longer ones.
     return names.is_all or pattern[:-1].startswith(names.prefixes)
 
 
@@ -105,7 +105,7 @@ def _of_sink(config: Mapping[str, str]) -> Iterator[Need]:
     if dead:
         pattern = ANY if has_reference(dead) else dead
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
-        # Only a worker finds out whether it exists, or creates it.
+        # Only a worker knows whether the topic exists, and creates it if not.
         yield Need(operation=Operation.CREATE_TOPICS, pattern=pattern)
 
 

@@ -1,8 +1,8 @@
-"""Checks a whole config: each key by its definition, and what keys say together.
+"""Validates a whole config: each key by its definition, and combinations of keys.
 
-The answer is Kafka Connect's: every key with its definition, its value, and what is wrong with it.
-Values that refer to a secret stay as they are written; only a worker knows what they stand for, so
-they pass here as they are.
+The answer is Kafka Connect's: every key with its definition, its value and its errors. References
+to secrets stay as they are written; only a worker knows their values, so they are not validated
+here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ from connectors.sdk.errors import ConnectorError
 from connectors.sdk.secret_parts import of_urls, secrets, shown
 from connectors.vault import revealed
 
-# More keys are no config: the longest that are published have some two hundred.
+# The longest published configs have about two hundred keys.
 MAX_KEYS: Final = 2000
 MAX_NAME_CHARS: Final = 1000
 OF_CONVERTERS: Final = tuple(f"{prefix}." for prefix in keys.CONVERTERS)
 NOTHING_ALLOWED: Final = Allowed()
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-# Of a key that nobody defines, by its name: better masked without need than shown.
+# Names of undefined keys to mask: better without need than not at all.
 LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
 NOT_STORED: Final = "This is the mask of a stored value, but none is stored: give the value itself"
 NOT_AS_STORED: Final = (
@@ -40,7 +40,7 @@ NOT_AS_STORED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key with what became of it."""
+    """A key with its validated value."""
 
     key: Key
     value: Value
@@ -50,13 +50,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What is said about a config. `warnings` are ours: Kafka Connect has no place for them."""
+    """The validation of a config. `warnings` are ours: Kafka Connect has none."""
 
     plugin: type[Connector]
     groups: tuple[str, ...]
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...] = ()
-    # The connector's own keys as its code gets them; those that refer to a secret are not there.
+    # The connector's own keys, parsed; without those that refer to a secret.
     parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secret_keys: frozenset[str] = frozenset()
     # Partly secret values, masked.
@@ -73,11 +73,11 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A key to look at, before its value is known."""
+    """A key to validate, before its value is known."""
 
     key: Key
-    # The key as the part names it to which it belongs; messages of its check have this name, and
-    # those of its parsing where the part is a converter.
+    # The key as defined by its part; errors of its check have this name, and for converters those
+    # of its parsing, too.
     inner: Key
     group: str | None
     order: int
@@ -94,10 +94,10 @@ def validate(
     refused: Mapping[str, str] = NOTHING,
     is_deep: bool = False,
 ) -> Validation:
-    """Return what is right and wrong about a config.
+    """Return the validation of a config.
 
-    `refused` has what the caller has to say of single keys. A deep look lets a built-in connector
-    ask the other side too, which takes up to 5 s.
+    `refused` has the caller's errors by key. A deep validation lets a built-in connector query the
+    other side too, which takes up to 5 s.
     """
     asked = list(_asked(plugin, config, components))
     kept = {one.key.name: one for one in asked}
@@ -118,7 +118,7 @@ def validate(
     if is_deep and _may_ask(plugin, config, errors):
         topics = {keys.TOPICS: parsed[keys.TOPICS]} if keys.TOPICS in parsed else {}
         advice = _deep(plugin, {**topics, **own}, errors)
-    # What is wrong with a key that nobody defines has its line too.
+    # An undefined key with errors gets an entry too.
     asked += [_unknown(name) for name in errors if name not in kept]
     known = {name: one.key for name, one in kept.items()}
     partly = partly_secret(config, known)
@@ -138,7 +138,7 @@ def validate(
 
 
 def definitions(plugin: type[Connector]) -> list[Entry]:
-    """Return the keys of a connector without a config: its own, and those that all have."""
+    """Return the keys of a connector without a config: its own, and common ones."""
     nothing = Components(converters={}, header_converters={}, transforms={}, predicates={})
     asked = sorted(_asked(plugin, {}, nothing), key=lambda one: not one.is_own)
     return [
@@ -153,7 +153,7 @@ def definitions(plugin: type[Connector]) -> list[Entry]:
 
 
 def secret_keys(config: Mapping[str, str], known: Mapping[str, Key]) -> frozenset[str]:
-    """Return the keys whose values nobody may see again."""
+    """Return the keys whose values must not be displayed."""
     return frozenset(
         name
         for name in config
@@ -254,7 +254,7 @@ def _take(
     errors: dict[str, list[str]],
     allowed: Allowed,
 ) -> None:
-    """Parse and check one key as Kafka does: what fails to parse is checked as nothing too."""
+    """Parse and check one key like Kafka, which checks null if parsing fails."""
     name = one.key.name
     text = config.get(name, one.implied)
     if text is not None and has_reference(text):
@@ -284,7 +284,7 @@ def _take(
 def _about_parts(
     plugin: type[Connector], config: Mapping[str, str], components: Components
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with classes, and with keys that are refused by their names."""
+    """Yield errors of classes, and of keys that are refused by name."""
     if (missing := registry.missing(plugin)) is not None:
         yield keys.CLASS, missing.reason
     for chained in chains(components):
@@ -296,7 +296,7 @@ def _about_parts(
         if prefix in config:
             yield from _no_class(prefix, config[prefix], converters_for(prefix, components))
     for name, problem in components.problems(config):
-        # Only a worker knows what a reference stands for.
+        # Only a worker knows the value of a reference.
         prefix = f"{name.removesuffix('.type')}."
         if not any(has_reference(text) for key, text in config.items() if key.startswith(prefix)):
             yield name, problem
@@ -322,7 +322,7 @@ def _no_class(name: str, text: str, classes: Mapping[str, object]) -> Iterator[t
 def _may_ask(
     plugin: type[Connector], config: Mapping[str, str], errors: Mapping[str, list[str]]
 ) -> bool:
-    """Tell whether the connector's own check can run: on a whole config, and by code of ours."""
+    """Return whether the connector's own check may run: it is built in, and the config valid."""
     is_whole = not any(has_reference(text) for text in config.values())
     return is_whole and not registry.is_foreign(plugin) and not any(errors.values())
 
@@ -336,7 +336,7 @@ def _deep(
         errors[keys.CLASS].append(str(error))
         return {}
     except Exception as error:  # noqa: BLE001 - a connector that fails must not end a request
-        # Only the kind of a foreign library's error: its text may hold what it was given.
+        # Only the class of a foreign library's error: its text may contain the config.
         failed = f"{plugin.name} could not check its config: {type(error).__name__}"
         errors[keys.CLASS].append(failed)
         return {}
@@ -378,7 +378,7 @@ def _entry(
 
 
 def _full(one: Asked, value: Any, components: Components) -> Any:
-    """Return the whole name of a class that a value names in short; None for no class."""
+    """Return the full name of a class that a value abbreviates; None if there is none."""
     classes = _classes_for(one, components)
     if classes is None or value is None:
         return value
@@ -408,7 +408,7 @@ def _recommended(one: Asked, components: Components, values: Mapping[str, Any]) 
 
 
 def full_names(classes: Mapping[str, object]) -> list[str]:
-    """Return one name of each class: the longest, which is Java's where there is one."""
+    """Return the longest name of each class, which is Java's if there is one."""
     best: dict[int, str] = {}
     for name, found in classes.items():
         if len(name) > len(best.get(id(found), "")):

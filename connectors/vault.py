@@ -1,8 +1,8 @@
-"""Seals PASSWORD values, so that the database alone gives none of them away.
+"""Seals PASSWORD values, so that the database alone reveals none of them.
 
-The keys lie in a file outside of the database; the first one seals, all of them open, so that a
-rotation can seal anew what an older key has sealed. A sealed value is bound to its connector and
-the name of its key: moved elsewhere in the database it opens no more.
+The keys are in a file outside of the database. The first key seals, all of them open, so that a
+rotation can seal values again. A sealed value is bound to its connector and the name of its key:
+it does not open in any other place of the database.
 """
 
 import base64
@@ -27,10 +27,10 @@ from connectors.sdk.errors import ConnectorError
 from connectors.sdk.secret_parts import of_urls, shown
 
 KEY_BYTES: Final = 32  # AES-256
-NONCE_BYTES: Final = 12  # as the standard has it for GCM
-# Enough to tell a handful of keys apart; says nothing about the key.
+NONCE_BYTES: Final = 12  # The usual size for GCM.
+# Enough to distinguish a handful of keys; reveals nothing about the key.
 KEY_ID_CHARS: Final = 8
-# The member that a sealed value has in a stored config, where a clear one is a text.
+# The member with a sealed value in a stored config, where clear values are texts.
 SEALED: Final = "sealed"
 # Stored with it: the value for display, if only parts are secret.
 SHOWN: Final = "shown"
@@ -39,10 +39,10 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Opened(str):
-    """A value that was sealed; prints as it may be shown, and is sealed again when it is stored.
+    """A formerly sealed value; prints as its displayable form, and is sealed again when stored.
 
-    A text, as all values of a config are until they are parsed. `shown` is a mask, or has masks in
-    the place of those parts that are secrets.
+    A text, like all values of a config before parsing. `shown` is a mask, or has masks in the place
+    of those parts that are secrets.
     """
 
     __slots__ = ("shown",)
@@ -67,12 +67,12 @@ class Opened(str):
 
 
 class CannotOpen(ConnectorError):
-    """A sealed value that no key of this host opens; the text says which key would."""
+    """A sealed value that no key of this host opens; the text names the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whose values are sealed."""
+    """The cluster and connector whose values are sealed."""
 
     cluster: str
     connector: str
@@ -82,7 +82,7 @@ class Place:
 
 
 class Vault:
-    """The keys of one file. From any thread."""
+    """The keys of one file; thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -97,12 +97,12 @@ class Vault:
         partly: Mapping[str, str] = NOTHING,
         is_resolved: bool = False,
     ) -> Stored:
-        """Return a config to be stored, with the values of its hidden keys sealed.
+        """Return a config for storage, with the values of its hidden keys sealed.
 
-        `partly` has values of which only parts are secrets, as they may be shown.
+        `partly` has the displayable forms of values of which only parts are secrets.
 
-        A value that is nothing but a reference is no secret, and stays, unless references were
-        followed before. One that was sealed before is sealed again, whatever its key has become.
+        A value that is only a reference is not sealed, unless references were resolved before. A
+        formerly sealed value is sealed again, even if its key is not hidden any more.
         """
         whole = [key for key in hidden if is_resolved or not is_reference(config[key])]
         former = {key: text.shown for key, text in config.items() if isinstance(text, Opened)}
@@ -113,7 +113,7 @@ class Vault:
         }
 
     def open(self, stored: Stored, place: Place) -> dict[str, str]:
-        """Return a stored config in clear; what was sealed is Opened. CannotOpen otherwise."""
+        """Return a stored config in clear; sealed values become Opened. Raises CannotOpen."""
         return {
             key: Opened(self._opened(value[SEALED], key, place), shown_as(value))
             if is_sealed(value)
@@ -122,17 +122,17 @@ class Vault:
         }
 
     def rotate(self) -> None:
-        """Make a new key, with which all is sealed from now on; the former one still opens."""
+        """Create a key that seals from now on; the former one still opens."""
         former = self._keys()
         write_keys(self.path, (new_key(), former[0]))
 
     def forget_former(self) -> None:
-        """Drop the former key, once nothing is left that it has sealed."""
+        """Drop the former key, once no value is sealed with it any more."""
         write_keys(self.path, read_keys(self.path)[:1])
 
     @property
     def key_id(self) -> str:
-        """Return the id of the key that seals."""
+        """Return the id of the sealing key."""
         return id_of(self._keys()[0])
 
     def _row(self, text: str, place: bytes, shown: str) -> dict[str, str]:
@@ -146,7 +146,7 @@ class Vault:
 
     def _opened(self, sealed: str, name: str, place: Place) -> str:
         wanted, _, text = sealed.partition(":")
-        # Read from the file: another process may have made the key a moment ago.
+        # Read the file as well: another process may have just created the key.
         keys = {id_of(key): key for key in (*self._file.keys(), *self._read())}
         key = keys.get(wanted)
         if key is None:
@@ -166,7 +166,7 @@ class Vault:
         return clear.decode()
 
     def _keys(self) -> tuple[str, ...]:
-        """Return the keys; the first process that needs one makes it."""
+        """Return the keys; create the first one if necessary."""
         keys = self._file.keys() or self._read()
         if keys:
             return keys
@@ -185,26 +185,26 @@ def is_sealed(value: object) -> bool:
 
 
 def masked(stored: Stored) -> dict[str, str]:
-    """Return a stored config as it is shown: references as they are, and sealed values masked."""
+    """Return a stored config for display: references unchanged, and sealed values masked."""
     return {key: shown_as(value) for key, value in stored.items()}
 
 
 def shown_as(value: object) -> str:
-    """Return one stored value as it is shown."""
+    """Return a stored value for display."""
     if isinstance(value, Mapping) and is_sealed(value):
         return str(value.get(SHOWN, MASK))
-    # One of an older release may have a password within a URL.
+    # A value of an older release may have a password within a URL.
     text = str(value)
     return shown(text, of_urls(text))
 
 
 def revealed(text: str) -> str:
-    """Return a value of a config in clear."""
+    """Return a config value in clear."""
     return text.reveal() if isinstance(text, Opened) else text
 
 
 def is_reference(text: str) -> bool:
-    """Tell whether a value is one reference and nothing else."""
+    """Return whether a value consists of one reference."""
     return REFERENCE.fullmatch(text) is not None and next(references(text), None) is not None
 
 
@@ -224,11 +224,11 @@ def bytes_of(key: str) -> bytes:
 
 
 def _create(path: Path) -> None:
-    """Make a file with a key, unless another process is quicker."""
+    """Create a file with a key, unless another process was faster."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     write_keys(draft, (new_key(),))
     try:
-        # A link fails where the name is taken; a rename would replace a key that is in use.
+        # A link fails if the name exists; a rename would replace a key in use.
         os.link(draft, path)
     except FileExistsError:
         pass

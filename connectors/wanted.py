@@ -9,12 +9,12 @@ from connectors.models import Connector
 from connectors.runtime.pools import PLAIN, SPARK
 
 log: Final = logging.getLogger(__name__)
-# As the supervisor of the home looks for them, by the pool of workers that is wanted.
+# The file names that the supervisor of the home looks for, by pool of workers.
 MARKS: Final = {PLAIN: "connect.wanted", SPARK: "connect.spark.wanted"}
 
 
 def note(pool: str = PLAIN) -> None:
-    """Leave the marks; where the disk is full, the next connector does."""
+    """Create the marks; if the disk is full, the next connector tries again."""
     try:
         for one in {PLAIN, pool}:
             (settings.SAMSA_HOME / MARKS[one]).touch(mode=0o600)
@@ -23,7 +23,7 @@ def note(pool: str = PLAIN) -> None:
 
 
 def take_back(cluster: str, pool: str = PLAIN) -> bool:
-    """Take the mark away where no connector needs a pool; tell whether that is so."""
+    """Remove the mark if no connector needs the pool; return whether it was removed."""
     if not is_empty(cluster, pool):
         return False
     try:
@@ -31,7 +31,7 @@ def take_back(cluster: str, pool: str = PLAIN) -> bool:
     except OSError as error:
         log.warning("connect.not_unmarked reason=%r", str(error))
         return False
-    # One that was made in between has left its mark before this took it away.
+    # A connector created in between has set its mark before this removed it.
     if not is_empty(cluster, pool):
         note(pool)
         return False
@@ -39,6 +39,6 @@ def take_back(cluster: str, pool: str = PLAIN) -> bool:
 
 
 def is_empty(cluster: str, pool: str = PLAIN) -> bool:
-    """Tell whether no connector needs a pool; all need the plain one."""
+    """Return whether no connector needs a pool; all need the plain one."""
     rows = Connector.objects.filter(cluster=cluster)
     return not (rows.filter(pool=pool) if pool else rows).exists()

@@ -12,13 +12,13 @@ from connectors.tasks import database_time
 
 __all__ = ["SPARK", "Report", "reports"]
 
-# Twice as long as a worker is silent that has nothing new to say, and some.
+# Over twice the interval at which a worker repeats an unchanged report.
 SILENCE: Final = timedelta(seconds=40)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a worker said last. The worker of a silent one has ended or cannot be reached."""
+    """The last report of a worker. A silent worker has ended or cannot be reached."""
 
     worker: str
     host: str
@@ -28,7 +28,7 @@ class Report:
 
 
 def reports(cluster: str, pool: str) -> list[Report]:
-    """Return what each worker of a pool has said last, the newest first."""
+    """Return the last report of each worker of a pool, newest first."""
     now = database_time.now()
     present = set(
         Worker.objects.filter(cluster=cluster, pool=pool, seen_at__gte=now - WORKER_SILENCE)

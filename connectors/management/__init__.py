@@ -1,1 +1,1 @@
-"""What connectors add to the project's command line."""
+"""Management commands of connectors."""

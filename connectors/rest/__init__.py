@@ -1,1 +1,1 @@
-"""Kafka Connect's REST, served by the same services as pages and the command line."""
+"""Kafka Connect's REST API, over the same services as the pages and the command line."""

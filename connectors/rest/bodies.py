@@ -1,4 +1,4 @@
-"""What calls send, read into values; ApiError for what does not fit. JSON has limits before it."""
+"""Parses the bodies of calls; ApiError if they are invalid. JSON has limits before."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
@@ -17,7 +17,7 @@ NULL: Final = "Null value can not be supplied as the configuration value."
 
 
 def config_of(given: object) -> dict[str, str]:
-    """Return a config: texts by key. Numbers and booleans are written as JSON writes them."""
+    """Return a config: texts by key. Numbers and booleans are formatted as JSON."""
     found = patch_of(given)
     for key, text in found.items():
         if text is None:
@@ -26,14 +26,14 @@ def config_of(given: object) -> dict[str, str]:
 
 
 def patch_of(given: object) -> dict[str, str | None]:
-    """Return changes of a config, where null takes a key away."""
+    """Return changes of a config, in which null removes a key."""
     if not isinstance(given, dict):
         _refuse(f"a config is a JSON object with texts, not a {type(given).__name__}")
     return {key: _text_of(key, value) for key, value in given.items()}
 
 
 def create_of(given: Mapping[str, Any]) -> tuple[str, dict[str, str], Target]:
-    """Return the name, the config and the first state of a connector to make."""
+    """Return the name, the config and the initial state of a connector to create."""
     unknown = sorted(given.keys() - OF_CREATE)
     if unknown:
         known = ", ".join(sorted(OF_CREATE))
@@ -51,7 +51,7 @@ def create_of(given: Mapping[str, Any]) -> tuple[str, dict[str, str], Target]:
 
 
 def offsets_of(given: Mapping[str, Any]) -> Offsets:
-    """Return pairs of a partition and an offset, as far as they are objects or null."""
+    """Return pairs of a partition and an offset, each an object or null."""
     listed = given.get("offsets")
     if listed is None:
         return []

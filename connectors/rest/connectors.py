@@ -1,4 +1,4 @@
-"""Connectors over REST: lists, configs, states, tasks, offsets, topics."""
+"""Serves connectors over REST: lists, configs, states, tasks, offsets, topics."""
 
 from typing import Any, Final
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from connectors.runtime.group_names import group_of
 from gateway.access.operations import Kind
 from gateway.rest.codes import ApiError, Code
 
-# No connector has a thousand million tasks.
+# No connector has a billion tasks.
 MAX_DIGITS: Final = 9
 
 
@@ -36,7 +36,7 @@ class ConnectorsView(ConnectView):
         return Response(found)
 
     def post(self, request: Request) -> Response:
-        """Make a connector."""
+        """Create a connector."""
         name, config, target = bodies.create_of(self.sent())
         made = services.create(self.by, self.cluster_id, name, config, target=target)
         return _made(request, made)
@@ -58,13 +58,13 @@ class ConfigView(ConnectView):
         return Response(dict(selectors.connector(self.cluster_id, name).config))
 
     def put(self, request: Request, name: str) -> Response:
-        """Replace the config of a connector, or make it."""
+        """Replace the config of a connector, or create it."""
         config = bodies.config_of(self.sent())
         info, is_new = services.put_config(self.by, self.cluster_id, name, config)
         return _made(request, info) if is_new else Response(shapes.info(info))
 
     def patch(self, _request: Request, name: str) -> Response:
-        """Change some keys; null takes one away."""
+        """Change some keys; null removes a key."""
         patch = bodies.patch_of(self.sent())
         return Response(shapes.info(services.patch_config(self.by, self.cluster_id, name, patch)))
 
@@ -105,7 +105,7 @@ class RestartTaskView(ConnectView):
 
 class RestartView(ConnectView):
     def post(self, _request: Request, name: str) -> Response:
-        """Begin anew: the connector, its tasks too, or only what has failed."""
+        """Restart the connector, its tasks too, or only what has failed."""
         include, only_failed = self.flag("includeTasks"), self.flag("onlyFailed")
         status = services.restart(
             self.by, self.cluster_id, name, include_tasks=include, only_failed=only_failed
@@ -135,7 +135,7 @@ class StopView(ConnectView):
 
 class OffsetsView(ConnectView):
     def get(self, _request: Request, name: str) -> Response:
-        """Tell how far a source was read, or what the group of a sink has committed."""
+        """Return the offsets of a source, or those committed by the group of a sink."""
         self.require_view(name)
         if selectors.connector(self.cluster_id, name).kind == "source":
             found = selectors.source_offsets(self.cluster_id, name)
@@ -144,14 +144,14 @@ class OffsetsView(ConnectView):
             return Response(shapes.sink_offsets(groups.committed(group_of(name))))
 
     def patch(self, _request: Request, name: str) -> Response:
-        """Set offsets of a stopped connector; null takes one away."""
+        """Set offsets of a stopped connector; null removes one."""
         offsets = bodies.offsets_of(self.sent())
         with self.groups() as groups:
             said = services.alter_offsets(self.by, self.cluster_id, name, offsets, groups=groups)
         return Response({"message": said})
 
     def delete(self, _request: Request, name: str) -> Response:
-        """Forget the offsets of a stopped connector."""
+        """Remove the offsets of a stopped connector."""
         with self.groups() as groups:
             said = services.reset_offsets(self.by, self.cluster_id, name, groups=groups)
         return Response({"message": said})
@@ -159,7 +159,7 @@ class OffsetsView(ConnectView):
 
 class TopicsView(ConnectView):
     def get(self, _request: Request, name: str) -> Response:
-        """Tell which topics were read or written since they were last reset."""
+        """Return the topics that were read or written since the last reset."""
         self.require_view(name)
         topics = selectors.connector(self.cluster_id, name).topics
         return Response({name: {"topics": list(topics)}})
@@ -172,7 +172,7 @@ class ResetTopicsView(ConnectView):
 
 
 def number_of(text: str) -> int:
-    """Return the number of a task; nothing is at an address with something else."""
+    """Return the number of a task; other texts are not found."""
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise ApiError(Code.NOT_FOUND, OF_ADDRESS[404])
     return int(text)

@@ -1,4 +1,4 @@
-"""Whatever a view raises, as Kafka Connect answers it: `error_code` is the status."""
+"""Converts the exceptions of views to answers of Kafka Connect: `error_code` is the status."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from connectors.vault import CannotOpen
 from gateway.rest import errors
 from gateway.rest.codes import Code
 
-# The kinds of refusals, the more special ones first.
+# The kinds of refusals, special ones first.
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 404),
     (Conflict, 409),
@@ -17,7 +17,7 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Unfit, 400),
     (CannotOpen, 500),
 )
-# What Kafka Connect says of an address, whatever it was.
+# Kafka Connect's text for an unknown address.
 OF_ADDRESS = {
     404: "HTTP 404 Not Found",
     405: "HTTP 405 Method Not Allowed",
@@ -30,7 +30,7 @@ def body(status: int, message: str) -> dict[str, object]:
 
 
 def handler(raised: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer for what a view raised."""
+    """Return the answer for an exception of a view."""
     if isinstance(raised, (NotServed, CannotOpen)):
         status = next(status for kind, status in STATUS if isinstance(raised, kind))
         return Response(body(status, str(raised)), status=status)

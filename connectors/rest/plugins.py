@@ -1,4 +1,4 @@
-"""What can be configured, over REST: plugins, their keys, and what a config would be."""
+"""Serves plugins over REST: the list, their keys, and the validation of configs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from connectors.rest import bodies, shapes
 from connectors.rest.views import ConnectView
 from gateway.access.operations import Kind, Operation
 
-# Who writes configs may have a connector look at its other side.
+# Users with one of these rights may have a connector check its other side.
 WRITES = (Operation.CREATE_CONNECTORS, Operation.ALTER_CONNECTORS)
 
 
@@ -46,7 +46,7 @@ class PluginConfigView(ConnectView):
 
 class ValidateView(ConnectView):
     def put(self, _request: Request, plugin: str) -> Response:
-        """Tell what is right and wrong about a config, and change nothing."""
+        """Validate a config, without changes."""
         config = bodies.config_of(self.sent())
         named = selectors.class_in(config)
         found = selectors.plugin_of(named)
@@ -71,7 +71,7 @@ class ValidateView(ConnectView):
 
 
 def plugin_names(plugin: selectors.Plugin) -> Iterator[str]:
-    """Yield the names by which tools look for a connector: its own, and Java's whole names."""
+    """Yield the names by which tools look up a connector: its own, and Java's full names."""
     yield plugin.name
     yield from (name for name in plugin.names[1:] if "." in name)
 

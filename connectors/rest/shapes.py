@@ -1,4 +1,4 @@
-"""Values of connectors as the JSON of Kafka Connect 4.3: its names, in its order."""
+"""Converts values to the JSON of Kafka Connect 4.3: its names, in its order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +9,7 @@ from connectors.sdk.records import TopicPartition
 from connectors.selectors import ConnectorInfo, Status, TaskStatus
 from connectors.validation import Entry, Validation
 
-# The version of the interface that is served.
+# The version of the served interface.
 VERSION: Final = "4.3.0"
 COMMIT: Final = "samsa"
 NO_VALUE: Final = Value(name="", value=None)
@@ -106,7 +106,7 @@ def definition(entry: Entry) -> dict[str, Any]:
 
 
 def bare_definition(key: Key) -> dict[str, Any]:
-    """Return the definition of a key that stands in no form."""
+    """Return the definition of a key, without its place in a form."""
     return definition(Entry(key=key, value=NO_VALUE, group=key.group, order=-1))
 
 

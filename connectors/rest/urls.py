@@ -1,4 +1,4 @@
-"""The addresses of Kafka Connect's REST, below its prefix or at the root of its own port."""
+"""Maps the addresses of Kafka Connect's REST, below its prefix or at the root of its own port."""
 
 from typing import Final
 

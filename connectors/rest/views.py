@@ -1,4 +1,4 @@
-"""What all views of Kafka Connect's REST have in common."""
+"""The base of all views of Kafka Connect's REST."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ from gateway.rest.bodies import json_of
 from gateway.rest.calls import JSON
 from gateway.rest.views import ApiView
 
-# Set by `gateway.connect_port` for calls that came by the port of Kafka Connect's REST.
+# `gateway.connect_port` sets it for calls through the port of Kafka Connect's REST.
 AT_ROOT: Final = "samsa.connect"
 
 
 class ConnectView(ApiView):
-    """One address. Whoever asks needs the right to see, and services ask for the rest."""
+    """A view. It requires the right to see connectors; services check the other rights."""
 
     tags: ClassVar = ["Connect"]
 
@@ -39,7 +39,7 @@ class ConnectView(ApiView):
         self.require(Operation.VIEW, Kind.CONNECTOR, name)
 
     def sent(self) -> Mapping[str, Any]:
-        """Return the JSON object that the call sends."""
+        """Return the JSON object in the body of the call."""
         return json_of(self.request._request, media_types=(JSON,))  # noqa: SLF001 - documented
 
     def flag(self, name: str) -> bool:
@@ -52,7 +52,7 @@ class ConnectView(ApiView):
 
 
 class Groups:
-    """Offsets of consumer groups, asked from the cluster."""
+    """Offsets of consumer groups in the cluster."""
 
     def __init__(self, clients: Clients) -> None:
         self._groups = clients.groups
@@ -72,7 +72,7 @@ class Groups:
 
 
 def prefix_of(request: Request) -> str:
-    """Return what addresses begin with, where this call came in."""
+    """Return the prefix of addresses, which depends on the port of the call."""
     scope: Mapping[str, Any] = getattr(request._request, "scope", {})  # noqa: SLF001 - documented
     return "" if scope.get(AT_ROOT) else "/connect"
 

@@ -1,6 +1,6 @@
-"""The worker as Kafka Connect shows one: its version, its health, and its loggers.
+"""Serves the worker part of Kafka Connect's REST: version, health, and loggers.
 
-Levels are those of the process that is asked, and hold until it ends.
+Levels are those of the process that answers, and last until it ends.
 """
 
 import logging
@@ -32,14 +32,14 @@ LEVELS: Final[Mapping[str, int]] = MappingProxyType(
         "TRACE": TRACE,
     }
 )
-# When levels were changed, by logger, in milliseconds. There are as many as loggers, which come
-# from modules and not from calls.
+# The time of the last change, by logger, in milliseconds. Its size is bounded, since modules create
+# loggers, not calls.
 _changed_at_ms: dict[str, int] = {}
 
 
 class RootView(ConnectView):
     def get(self, _request: Request) -> Response:
-        """Tell the version of the interface, and the cluster."""
+        """Return the version of the interface, and the cluster's id."""
         return Response(
             {
                 "version": shapes.VERSION,
@@ -51,7 +51,7 @@ class RootView(ConnectView):
 
 class HealthView(ConnectView):
     def get(self, _request: Request) -> Response:
-        """Tell whether configs can be read and written."""
+        """Return whether configs can be read and written."""
         try:
             selectors.names(self.cluster_id)
         except Error as error:

@@ -1,6 +1,6 @@
-"""Which examples there are, and what each needs: its topics, what is made up for it, its job.
+"""Lists the examples, and the needs of each: topics, generated records, and the job.
 
-No module of Spark is imported before a job starts: a list of the examples needs no extra.
+No module of Spark is imported before a job starts: listing the examples needs no extra.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import Any, Final
 from spark_integration.examples import made_up, metrics
 from spark_integration.examples.made_up import MadeUp
 
-# What is made up is worth a week, so that an example that is forgotten fills no disk.
+# Generated records are kept for a week, so that a forgotten example does not fill the disk.
 KEPT: Final[Mapping[str, str]] = {"retention.ms": str(7 * 24 * 3600 * 1000)}
 TABLE: Final[Mapping[str, str]] = {"cleanup.policy": "compact"}
 PRODUCTS: Final = "example-products"
@@ -26,31 +26,31 @@ ORDERS_TO: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an example runs."""
+    """The settings of a run."""
 
-    # How the cluster is reached, as `format("samsa")` takes it; it may hold passwords.
+    # Options of `format("samsa")` for the cluster; may contain passwords.
     kafka: Mapping[str, str] = field(repr=False)
-    # What is read.
+    # The topic to read.
     topic: str
     folder: str
     checkpoint: str
-    # None: once, to the end of what is there now.
+    # None: once, to the current end.
     every_s: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic that is made where it is missing."""
+    """A topic to create if it is missing."""
 
     name: str
     configs: Mapping[str, str] = field(default_factory=lambda: KEPT)
-    # What it has from the beginning.
+    # Its first records.
     seed: Callable[[datetime], Iterator[MadeUp]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An example that runs: what it starts, what it says of a batch, what there is in the end."""
+    """An example that runs: how to start it, report a batch, and show the results."""
 
     start: Callable[[Any, Place], list[Any]]
     tell: Callable[[Any], str]
@@ -64,14 +64,14 @@ class Example:
     page: str
     source: str
     load: Callable[[], Job]
-    # The topic that is filled with what is made up; empty where the cluster fills one.
+    # The topic for generated records; empty if the cluster fills one.
     topic: str = ""
     make_up: Callable[[Random, Iterator[datetime]], Iterator[MadeUp]] | None = None
-    # What it writes below its folder.
+    # The folders that it writes, below its folder.
     folders: tuple[str, ...] = ()
-    # The topics beside that one.
+    # The other topics.
     topics: Callable[[str], tuple[NewTopic, ...]] = lambda _topic: ()
-    # Commands, for people who want to see more.
+    # Commands for users who want to see more.
     next_steps: Callable[[Place], tuple[str, ...]]
 
 

@@ -1,6 +1,6 @@
-"""Clicks and orders to try the examples with, some of them wrong on purpose. Pure.
+"""Generates clicks and orders for the examples, some of them invalid on purpose. Pure.
 
-Chance and time are arguments, so that a test draws the same again.
+Randomness and time are arguments, so that a test can repeat the result.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 PAGES: Final = ("/", "/prices", "/docs", "/docs/start", "/sign-up")
 USERS: Final = 50
-# Of a hundred clicks, so many are sent twice, are late, or are no clicks.
+# Per hundred clicks: how many are repeated, are late, or are invalid.
 REPEATED: Final = 5
 LATE: Final = 3
 NO_CLICK: Final = 2
@@ -22,14 +22,14 @@ PRODUCTS: Final = (
     ("p3", "kettle", 39.0),
     ("p4", "tray", 18.25),
 )
-# In no table, until a reader of the page adds it.
+# Missing in the table, until a reader of the page adds it.
 UNKNOWN_PRODUCT: Final = "p5"
 NO_ORDER: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeUp:
-    """A record to write, and when it was."""
+    """A generated record, and its time."""
 
     key: bytes | None
     value: bytes
@@ -37,14 +37,14 @@ class MadeUp:
 
 
 def clicks(chance: Random, moments: Iterator[datetime]) -> Iterator[MadeUp]:
-    """Return a click for each moment, and now and then the same once more."""
+    """Yield a click for each moment, and repeat some of them."""
     for moment in moments:
         drawn = chance.randrange(100)
         user = f"user-{chance.randrange(USERS)}"
         if drawn < NO_CLICK:
             yield MadeUp(key=user.encode(), value=b"no click", at_ms=millis(moment))
             continue
-        # Of a phone that was offline.
+        # From a phone that was offline.
         is_late = drawn < NO_CLICK + LATE
         at = moment - (timedelta(hours=3) if is_late else timedelta(seconds=chance.randrange(5)))
         value = as_json(
@@ -63,7 +63,7 @@ def orders(chance: Random, moments: Iterator[datetime]) -> Iterator[MadeUp]:
             yield MadeUp(key=number.encode(), value=b"no order", at_ms=millis(moment))
             continue
         known = [product for product, _name, _price in PRODUCTS]
-        # The last one is asked for once in ten times.
+        # One order in ten is for the last product.
         product = chance.choice(known) if chance.randrange(10) else UNKNOWN_PRODUCT
         value = as_json(id=number, product=product, count=chance.randint(1, 5), at=text(moment))
         yield MadeUp(key=number.encode(), value=value, at_ms=millis(moment))
@@ -76,7 +76,7 @@ def products(moment: datetime) -> Iterator[MadeUp]:
 
 
 def spread(end: datetime, *, count: int, over: timedelta) -> Iterator[datetime]:
-    """Return so many moments at equal distances, the last of which is the end."""
+    """Yield `count` moments at equal distances, the last of which is the end."""
     for number in range(1, count + 1):
         yield end - over + over * number / count
 

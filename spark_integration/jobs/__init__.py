@@ -1,4 +1,4 @@
-"""Where Spark runs: Java, sessions, the package that travels to other people's Spark.
+"""Runs Spark: finds Java, manages sessions, and builds the package for other Spark installations.
 
-Nothing here is imported before somebody asks for Spark: a home runs without it and without Java.
+Nothing here is imported before Spark is used: a home runs without Spark and without Java.
 """

@@ -1,7 +1,7 @@
-"""What a process knows of its session: which Spark, since when, and what went wrong last.
+"""Records the state of a process's session: its Spark, its start, and its last error.
 
-Another thread may ask at any time and never waits: while a session is made or works, its lock is
-held for minutes, and Java may not answer at all. So facts are kept as one value that is replaced.
+Other threads may read it at any time without waiting: while a session starts or works, its lock is
+held for minutes, and Java may not answer at all. So the facts are one value, replaced as a whole.
 """
 
 import re
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-# Of an error: its first lines say what it is about.
+# Limits the text of an error: its first lines name the cause.
 MAX_LINES: Final = 12
 MAX_CHARS: Final = 1500
-# Streaming queries that are told; a session with more is not one of ours.
+# The streaming queries to report; our sessions have fewer.
 MAX_STREAMS: Final = 20
-# What a line of a JVM that dies has in it, among all that is printed beside it.
+# Matches lines that explain the end of a JVM, among its other output.
 LAST_WORDS: Final = re.compile(
     r"(?i)out ?of ?memory|insufficient memory|fatal|could not|cannot|error:"
 )
@@ -41,22 +41,22 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFacts:
-    """What is behind a session. None is what it does not know, as of a server elsewhere."""
+    """The engine of a session. None means unknown, as for a remote server."""
 
     version: str
     java_version: int | None = None
     java_origin: str = ""
-    # Of the JVM that has the driver; 0 for none of ours.
+    # The process id of the driver's JVM; 0 if it is not ours.
     process: int = 0
     heap_bytes: int | None = None
     cores: int | None = None
-    # Where its own pages are; empty while they are off.
+    # The address of Spark's pages; empty while they are off.
     ui_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A streaming query of the session, as Spark tells it."""
+    """A streaming query of the session, as reported by Spark."""
 
     name: str
     message: str
@@ -72,7 +72,7 @@ class Facts:
     stage: Stage = Stage.NONE
     # Without a secret.
     target: str = ""
-    # Since when the stage is what it is; 0 where nothing began.
+    # The beginning of the stage; 0 before the first one.
     since_ms: int = 0
     engine: EngineFacts | None = None
     streams: tuple[Stream, ...] = ()
@@ -81,7 +81,7 @@ class Facts:
 
 
 class Chronicle:
-    """The facts of one process."""
+    """The facts about one process's session."""
 
     def __init__(self) -> None:
         self.facts = Facts()
@@ -89,7 +89,7 @@ class Chronicle:
 
     @contextmanager
     def starting(self, target: Target) -> Iterator[None]:
-        """Note that a session is made, and why it was not."""
+        """Record the start of a session, and its failure."""
         self._token = target.token
         self.facts = replace(
             self.facts,
@@ -110,14 +110,14 @@ class Chronicle:
         self.facts = replace(self.facts, since_ms=now_ms(), stage=Stage.RUNNING, engine=engine)
 
     def seen(self, *, cores: int | None, streams: tuple[Stream, ...]) -> None:
-        """Note what changes while a session works."""
+        """Record facts that change while a session works."""
         engine = self.facts.engine
         if engine is not None:
             engine = replace(engine, cores=cores)
             self.facts = replace(self.facts, engine=engine, streams=streams)
 
     def failed(self, said: str) -> None:
-        """Note that a session ended by an error."""
+        """Record that a session ended with an error."""
         self.facts = replace(
             self.facts,
             since_ms=now_ms(),
@@ -128,12 +128,12 @@ class Chronicle:
         )
 
     def closed(self) -> None:
-        """Note that a session was ended on purpose."""
+        """Record that a session was closed."""
         self.facts = replace(self.facts, since_ms=now_ms(), stage=Stage.ENDED, streams=())
 
 
 def first_lines(said: str, token: str) -> str:
-    """Return what an error is about, without what is secret in it."""
+    """Return the first lines of an error, without secrets."""
     known = said.replace(token, HIDDEN) if token else said
     return "\n".join(shown(line) for line in known.strip().splitlines()[:MAX_LINES])[:MAX_CHARS]
 
@@ -143,7 +143,7 @@ def now_ms() -> int:
 
 
 def last_words(output: Path) -> str:
-    """Return the lines in which a JVM has said why it ends; empty where it said nothing."""
+    """Return the lines in which a JVM explains its end; empty if there are none."""
     try:
         with output.open("rb") as file:
             text = file.read(OUTPUT_BYTES).decode("utf-8", "replace")
@@ -153,7 +153,7 @@ def last_words(output: Path) -> str:
 
 
 def streams_of(spark: "SparkSession") -> tuple[Stream, ...]:
-    """Return the streaming queries that run in a session."""
+    """Return the running streaming queries of a session."""
     return tuple(stream_of(query) for query in list(spark.streams.active)[:MAX_STREAMS])
 
 

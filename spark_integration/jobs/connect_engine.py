@@ -1,7 +1,7 @@
-"""A session on a server of Spark Connect, which other processes share.
+"""Manages a session on a Spark Connect server, which other processes share.
 
-The server needs nothing of Samsa: the code of `format("samsa")` comes with the session, which the
-server forgets with all else that a session has brought.
+Samsa need not be installed on the server: the session brings the code of `format("samsa")`, and
+the server forgets it with the session.
 """
 
 import os
@@ -22,28 +22,28 @@ from spark_integration.jobs.package import OWN_ZIP, own_zip
 from spark_integration.jobs.settings import merged, session_settings
 from spark_integration.jobs.targets import Target
 
-# Some four seconds in all, for a connection that broke. Spark's own ten minutes would hold all
-# connectors of the worker; a server that is away for longer is asked again by them.
+# About four seconds in all, for a broken connection. Spark's default of ten minutes would block all
+# connectors of the worker; they retry later if the server is down for longer.
 TRIES: Final = 4
 FIRST_WAIT_MS: Final = 250
 MOST_WAIT_MS: Final = 2000
-# A server that is frozen keeps its connection. Spark's own 10 minutes for each question would hold
-# all connectors of the worker, too; a server that has just started takes seconds for its first.
+# A frozen server keeps its connection. Spark's default of 10 minutes per request would block all
+# connectors of the worker, too; a new server takes seconds for its first answer.
 ANSWER_S: Final = 60.0
-# One that works says at once that it does; another session is made for less.
+# A healthy server answers at once; to create another session takes less time.
 ALIVE_S: Final = 5.0
-# What is ended may have ended already, and its server as well.
+# The job or the session may have ended already, and its server as well.
 INTERRUPT_S: Final = 5.0
 RELEASE_S: Final = 2.0
 
 
 class ConnectEngine:
-    """One session over the network."""
+    """A session over the network."""
 
     def __init__(self, target: Target, settings: Mapping[str, str]) -> None:
-        # A token may have any characters, and an address divides its settings by some of them.
+        # A token may have any characters, some of which separate the settings of an address.
         token = f";token={quote(target.token, safe='')}" if target.token else ""
-        # Made without a request: the first one is that below.
+        # Creates no session yet: the first request is below.
         self.spark = SparkSession.builder.remote(f"{target.url}{token}").create()
         limit(
             self.spark.client,
@@ -51,26 +51,26 @@ class ConnectEngine:
             interrupt=INTERRUPT_S,
             release_session=RELEASE_S,
         )
-        # If the server is away, the caller asks again.
+        # If the server is down, the caller retries.
         self.spark.client.set_retry_policies([])
         try:
             for name, value in merged(session_settings(), settings).items():
                 self.spark.conf.set(name, value)
             self._send_code()
         except BaseException:
-            # The server has a session of it, or will have.
+            # The server has a session of this client, or will have.
             self.close()
             raise
         self.spark.client.set_retry_policies([patience()])
 
     def is_alive(self) -> bool:
-        """Ask the server: it forgets sessions that nobody used for an hour, and all by its end."""
-        # Once: another session is made in less time than it takes to ask again.
+        """Ask the server, which forgets a session when it ends, or after an hour without use."""
+        # Without retries: creating another session takes less time.
         self.spark.client.set_retry_policies([])
         limit(self.spark.client, config=ALIVE_S)
         try:
             self.spark.conf.get("spark.sql.session.timeZone")
-        # It has a class for each thing that a server may say, and for those that gRPC says.
+        # There is a class for each error of a server, and others for gRPC's errors.
         except Exception:  # noqa: BLE001
             return False
         finally:
@@ -79,12 +79,12 @@ class ConnectEngine:
         return True
 
     def exit_code(self, wait_s: float) -> int | None:
-        """Return None: the server's process is not ours."""
+        """Return None: the server's process is not a child of this one."""
         del wait_s
         return None
 
     def has_ended(self) -> bool:
-        """Tell whether this process has ended it; the server is not asked."""
+        """Return whether this process has ended the session; does not ask the server."""
         return bool(self.spark.is_stopped)
 
     def cancel(self) -> None:
@@ -94,14 +94,14 @@ class ConnectEngine:
         return EngineFacts(version=self.spark.version)
 
     def cores(self) -> int | None:
-        """Return None: they are the server's."""
+        """Return None: the cores are the server's."""
         return None
 
     def how_it_ended(self) -> str:
         return "the session on the Connect server has ended"
 
     def close(self) -> None:
-        # The server may be gone, and is not waited for.
+        # The server may be gone; do not wait for it.
         with suppress(Exception):
             self.spark.client.set_retry_policies([])
         with suppress(Exception):
@@ -115,8 +115,8 @@ class ConnectEngine:
 
 
 def limit(client: SparkConnectClient, **seconds: float) -> None:
-    """Set how long a server may take for an answer, by the kind of question."""
-    # Its session passes it no deadlines, and releases before 4.3 have none.
+    """Set the timeouts of the client, by kind of request."""
+    # The session passes no deadlines to its client, and releases before 4.3 have none.
     if (before := getattr(client, "_rpc_deadlines", None)) is not None:
         client._rpc_deadlines = replace(before, **seconds)  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""Doors: small programs in front of those that Spark starts, which change what these are told."""
+"""Writes wrappers: small programs that change the arguments of those that Spark starts."""
 
 import os
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_door(target: Path, script: str) -> None:
-    """Write a program, whole or not at all: others may start it meanwhile."""
+    """Write a program atomically: other processes may start it meanwhile."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if target.is_file() and target.read_text(encoding="utf-8") == script:
         return

@@ -1,8 +1,8 @@
-"""What can go wrong with Spark itself, each with what to do next."""
+"""Defines the errors of Spark itself, each with what to do next."""
 
 
 class SparkError(Exception):
-    """Spark cannot be used as it was asked for; the message is for the user."""
+    """Spark cannot be used as requested; the message is for the user."""
 
 
 class SparkMissing(SparkError):

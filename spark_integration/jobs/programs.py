@@ -1,8 +1,8 @@
-"""Programs of Spark's own, from the wheel: a Connect server, a master and its workers.
+"""Prepares programs of Spark's wheel: a Connect server, a master and its workers.
 
-Whoever reaches one of them runs code as its user, so none is started without a secret, on loopback
-neither; and the secret never stands in a command, which all users of the machine may read. A server
-listens on loopback only, since it does not speak TLS: others reach it through what does.
+Any client of one of them can run code as its user, so each needs a secret, even on loopback. The
+secret is never on a command line, which all users of the machine can read. A server listens on
+loopback only, since it does not support TLS: remote clients need a proxy with TLS.
 """
 
 import os
@@ -22,11 +22,11 @@ from spark_integration.jobs.targets import TOKEN_VARIABLE, Kind, parse_target
 SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER: Final = "org.apache.spark.deploy.master.Master"
 WORKER: Final = "org.apache.spark.deploy.worker.Worker"
-# How Spark's programs are given secrets without a command.
+# Variables that pass secrets to Spark's programs.
 CONNECT_SECRET: Final = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 (its name)
 CLUSTER_SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
-# A master asks for the secret, and its doors without one stay shut: that for jobs over HTTP, and
-# the button of its page that ends jobs. What jobs leave behind is removed after a week.
+# A master requires the secret, and its interfaces without one are off: the one for jobs over HTTP,
+# and the button of its page that ends jobs. Files of jobs are removed after a week.
 DAEMON_OPTIONS: Final = (
     "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true"
     " -Dspark.master.rest.enabled=false -Dspark.ui.killEnabled=false"
@@ -37,12 +37,12 @@ INSTALL: Final = "pyspark is not installed: ./samsa extras install spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What to run in the place of this process, in a folder, once its settings are written."""
+    """A command that replaces this process, with its folder, and settings to write before."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     folder: Path
-    # The file that the command names, which is for nobody else to read.
+    # The settings file that the command names; only its owner may read it.
     settings_file: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -50,7 +50,7 @@ class Program:
 def connect_server(
     home: Path, environment: Mapping[str, str], *, port: int, master: str, memory: str
 ) -> Program:
-    """Return a Connect server with a Spark of its own, or with the executors of a cluster."""
+    """Return a Connect server with its own Spark, or with the executors of a cluster."""
     token = _token(environment, "a Connect server")
     target = parse_target(master, token=token)
     if target.kind is Kind.CONNECT:
@@ -65,7 +65,7 @@ def connect_server(
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.sql.catalogImplementation": "in-memory",
-        # Libraries and files of sessions, which would lie in /tmp for good.
+        # Libraries and files of sessions, which would otherwise stay in /tmp forever.
         "spark.driver.extraJavaOptions": " ".join(
             [f"-Djava.io.tmpdir={folder}", *class_archive.options(find_java(environment))]
         ),
@@ -107,7 +107,7 @@ def worker(
     memory: str,
     page_host: str = LOOPBACK,
 ) -> Program:
-    """Return a worker of the master at an address; its executors get the cores and the memory."""
+    """Return a worker of a master; its executors get the given cores and memory."""
     target = parse_target(at, token=_token(environment, "a worker"))
     if target.kind is not Kind.STANDALONE:
         raise SparkRefused(f"{at!r} is no master: give spark://HOST:7077")
@@ -122,8 +122,8 @@ def _daemon(
 ) -> Program:
     kind = "a master" if name == MASTER else "a worker"
     token = _token(environment, kind)
-    # The name says nothing of it, but this is where Spark's page listens, which knows no secret and
-    # shows what jobs print. The program itself listens at its `--host`.
+    # Despite its name, this is the address of Spark's page, which has no authentication and shows
+    # the output of jobs. The program itself listens at its `--host`.
     around = _environment(home, environment) | {"SPARK_LOCAL_IP": page_host}
     options = f"{DAEMON_OPTIONS} {environment.get('SPARK_DAEMON_JAVA_OPTS', '')}".rstrip()
     around |= {CLUSTER_SECRET: token, "SPARK_DAEMON_JAVA_OPTS": options}
@@ -144,7 +144,7 @@ def _token(environment: Mapping[str, str], what: str) -> str:
 
 
 def _environment(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program of Spark finds around it: ours, but where its parts are."""
+    """Return the environment of Spark's program: ours without the token, with its own paths."""
     kept = {name: text for name, text in environment.items() if name != TOKEN_VARIABLE}
     return kept | {
         "JAVA_HOME": str(prepare_java(home / "spark" / "java", environment).home),
@@ -162,12 +162,12 @@ def _spark_home() -> Path:
 
 
 def prepare(program: Program) -> None:
-    """Make the folder of a program, and the file with its settings."""
+    """Create the folder of a program, and the file with its settings."""
     program.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if program.settings_file is None:
         return
     lines = "".join(f"{name} {_escaped(text)}\n" for name, text in program.settings.items())
-    # A process that could read an older file may have it open.
+    # A process that could read an older file may have opened it.
     program.settings_file.unlink(missing_ok=True)
     number = os.open(program.settings_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123 (a descriptor)
@@ -175,7 +175,7 @@ def prepare(program: Program) -> None:
 
 
 def _escaped(text: str) -> str:
-    """Return a value as Java reads it from a file of properties."""
+    """Escape a value for a Java properties file."""
     return "".join(
         f"\\u{ord(char):04x}" if char in "\\#!=: " or not " " <= char <= "~" else char
         for char in text

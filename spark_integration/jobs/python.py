@@ -1,9 +1,9 @@
-"""Which Python runs the code that Spark is given.
+"""Chooses the Python that runs user code for Spark.
 
 Spark puts its own modules in front of all others as a zip, which each of its Python processes
-compiles again, half a second of CPU, since Python keeps nothing of what it compiles from a zip. On
-this machine the same modules are installed beside us: a door, a program in front of our Python,
-takes the zips away.
+compiles again, for half a second of CPU, since Python does not cache code from a zip. On this
+machine the same modules are installed beside Samsa, so a wrapper of our Python removes the zips
+from its path.
 """
 
 import os
@@ -35,25 +35,25 @@ exec {python} "$@"
 
 
 def prepare_python(folder: Path, environment: Mapping[str, str], *, is_near: bool) -> str:
-    """Return the interpreter of Spark's Python workers, which would be the system's otherwise.
+    """Return the interpreter of Spark's Python workers; its own default is the system's.
 
-    Where they run on this machine only, it is a door, made below `folder`.
+    If they run on this machine only, it is a wrapper, created in `folder`.
     """
     chosen = environment.get("PYSPARK_PYTHON", "")
     if chosen and Path(chosen).name != NAME:
         return chosen
     zips = zips_of_spark()
-    # A Spark elsewhere may be another release than the package beside us.
+    # A remote Spark may be another release than the installed package.
     if not is_near or "SPARK_HOME" in environment or zips is None:
         return sys.executable
     door = folder / NAME
     write_door(door, DOOR.format(zips=shlex.quote(str(zips)), python=shlex.quote(sys.executable)))
-    # Not so on a disk that is mounted to hold no programs.
+    # False on a disk that is mounted without the permission to execute.
     return str(door) if os.access(door, os.X_OK) else sys.executable
 
 
 def zips_of_spark() -> Path | None:
-    """Return the folder of the zips in the package pyspark, where that is installed."""
+    """Return the folder of the zips in the package pyspark, if it is installed."""
     try:
         return Path(str(distribution("pyspark").locate_file("pyspark/python/lib")))
     except PackageNotFoundError:

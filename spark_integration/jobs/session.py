@@ -1,7 +1,7 @@
-"""The one Spark session of a process, made when it is first asked for.
+"""Provides the only Spark session of a process, created on first use.
 
-A process that forks makes its session afterwards: a JVM does not survive a fork. Which Spark it is
-says SAMSA_SPARK (see `targets`), and nothing else in the house asks.
+A process that forks must create its session afterwards: a JVM does not survive a fork. SAMSA_SPARK
+selects the Spark (see `targets`).
 """
 
 import os
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INSTALL: Final = "./samsa extras install spark"
-# The modules of pyspark and of its bridge to Java, whose errors say what hinders a start.
+# The modules of pyspark and of its bridge to Java, whose errors may prevent a start.
 OF_START: Final = ("pyspark", "py4j")
 
 
 class Engine(Protocol):
-    """What stands behind a session."""
+    """The engine of a session."""
 
     spark: "SparkSession"
 
     def is_alive(self) -> bool: ...
 
-    # Without a question to another process: any thread asks, at any time.
+    # Asks no other process, since any thread may call it at any time.
     def has_ended(self) -> bool: ...
 
     def exit_code(self, wait_s: float) -> int | None: ...
@@ -67,7 +67,7 @@ class Held:
     """The session of this process."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    # A child of a fork has inherited one that it cannot use.
+    # A forked child inherits a session that it cannot use.
     process: int = 0
     target: Target | None = None
     engine: Engine | None = None
@@ -83,9 +83,9 @@ def session(
     settings: Mapping[str, str] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> "SparkSession":
-    """Return the session of this process; make it where there is none, or where its JVM died.
+    """Return the session of this process; create it if there is none, or if its JVM has died.
 
-    Settings are Spark's own, over ours; they count when the session is made.
+    `settings` are Spark's and override ours; they apply when the session is created.
     """
     target = wanted_target(environment)
     with HELD.lock:
@@ -103,7 +103,7 @@ def session(
                     require_streams(engine.spark.version)
                     HELD.chronicle.running(engine.facts())
                 except BaseException:
-                    # It is used by nobody, whatever was wrong with it.
+                    # Not in use yet, so close it after any error.
                     engine.close()
                     raise
                 HELD.engine, HELD.target = engine, target
@@ -111,21 +111,21 @@ def session(
 
 
 def has_session() -> bool:
-    """Tell whether a session was made and not given up, whether it works or not."""
+    """Return whether a session exists, working or not."""
     return HELD.engine is not None and HELD.process == os.getpid()
 
 
 def is_alive() -> bool:
-    """Tell whether this process has a session that works."""
+    """Return whether this process has a working session."""
     with HELD.lock:
         engine = HELD.engine if HELD.process == os.getpid() else None
         return engine is not None and engine.is_alive()
 
 
 def exit_code(wait_s: float = 0.0) -> int | None:
-    """Return with what the Java process behind the session has ended, or ends within a time.
+    """Return the exit code of the session's Java process; wait up to `wait_s` for its end.
 
-    Of one that was killed it is the signal, below zero; None where it is unknown.
+    Negative for the signal that killed it; None if unknown.
     """
     with HELD.lock:
         engine = HELD.engine if HELD.process == os.getpid() else None
@@ -133,7 +133,7 @@ def exit_code(wait_s: float = 0.0) -> int | None:
 
 
 def cancel_jobs() -> None:
-    """End what the session computes; the callers that wait for it get an error."""
+    """Cancel the jobs of the session; callers that wait for them get an error."""
     with HELD.lock:
         engine = HELD.engine if HELD.process == os.getpid() else None
     if engine is not None:
@@ -141,7 +141,7 @@ def cancel_jobs() -> None:
 
 
 def close_session() -> None:
-    """End the session of this process, with its JVM where it has one."""
+    """Close the session of this process, with its JVM if it has one."""
     with HELD.lock:
         if HELD.engine is not None and HELD.process == os.getpid():
             note_end(HELD.engine)
@@ -151,7 +151,7 @@ def close_session() -> None:
 
 
 def facts() -> Facts:
-    """Return what is known of the session of this process, at once, whatever it does."""
+    """Return the facts about the session of this process at once, even while it is busy."""
     if HELD.process != os.getpid():
         return Facts()
     engine = HELD.engine
@@ -161,17 +161,17 @@ def facts() -> Facts:
 
 
 def note_end(engine: Engine) -> None:
-    """Note the end of an engine that was not closed."""
+    """Record the end of an engine that was not closed."""
     if HELD.chronicle.facts.stage is Stage.RUNNING and engine.has_ended():
         HELD.chronicle.failed(engine.how_it_ended())
 
 
 def look() -> None:
-    """Note what the session does now; asks Spark, so it belongs to the thread that works."""
+    """Record the session's state; asks Spark, so call it from the thread that uses Spark."""
     engine = HELD.engine if HELD.process == os.getpid() else None
     if engine is None or engine.has_ended():
         return
-    # It may end meanwhile, in any of the ways of its client; the next batch will meet that.
+    # It may end meanwhile, with various errors of its client; the next batch notices that.
     with suppress(Exception):
         HELD.chronicle.seen(cores=engine.cores(), streams=streams_of(engine.spark))
 
@@ -196,9 +196,9 @@ def make_engine(home: Path, target: Target, settings: Mapping[str, str]) -> Engi
 
 @contextmanager
 def start_errors(target: Target) -> Iterator[None]:
-    """Turn what hinders a JVM's start into SparkNotStarted.
+    """Turn errors of a JVM's start into SparkNotStarted.
 
-    Errors of a Connect server stay: their codes tell whether it is away (see `faults`).
+    Errors of a Connect server stay: their codes tell whether it is down (see `faults`).
     """
     try:
         yield
@@ -213,7 +213,7 @@ def start_errors(target: Target) -> Iterator[None]:
 
 
 def require_streams(version: str) -> None:
-    """Refuse a Spark whose Python sources cannot read streams as ours does."""
+    """Refuse a Spark whose Python sources do not support streams."""
     if is_too_old(version):
         raise SparkRefused(
             f"this is Spark {version}; streams of sources in Python need"

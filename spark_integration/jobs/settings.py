@@ -1,4 +1,4 @@
-"""Spark's settings for a session of ours. Pure: which, and why each."""
+"""Defines Spark's settings for our sessions, each with its reason. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from spark_integration.jobs.errors import SparkRefused
 from spark_integration.jobs.folders import SessionFolder
 from spark_integration.jobs.targets import Kind, Target
 
-# What Spark itself hides in its logs.
+# The pattern of Spark for settings to hide in its logs.
 SECRET: Final = re.compile(r"(?i)secret|password|token|access[._]?key")
-# What Spark's own default, 1g, is replaced by.
+# Replaces Spark's own default, 1g.
 MEMORY_VARIABLE: Final = "SAMSA_SPARK_MEMORY"
 MEMORY: Final = re.compile(r"[1-9][0-9]{0,6}[mg]")
 LOOPBACK: Final = "127.0.0.1"
@@ -36,25 +36,25 @@ appender.file.strategy.max = 3
 
 
 def logging_of(log: Path) -> str:
-    """Return the configuration of Spark's log, as Log4j reads it."""
+    """Return the configuration of Spark's log for Log4j."""
     return LOGGING.replace("LOG_FILE", str(log))
 
 
 def session_settings() -> dict[str, str]:
-    """Return what a session asks for wherever Spark runs."""
+    """Return the settings of a session, wherever Spark runs."""
     return {
-        # State that does not fit into memory goes to disk, and a batch writes what changed.
+        # State that does not fit into memory goes to disk, and a batch writes only changes.
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # Times of records are shown as they were written, wherever the machine stands.
+        # Display times of records as written, in any time zone of the machine.
         "spark.sql.session.timeZone": "UTC",
-        # As everybody but Spark itself reads times in files.
+        # The form of times in files that all programs but Spark use.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 
 
 def wants_ui(environment: Mapping[str, str]) -> bool:
-    """Tell whether Spark's own pages are to be served."""
+    """Return whether to serve Spark's own pages."""
     return environment.get(UI_VARIABLE, "").strip().lower() in {"true", "1", "yes", "on"}
 
 
@@ -67,20 +67,20 @@ def driver_settings(
     has_ui: bool = False,
     java_options: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return what a driver in a JVM of ours needs beside that."""
+    """Return the additional settings of a driver in our JVM."""
     settings = {
-        # The usual 200 make as many state stores, which a small machine pays for in each batch.
+        # The default of 200 creates as many state stores, which slows each batch on a small host.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.master": target.url,
         "spark.app.name": "samsa",
-        # A port that nobody guards; the console shows what matters of it.
+        # The port has no authentication; the console shows the main facts.
         "spark.ui.enabled": str(has_ui).lower(),
-        # Who may look there need not be who may end the jobs of others.
+        # Users who may see the pages may not be allowed to end jobs of others.
         "spark.ui.killEnabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder.temporary),
         "spark.sql.warehouse.dir": folder.warehouse.as_uri(),
-        # Tables by path or in a catalogue of the user's, not in a database in the current folder.
+        # Tables by path or in the user's catalogue, not in a database in the current folder.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.extraJavaOptions": " ".join(
             [
@@ -94,7 +94,7 @@ def driver_settings(
     if target.is_loopback:
         settings |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
     if target.kind is Kind.LOCAL:
-        # Other users of the machine reach loopback too; Spark draws the secret itself.
+        # Other users of the machine can use loopback too; Spark generates the secret itself.
         settings["spark.authenticate"] = "true"
     if target.token:
         settings |= {
@@ -106,7 +106,7 @@ def driver_settings(
 
 
 def memory_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the memory of the Java process of ours, where the user says how much."""
+    """Return the memory of our Java process, if the user sets it."""
     text = environment.get(MEMORY_VARIABLE, "")
     if not text:
         return {}
@@ -116,7 +116,7 @@ def memory_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def merged(*tables: Mapping[str, str]) -> dict[str, str]:
-    """Return one table; a later one overrules."""
+    """Merge tables; later ones take precedence."""
     return {name: value for table in tables for name, value in table.items()}
 
 

@@ -1,6 +1,6 @@
-"""What SAMSA_SPARK names: a Spark of this process, a Connect server, or a standalone cluster.
+"""Parses SAMSA_SPARK: a Spark in this process, a Connect server, or a standalone cluster.
 
-Pure: texts in, a target or a refusal out. No session beyond this machine goes without a secret.
+Pure: returns a target or refuses the text. A session beyond this machine needs a secret.
 """
 
 import re
@@ -16,19 +16,19 @@ VARIABLE: Final = "SAMSA_SPARK"
 TOKEN_VARIABLE: Final = "SAMSA_SPARK_TOKEN"  # noqa: S105 (its name)
 FORMS: Final = "local, local[2], sc://HOST:15002 or spark://HOST:7077"
 LOCAL: Final = re.compile(r"local(\[(?:\*|[1-9][0-9]{0,3})\])?")
-# Spark's own.
+# The default ports of Spark.
 CONNECT_PORT: Final = 15002
 STANDALONE_PORT: Final = 7077
-# Settings in an address of a Connect server: any other may be a secret.
+# Settings in the address of a Connect server: other ones may be secrets.
 SETTING: Final = re.compile(r";([\w.-]+)=([^;\s']*)")
 HARMLESS: Final = frozenset({"use_ssl", "user_id", "user_agent", "session_id"})
-# A name and a password; the settings behind `/;` may have an @ as well.
+# A user name and a password; the settings after `/;` may have an @ as well.
 USER: Final = re.compile(r"//(?:(?!/;)\S)*@")
-# One that was hidden before stays as it is, with what follows it.
+# A token that is masked already stays as it is, with the text after it.
 OPEN_TOKEN: Final = re.compile(r"(?i)(token=)(?!…)[^;]*")
-# In no name of a host: there they begin settings, which may be secrets, without their slash.
+# Not allowed in host names: after these, settings would begin without a slash, perhaps secrets.
 NO_HOST: Final = frozenset(";=@")
-# What Spark's client calls the machine itself; to any other name a token goes over TLS only.
+# The only name for which Spark's client sends a token without TLS.
 THIS_MACHINE: Final = "localhost"
 
 
@@ -44,16 +44,16 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     kind: Kind
-    # As Spark takes it, without a secret.
+    # In Spark's form, without a secret.
     url: str
-    # What both sides know; empty for none.
+    # The shared secret; empty for none.
     token: str = field(default="", repr=False)
-    # Whether nothing of it can be reached from another machine.
+    # Whether other machines cannot reach any part of it.
     is_loopback: bool = True
 
 
 def parse_target(text: str, *, token: str = "") -> Target:
-    """Return what a value of SAMSA_SPARK means; an empty one is `local`."""
+    """Parse a value of SAMSA_SPARK; an empty one means `local`."""
     if found := LOCAL.fullmatch(text or "local"):
         return Target(kind=Kind.LOCAL, url=f"local{found[1] or '[*]'}")
     if text.startswith("sc://"):
@@ -87,7 +87,7 @@ def connect_target(text: str, token: str) -> Target:
     is_near = is_loopback(host)
     if not token and not is_near:
         raise SparkRefused(no_token(text))
-    # The name by which Spark's client does without TLS, which its server does not speak.
+    # With this name Spark's client uses no TLS, which its server does not support.
     name = THIS_MACHINE if is_near else host
     rest = "".join(f";{key}={value}" for key, value in settings.items())
     return Target(
@@ -99,7 +99,7 @@ def connect_target(text: str, token: str) -> Target:
 
 
 def standalone_target(text: str, token: str) -> Target:
-    """Read one master, or several of which one leads."""
+    """Parse one master, or several of which one leads."""
     if NO_HOST.intersection(text):
         raise SparkRefused(
             f"{VARIABLE} is {shown(text)!r}; give spark://HOST:{STANDALONE_PORT},"
@@ -131,7 +131,7 @@ def standalone_target(text: str, token: str) -> Target:
 
 
 def parse_settings(path: str) -> dict[str, str]:
-    """Read `/;name=value;…`, the settings of Spark's client in its address."""
+    """Parse `/;name=value;…`, the settings of Spark's client in its address."""
     if path in ("", "/"):
         return {}
     if not path.startswith("/;"):
@@ -164,6 +164,6 @@ def bracketed(host: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return an address, or a text with one, without what may be secret in it."""
+    """Mask everything in a text or address that may be secret."""
     hidden = OPEN_TOKEN.sub(r"\1…", USER.sub("//…@", text))
     return SETTING.sub(lambda m: m[0] if m[1].lower() in HARMLESS else f";{m[1]}=…", hidden)

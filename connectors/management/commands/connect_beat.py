@@ -13,7 +13,7 @@ PRIVATE = 0o077
 
 class Command(BaseCommand):
     help = "Plan the tasks of connectors until told to stop."
-    # Checks concern the web.
+    # Django's checks are about the web.
     requires_system_checks = ()
 
     def handle(self, *_: object, **__: object) -> None:

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         vault: Vault = selectors.vault()
         if not options["forget"]:
             vault.rotate()
-            # What this process remembers of the file is older than that.
+            # The cache of this process has the former keys.
             selectors.vault.cache_clear()
         count = services.seal_anew()
         newest = selectors.vault()

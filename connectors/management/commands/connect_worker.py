@@ -19,7 +19,7 @@ PRIVATE = 0o077
 
 class Command(BaseCommand):
     help = "Run tasks of connectors until told to stop."
-    # Checks concern the web.
+    # Django's checks are about the web.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
         # `up` has warned about root already, and no message here can name code to run.
         warnings.simplefilter("ignore", SecurityWarning)
-        # It says of each message that it came.
+        # Celery would log every message that it receives.
         logging.getLogger("celery").setLevel(logging.WARNING)
         name = given["name"]
         place = worker.Place(
@@ -48,6 +48,6 @@ class Command(BaseCommand):
 
 
 def name_of(name: str) -> str:
-    """Return a name that no other home and host has."""
+    """Return a name that is unique among all homes and hosts."""
     own = hashlib.sha256(str(settings.SAMSA_HOME.resolve()).encode()).hexdigest()[:8]
     return f"{name}.{own}.{processes.host()}"
