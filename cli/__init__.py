@@ -1,1 +1,1 @@
-"""The command line: thin verbs over the rooms that do the work."""
+"""The command line: thin verbs over the packages that do the work."""

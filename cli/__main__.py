@@ -1,4 +1,4 @@
-"""`python -m cli`: what `samsa` hands over to."""
+"""`python -m cli`: the entry point of `samsa`."""
 
 from cli.commands import main
 

@@ -10,7 +10,7 @@ from cli.installer import InstallError
 
 
 @click.command(
-    # Everything is passed on, --help too: the suites are known to bench alone.
+    # Pass on all arguments, even --help: only bench knows the suites.
     context_settings={"ignore_unknown_options": True, "help_option_names": []}
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -20,8 +20,8 @@ def bench(arguments: tuple[str, ...]) -> None:
         Environment().ensure("test")
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    # One of the contenders loads hypothesis, which would leave its folder where the user stands.
+    # A contender imports hypothesis, which would create its folder in the user's current one.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
-    # In place of this process: nothing else runs beside what is measured, and a relative FILE
-    # still means the user's folder.
+    # Replace this process: nothing else should run during a measurement, and a relative FILE
+    # still refers to the user's folder.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "bench", *arguments])

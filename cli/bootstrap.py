@@ -1,7 +1,7 @@
-"""Which cluster a command speaks to, and what becomes of a failure: shared by the data commands.
+"""Determines the cluster of a data command, and reports its failures.
 
-The address comes from --bootstrap, else SAMSA_BOOTSTRAP, else from what the home of a running
-cluster says, else it is Kafka's usual one. Exit codes are part of the contract with scripts.
+The address comes from --bootstrap, else SAMSA_BOOTSTRAP, else the settings of a running home, else
+it is Kafka's usual one. Exit codes are part of the contract with scripts.
 """
 
 import functools
@@ -20,10 +20,10 @@ from gateway.kafka.errors import KafkaFailure, Kind
 
 USUAL_BOOTSTRAP: Final = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE: Final = "SAMSA_BOOTSTRAP"
-# A file that `up` writes is a few hundred bytes; what is larger is not it.
+# `up` writes a file of a few hundred bytes; ignore larger ones.
 MAX_SETTINGS_BYTES: Final = 64 * 1024
 
-# 0 is success and 2 is click's own for a wrong command line.
+# 0 means success, and 2 is click's own for an invalid command line.
 EXIT_CODES: Final = {
     Kind.FAILED: 1,
     Kind.USAGE: 2,
@@ -34,11 +34,11 @@ EXIT_CODES: Final = {
 
 
 class ClusterError(click.ClickException):
-    """A failure as the user sees it: what was wrong, and what to do next."""
+    """A failure as shown to the user: what was wrong, and what to do next."""
 
     def __init__(self, failed: KafkaFailure) -> None:
         super().__init__(str(failed))
-        # Click reads it from the instance, and types it as if it did not.
+        # Click reads it from the instance, but has no such type.
         self.exit_code = EXIT_CODES[failed.kind]  # type: ignore[misc]
         self._next_step = failed.next_step
 
@@ -47,12 +47,12 @@ class ClusterError(click.ClickException):
 
 
 def default_bootstrap(home: Path) -> str:
-    """Return the address of the cluster that the user most likely means."""
+    """Return the address of the most likely cluster."""
     return os.environ.get(BOOTSTRAP_VARIABLE) or bootstrap_of(home) or USUAL_BOOTSTRAP
 
 
 def bootstrap_of(home: Path) -> str | None:
-    """Return the address that the cluster of a home has, where it has ever run."""
+    """Return the address of a home's cluster, if it has ever run."""
     try:
         with Home(home).settings_file.open("rb") as file:
             settings = json.loads(file.read(MAX_SETTINGS_BYTES))
@@ -65,7 +65,7 @@ def bootstrap_of(home: Path) -> str | None:
 def parse_properties(
     _context: click.Context, _parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> dict[str, str]:
-    """Turn `-X name=value` into librdkafka's properties."""
+    """Parse `-X name=value` to librdkafka's properties."""
     return dict(split_pair(pair, "a property") for pair in pairs)
 
 
@@ -78,7 +78,7 @@ def split_pair(text: str, what: str) -> tuple[str, str]:
 
 
 def reaches_cluster(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that name a cluster, as `connection`, and tell its failures."""
+    """Add the options that name a cluster to a command, as `connection`; report its failures."""
 
     @click.option(
         *("-b", "--bootstrap"),

@@ -1,7 +1,7 @@
-"""`./samsa brokers`: start, stop and restart one broker of a home, by way of its supervisor.
+"""`./samsa brokers`: starts, stops and restarts a broker of a home, through its supervisor.
 
-BROKER is the number that the cluster knows it by, or the name that `./samsa status` shows. A broker
-that was stopped stays stopped, also when the home is started anew.
+BROKER is its id in the cluster, or its name in `./samsa status`. A stopped broker stays stopped,
+even after a restart of the home.
 """
 
 import getpass
@@ -16,7 +16,7 @@ from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 from cli.home import HOME_OPTION
 
-# Longer than the supervisor takes for the longest of them: a stop, and a start that recovers logs.
+# Exceeds the supervisor's longest operations: a stop, and a start that recovers logs.
 ORDER_SECONDS: Final = 60.0
 
 

@@ -1,7 +1,7 @@
-"""The verbs of `./samsa`. A verb appears here when it works.
+"""Lists the verbs of `./samsa`, each as soon as it works.
 
-Each is a row with the module that has it, which is imported when the verb is used: `./samsa status`
-must not wait for what `./samsa test` needs.
+Each row names the module of a verb, which is imported on use: `./samsa status` must not wait for
+the imports of `./samsa test`.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import click
 
 from cli.version import VERSION
 
-# verb: (the module that has it under the same name, what `--help` says of it)
+# verb: (the module with a function of this name, its text in `--help`)
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "up": ("cli.up", "Start brokers, their agent, the console and the gateway."),
     "node": ("cli.up", "Start agent and brokers only, joining the cluster of DATABASE_URL."),
@@ -52,7 +52,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class Verbs(click.Group):
-    """A group whose commands are rows of a table until one of them is used."""
+    """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's form)
         return list(VERBS)

@@ -1,7 +1,7 @@
-"""Changes of configs on the command line: --set, --delete, --append, --subtract, and their plan.
+"""Parses changes of configs on the command line: --set, --delete, --append, --subtract.
 
-A plan is what --dry-run shows and what a change reports: each key before and after. The cluster
-checks it first, so a plan that is shown is one that would be accepted.
+--dry-run shows the plan of a change, and a change reports it: each key before and after. The
+cluster validates it first, so a plan that is shown would be accepted.
 """
 
 import functools
@@ -19,7 +19,7 @@ from gateway.kafka.values import ConfigEdit, EditKind, ResourceKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One config as it is and as it will be; `after` is None where the default comes back."""
+    """A config before and after a change; `after` is None if the default returns."""
 
     key: str
     before: str | None
@@ -30,7 +30,7 @@ class Step:
 
 
 def edit_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that change configs, as `edits`."""
+    """Add the options that change configs to a command, as `edits`."""
 
     @click.option("--set", "to_set", multiple=True, metavar="KEY=VALUE", help="Set a config.")
     @click.option(
@@ -73,7 +73,7 @@ def edit_options(function: Callable[..., None]) -> Callable[..., None]:
 def checked_edits(
     admin: Admin, kind: ResourceKind, name: str, edits: Sequence[ConfigEdit]
 ) -> list[Step]:
-    """Let the cluster check changes without making them, and return what they would do."""
+    """Have the cluster validate changes without making them; return their effects."""
     current = {config.key: config for config in admin.configs(kind, name)}
     admin.alter_configs(kind, name, edits, is_dry_run=True)
     return [
@@ -87,7 +87,7 @@ def checked_edits(
 
 
 def after_edit(before: str | None, edit: ConfigEdit) -> str | None:
-    """Return a config's value after a change, by Kafka's rules for lists."""
+    """Return the value of a config after a change, by Kafka's rules for lists."""
     if edit.kind is EditKind.SET:
         return edit.value
     if edit.kind is EditKind.DELETE:

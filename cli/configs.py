@@ -1,4 +1,4 @@
-"""`./samsa configs`: what topics and brokers are told, and telling them something else."""
+"""`./samsa configs`: shows and changes the configs of topics and brokers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Asks Kafka Connect's REST of a home, or of any worker of Kafka Connect, for the command line."""
+"""Calls Kafka Connect's REST API of a home, or of any Connect worker, for the command line."""
 
 import functools
 import http.client
@@ -18,22 +18,22 @@ from cli.home import HOME_OPTION
 
 URL_VARIABLE: Final = "SAMSA_CONNECT"
 TOKEN_VARIABLE: Final = "SAMSA_TOKEN"  # noqa: S105 - the name of a variable
-# A connector that is made may look at its other side for 5 s, and a database may be slow.
+# A new connector may check its other side for 5 s, and a database may be slow.
 TIMEOUT_S: Final = 60.0
-# A thousand connectors with a long query each.
+# Enough for a thousand connectors with a long query each.
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-# A token has some 60 characters; the limit keeps a wrong file from being read whole.
+# A token has about 60 characters; the limit keeps a wrong file from being read completely.
 MAX_TOKEN_BYTES: Final = 4096
-# Of an answer that is no JSON: enough to see whose it is.
+# The length of an answer that is not JSON in a message: enough to identify the server.
 SHOWN: Final = 200
-# What a refused config's message ends with, for clients that ask for addresses by hand.
+# The end of Connect's message for an invalid config, meant for other HTTP clients.
 ADVICE_TO_CLIENTS: Final = "\nYou can also find the above list of errors at the endpoint"
 NOT_FOUND: Final = 404
 UNAUTHORIZED: Final = 401
 
 
 class Refused(click.ClickException):
-    """An answer that says no, or none at all."""
+    """An error of the server, or no answer."""
 
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
@@ -42,21 +42,21 @@ class Refused(click.ClickException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
-    """One REST interface of Kafka Connect."""
+    """A REST API of Kafka Connect."""
 
     url: str
     token: str = field(default="", repr=False)
     ca_file: Path | None = None
 
     def ask(self, method: str, *parts: str, body: object = None, **query: str) -> Any:  # noqa: ANN401 - as JSON has it
-        """Return what an address answers, as JSON; Refused for a status that says no."""
+        """Return the JSON answer to a call; Refused for an error status."""
         _, found = self.answer(method, *parts, body=body, **query)
         return found
 
     def answer(
         self, method: str, *parts: str, body: object = None, **query: str
     ) -> tuple[int, Any]:
-        """Return the status too."""
+        """Return the status, too."""
         place = urlsplit(self.url)
         path = "/".join([place.path.rstrip("/"), *(quote(part, safe="") for part in parts)])
         sent = None if body is None else json.dumps(body).encode()
@@ -128,7 +128,7 @@ class Connect:
 
 
 def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that name an interface, as `connect`."""
+    """Add the options that name a REST API to a command, as `connect`."""
 
     @click.option(
         "--connect",
@@ -166,7 +166,7 @@ def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def url_of(home: Path) -> str:
-    """Return where the home serves it: on a port of its own, else beside the console."""
+    """Return the address of a home's API: its own port, or else that of the console."""
     try:
         settings = json.loads(Home(home).settings_file.read_text())
     except (OSError, ValueError):
@@ -193,7 +193,7 @@ def token_of(file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise click.UsageError(f"{file} cannot be read: {error}") from None
     token = token.strip()
-    # Its value is in no message.
+    # No message shows the value.
     if not (token.isascii() and (token.isprintable() or not token)) or " " in token:
         raise click.UsageError(f"{where} holds no token: it is one word, as samsa_…")
     return token

@@ -1,6 +1,6 @@
-"""`./samsa connectors`: connectors as files and words, over Kafka Connect's REST.
+"""`./samsa connectors`: manages connectors from files, over Kafka Connect's REST API.
 
-The words are kubectl's: `apply` makes a connector or changes it, and says which.
+The verbs are those of kubectl: `apply` creates or changes a connector, and reports which.
 """
 
 import difflib
@@ -19,10 +19,10 @@ from cli.groups import confirm, yes_option
 from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
 from cli.topics import counted
 
-# A config with the queries and certificates that it may hold.
+# Enough for a config with queries and certificates.
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 RUNNING: Final = "RUNNING"
-# Keys that no plugin lists: for the clients of its tasks, and for the topics that they create.
+# Prefixes of keys that no plugin lists: for clients of its tasks, and for topics to create.
 BELOW_NO_KEY: Final = re.compile(r"(producer|consumer|admin)\.override\.|topic\.creation\.")
 FAILED: Final = "FAILED"
 name_argument = click.argument("name", metavar="CONNECTOR")
@@ -169,7 +169,7 @@ def stop(*, connect: Connect, names: tuple[str, ...]) -> None:
 def delete(*, connect: Connect, names: tuple[str, ...], yes: bool) -> None:
     """Delete connectors with their logs, and sources with their offsets. Asks first."""
     for name in names:
-        # None is deleted where one of them is not there.
+        # Delete none if one of them does not exist.
         connect.ask("GET", "connectors", name)
     if not yes:
         confirm(list(names), f"Delete {counted(len(names), 'connector')}?")
@@ -245,7 +245,7 @@ connectors.add_command(redrives)
 
 
 def read_configs(file: IO[bytes]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the connectors of a file, by name; a usage error for what is none."""
+    """Return the connectors of a file, by name; a usage error if it is invalid."""
     is_properties = str(getattr(file, "name", "")).endswith(".properties")
     found = read_properties(file) if is_properties else read_json(file)
     listed = found if isinstance(found, list) else [found]
@@ -253,7 +253,7 @@ def read_configs(file: IO[bytes]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def read_properties(file: IO[bytes]) -> dict[str, str]:
-    """Return the config of a file as Kafka Connect's standalone worker takes it."""
+    """Parse a config file of Kafka Connect's standalone worker."""
     said, text = _read(file)
     try:
         return properties.parse(text.decode())
@@ -274,7 +274,7 @@ def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
 
 
 def _read(file: IO[bytes]) -> tuple[str, bytes]:
-    """Return what a file is called, and what it holds."""
+    """Return the name of a file, and its contents."""
     said = str(getattr(file, "name", "the file"))
     text = file.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:
@@ -317,7 +317,7 @@ def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> 
     try:
         found = connect.ask("GET", "connector-plugins", plugin, "config") if plugin else []
     except Refused:
-        # The error that refuses the config says it better.
+        # The error for the config describes it better.
         return
     known = [key["name"] for key in found]
     for key in sorted(config):
@@ -331,7 +331,7 @@ def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> 
 
 
 def _text(value: object) -> object:
-    """Return a number or a boolean as the REST interface keeps it."""
+    """Return a number or a boolean in the form that the REST API stores."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value

@@ -1,7 +1,7 @@
-"""`./samsa consume`: prints the records of a topic, from where one likes, as kcat would.
+"""`./samsa consume`: prints the records of a topic, from any position, like kcat.
 
-Assigns partitions to itself: joins no group, commits nothing. Whoever reads our output may leave at
-any time (`| head`), which is no error.
+Assigns partitions to itself: joins no group, commits nothing. The reader of the output may close it
+at any time (`| head`), which is not an error.
 """
 
 import os
@@ -31,13 +31,13 @@ WORDS: Final = {
 }
 BEGINNING: Final = WORDS["beginning"]
 NUMBER: Final = re.compile(r"-?\d{1,19}")
-# Milliseconds that fit into an int64, which is what the protocol carries.
+# The protocol carries milliseconds as int64.
 MAX_OFFSET: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """From where to where to read; no end is to go on."""
+    """Where to begin and end; without an end, continue forever."""
 
     start: Position = BEGINNING
     end: Position | None = None
@@ -46,7 +46,7 @@ class Range:
 def parse_range(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> Range:
-    """Read -o as kcat does: one position, or s@TIME and e@TIME, or one of them."""
+    """Parse -o like kcat: one position, or s@TIME and e@TIME, or one of them."""
     start, end = None, None
     for text in texts:
         if text.startswith("e@"):
@@ -73,7 +73,7 @@ def parse_position(text: str) -> Position:
 
 
 def parse_time(text: str) -> Position:
-    """Read s@TIME or e@TIME: milliseconds since 1970, or a date that says its zone or means UTC."""
+    """Parse s@TIME or e@TIME: milliseconds since 1970, or a date with a zone, or in UTC."""
     time = text[2:]
     if NUMBER.fullmatch(time) and 0 <= int(time) <= MAX_OFFSET:
         return Position(kind=PositionKind.TIME, value=int(time))
@@ -85,7 +85,7 @@ def parse_time(text: str) -> Position:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    # No record is older than 1970, and what is below stands for other places than times.
+    # No record is older than 1970, and negative numbers have special meanings.
     return Position(kind=PositionKind.TIME, value=max(0, int(moment.timestamp() * 1000)))
 
 
@@ -156,7 +156,7 @@ def consume(  # noqa: PLR0913 - one for each option
         delimiter=unescape(delimiter),
         shows_null=shows_null,
     )
-    # Ctrl-C is how one stops reading, so it is no failure.
+    # Ctrl-C is the usual way to stop reading, not a failure.
     with suppress(KeyboardInterrupt):
         spans = spans_of(Admin(connection), topic, partitions, wanted)
         with Reader(connection, topic, spans, stops_at_end=stops_at_end) as reader:
@@ -170,7 +170,7 @@ def consume(  # noqa: PLR0913 - one for each option
 
 
 def spans_of(admin: Admin, topic: str, partitions: Sequence[int], wanted: Range) -> list[Span]:
-    """Turn positions into offsets, for the partitions named or for all."""
+    """Resolve positions to offsets, for the given partitions or for all."""
     [found] = admin.describe([topic])
     known = [partition.index for partition in found.partitions]
     for index in partitions:
@@ -183,12 +183,12 @@ def spans_of(admin: Admin, topic: str, partitions: Sequence[int], wanted: Range)
 
 
 class Printer:
-    """Writes records to our output until that is enough, or nobody reads it any more."""
+    """Writes records to the output until there are enough, or its reader has closed it."""
 
     def __init__(self, render: Render, count: int | None, output: BinaryIO | None = None) -> None:
         self._output = sys.stdout.buffer if output is None else output
         self._left = count
-        # A value may hold anything, also what would take over a terminal.
+        # A value may contain control characters for the terminal.
         self._render = (lambda r: harmless(render(r))) if self._output.isatty() else render
 
     def take(self, batch: Iterable[Record]) -> bool:
@@ -202,14 +202,14 @@ class Printer:
                         break
             self._output.flush()
         except BrokenPipeError:
-            # Python flushes once more as it ends; that must not fail again, aloud.
+            # Python flushes again at exit, which must not raise another error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._output.fileno())
             return False
         return self._left != 0
 
 
 class EndNotes:
-    """Tells a person at a terminal that a partition has no more records for now."""
+    """Notifies a user at a terminal that a partition has no more records for now."""
 
     def __init__(self, topic: str, spans: Sequence[Span]) -> None:
         self._topic = topic

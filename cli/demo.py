@@ -1,8 +1,8 @@
-"""`./samsa demo`: a cluster with life in it, for whoever looks at the console for the first time.
+"""`./samsa demo`: fills a cluster with activity, for a first look at the console.
 
-Topics, programs that write to them at changing rates, and groups of which some keep up, some fall
-behind and catch up, and some are in trouble. All of it over the wire, as any client does it, in one
-loop without threads of its own.
+Creates topics, producers with changing rates, and groups, of which some keep up, some fall behind
+and catch up, and some are in trouble. All of it uses Kafka's protocol like any client, in one loop
+without threads of its own.
 """
 
 import time
@@ -27,15 +27,15 @@ from gateway.kafka.values import GroupState, NewTopic
 
 TICK_S: Final = 0.2
 COMMIT_S: Final = 1.0
-# A broker that was restarted answers within this; a cluster that is away for longer is told of.
+# A restarted broker answers within the first; a longer outage of the cluster is reported.
 AGAIN_S: Final = 2.0
 GIVE_UP_S: Final = 120.0
-# What one tick may write or read after the machine was asleep.
+# The most to write or read in one tick, for example after the machine was suspended.
 MAX_AT_ONCE: Final = 2_000
 
 
 class Share:
-    """A rate in whole records: what a tick may not use is left for the next ones."""
+    """Splits a rate into whole records: each tick leaves its fraction to the next."""
 
     def __init__(self, rate: Callable[[float], float]) -> None:
         self._rate = rate
@@ -49,7 +49,7 @@ class Share:
 
 
 class Writer:
-    """The program that writes to one topic."""
+    """The producer of one topic."""
 
     def __init__(self, connection: Connection, scene: Scene, chance: Random) -> None:
         self._scene = scene
@@ -84,7 +84,7 @@ class Reading:
 
     def turn(self, at_s: float, passed_s: float) -> None:
         for reader, share in self._members:
-            # Asking for no record would not keep the membership.
+            # A poll without records would not keep the membership.
             self.read += len(reader.read(max(1, share.due(at_s, passed_s))))
         if at_s - self._committed_s >= COMMIT_S:
             self._committed_s = at_s
@@ -115,7 +115,7 @@ class Reading:
 
 @dataclass(slots=True, kw_only=True)
 class Play:
-    """All of the demo while the cluster is there."""
+    """Everything that the demo does while the cluster is available."""
 
     writers: Sequence[Writer]
     readings: Sequence[Reading]
@@ -146,7 +146,7 @@ def demo(*, connection: Connection, is_clearing: bool, seconds: int | None) -> N
 
 
 def create_topics(admin: Admin) -> int:
-    """Create the topics that are missing; return how many those were."""
+    """Create missing topics; return their number."""
     existing = {topic.name for topic in admin.topics()}
     missing = [
         NewTopic(name=scene.topic, partitions=scene.partitions, configs=scene.configs)
@@ -159,7 +159,7 @@ def create_topics(admin: Admin) -> int:
 
 
 def run(connection: Connection, seconds: int | None) -> None:
-    """Write and read until the time is up, over restarts of brokers."""
+    """Write and read until the time is up, across restarts of brokers."""
     began = time.monotonic()
     down_since: float | None = None
     while seconds is None or time.monotonic() - began < seconds:
@@ -191,7 +191,7 @@ def ticks(began: float, seconds: int | None) -> Iterator[tuple[float, float]]:
 
 @contextmanager
 def playing(connection: Connection) -> Iterator[Play]:
-    """Give writers and members that leave in order at the end, whatever ends them."""
+    """Provide writers and members that leave cleanly at the end, even after an error."""
     with ExitStack() as stack:
         readings = []
         for audience in AUDIENCES:
@@ -206,7 +206,7 @@ def playing(connection: Connection) -> Iterator[Play]:
 
 
 def quietly(close: Callable[[], None]) -> None:
-    """Close what may have failed already; that was told."""
+    """Close a client that may have failed already, which was reported."""
     with suppress(KafkaFailure):
         close()
 

@@ -1,6 +1,6 @@
-"""What `./samsa demo` shows: topics, what is written to them and how fast, groups and their habits.
+"""Defines the content of `./samsa demo`: topics, their records and rates, and groups.
 
-Pure: time is seconds since the start, and chance is an argument.
+Pure: time is seconds since the start, and randomness is an argument.
 """
 
 import json
@@ -27,13 +27,13 @@ def steady(per_second: float) -> Rate:
 
 
 def wave(low: float, high: float, *, period_s: float) -> Rate:
-    """Return a rate that swings between two values, the low one first."""
+    """Return a rate that oscillates between two values, starting with the low one."""
     middle, half = (low + high) / 2, (high - low) / 2
     return lambda seconds: middle - half * math.cos(2 * math.pi * seconds / period_s)
 
 
 def bursts(quiet: float, burst: float, *, every_s: float, for_s: float) -> Rate:
-    """Return a rate that is quiet but for the last seconds of each period."""
+    """Return a low rate with a burst in the last seconds of each period."""
     return lambda seconds: burst if seconds % every_s >= every_s - for_s else quiet
 
 
@@ -50,7 +50,7 @@ class Scene:
 
 
 class Habit(Enum):
-    """What a group does about what it reads."""
+    """How a group behaves."""
 
     READS = "reads and commits"
     LEAVES = "reads, then leaves and does not come back"
@@ -60,14 +60,14 @@ class Habit(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """A group, and how fast each of its members reads."""
+    """A group, and the rate of each of its members."""
 
     group: str
     topics: tuple[str, ...]
     members: int
     rate: Rate
     habit: Habit = Habit.READS
-    # When a group leaves, or how often it goes back.
+    # When a group leaves, or how often it seeks back.
     turn_s: float = 0.0
 
 
@@ -76,7 +76,7 @@ class Audience:
 PAGES: Final = ("/", "/shop", "/shop/shoes", "/cart", "/checkout", "/account", "/help")
 CITIES: Final = ("Berlin", "København", "Kraków", "Lisboa", "São Paulo", "東京", "Zürich")
 LEVELS: Final = ("INFO", "INFO", "INFO", "WARN", "ERROR")
-# Larger than a float holds exactly: a console that rounds would show it.
+# Larger than the largest exact integer of a float: a console that rounds would show it.
 FIRST_ORDER: Final = 9_007_199_254_740_993
 
 
@@ -136,7 +136,7 @@ def line(chance: Random, number: int) -> NewRecord:
 
 
 def reject(chance: Random, number: int) -> NewRecord:
-    """Return what a program could not read: bytes that are no text, an empty value, markup."""
+    """Return data that a program could not read: invalid text, an empty value, markup."""
     value = (bytes(chance.randrange(256) for _ in range(24)), b"", b"<b>not markup</b>")[number % 3]
     headers = (("error", b"could not be parsed"), ("attempt", b"3"))
     return NewRecord(key=b"order-%d" % number, value=value, headers=headers)
@@ -201,7 +201,7 @@ SCENES: Final = (
         writer="web-shop",
         rate=wave(20, 60, period_s=60),
         record=line,
-        # Records are deleted before the archive has read them.
+        # Records are deleted before the group `archive` has read them.
         configs={"retention.ms": str(10 * MINUTE_MS), "segment.ms": str(MINUTE_MS)},
     ),
     Scene(topic=REJECTS, partitions=1, writer="checkout", rate=steady(0.5), record=reject),
@@ -218,7 +218,7 @@ AUDIENCES: Final = (
     Audience(
         group=_topic("search-index"), topics=(CLICKS,), members=1, rate=falls_behind_and_catches_up
     ),
-    # Less than is written, whatever the hour.
+    # Always less than the rate of writes.
     Audience(group=_topic("fraud-check"), topics=(READINGS,), members=1, rate=steady(30)),
     Audience(
         group=_topic("mailer"),

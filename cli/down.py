@@ -14,12 +14,12 @@ from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 from cli.home import HOME_OPTION
 
-# The supervisor's own stop ends within this; whoever is there afterwards is killed.
+# The supervisor's own stop ends within this; remaining processes are killed.
 STOP_SECONDS: Final = 27
-# What is left to processes whose supervisor is gone, before they are killed.
+# The time for processes without a supervisor to end, before they are killed.
 LEFTOVER_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
-# What a supervisor's command line says.
+# Part of the supervisor's command line.
 SUPERVISOR: Final = b"brokers.supervisor"
 
 
@@ -39,7 +39,7 @@ def down(*, home: Path) -> None:
 
 
 def stop_supervisor(place: Home) -> None:
-    """Ask the supervisor to stop, and kill it when it does not."""
+    """Ask the supervisor to stop, and kill it if it does not."""
     end = time.monotonic() + STOP_SECONDS
     process = place.owner()
     try:
@@ -47,7 +47,7 @@ def stop_supervisor(place: Home) -> None:
     except NotRunning as error:
         click.echo(str(error), err=True)
         end = time.monotonic()
-    # It lets go of the home some moments before it is gone itself.
+    # It releases the home some moments before it ends.
     while place.is_owned() or is_supervisor(process):
         if time.monotonic() > end:
             kill(place.owner() if place.is_owned() else process)
@@ -55,7 +55,7 @@ def stop_supervisor(place: Home) -> None:
 
 
 def is_supervisor(process: int) -> bool:
-    """Whether there is one under this number; the lock's owner may not have written it yet: 0."""
+    """Return whether a process is a supervisor; 0 means that the owner has not written it yet."""
     try:
         return process > 0 and SUPERVISOR in Path(f"/proc/{process}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -63,15 +63,15 @@ def is_supervisor(process: int) -> bool:
 
 
 def kill(process: int) -> None:
-    """Kill a supervisor, and nothing else that has its number by now."""
-    # It may have gone by itself since it was looked at.
+    """Kill a supervisor, unless its number belongs to another process by now."""
+    # It may have ended since the check.
     with suppress(ProcessLookupError):
         if is_supervisor(process):
             os.kill(process, signal.SIGKILL)
 
 
 def stop_leftovers(home: Path) -> None:
-    """End processes whose supervisor is gone: the kernel has told them to stop already."""
+    """End processes whose supervisor is gone: the kernel has signalled them already."""
     end = time.monotonic() + LEFTOVER_SECONDS
     leftovers.send(home, signal.SIGTERM)
     while is_any_left(home) and time.monotonic() < end:
@@ -81,7 +81,7 @@ def stop_leftovers(home: Path) -> None:
 
 
 def is_any_left(home: Path) -> bool:
-    """Look twice, since one scan may miss a process that is just starting another program."""
+    """Check twice, since one scan may miss a process that is just starting another program."""
     if any(leftovers.marked(home)):
         return True
     time.sleep(leftovers.SCAN_SECONDS)

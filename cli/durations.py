@@ -1,7 +1,7 @@
-"""What each test took in earlier runs: how many workers a run is worth, and what to start first.
+"""Stores the durations of tests, to choose the number of workers and the order of tests.
 
-Kept beside the installed packages: every checkout measures for itself, and a fresh one guesses
-from the marks in a test file. A wrong guess costs seconds of waiting and no correctness.
+Stored beside the installed packages: every checkout measures for itself, and a new one guesses
+from the marks in test files. A wrong guess costs seconds of waiting, but never correctness.
 """
 
 import json
@@ -13,9 +13,9 @@ from typing import Final
 from cli.environment import ROOT
 
 FILE: Final = ROOT / ".venv" / "test-durations.json"
-# The project has some ten thousand tests; ids of tests that are gone are dropped beyond this.
+# The project has about ten thousand tests; beyond this, ids of removed tests are dropped.
 MAX_ENTRIES: Final = 50_000
-# The first mark that a file has says what one of its tests takes, where nobody has measured it.
+# Without a measurement, the first of these marks in a file gives the duration of each test.
 GUESSES: Final = (
     ("pytest.mark.timeout(", 20.0),
     ("pytest.mark.interop", 3.0),
@@ -25,28 +25,28 @@ GUESS: Final = 0.02
 
 
 def load() -> dict[str, float]:
-    """Return seconds by the id of the test; nothing where no run has ended yet."""
+    """Return seconds by test id; empty before the first run."""
     try:
         known = json.loads(FILE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        # Also a file that another version wrote or that was cut short: it is only a hint.
+        # For example, an incomplete file, or one of another version: it is only a hint.
         return {}
     return {str(name): float(seconds) for name, seconds in known.items()}
 
 
 def save(measured: Mapping[str, float]) -> None:
-    """Add what a run measured to what is known."""
+    """Add the measurements of a run."""
     known = {**load(), **measured}
     if len(known) > MAX_ENTRIES:
         known = dict(measured)
-    # Two runs may end at the same time; each puts a whole file in place.
+    # Two runs may end at the same time; each replaces the file atomically.
     written = FILE.with_suffix(f".{os.getpid()}")
     written.write_text(json.dumps(known), encoding="utf-8")
     written.replace(FILE)
 
 
 def guess(path: str) -> float:
-    """Guess the seconds of one test of a file, by the marks in it."""
+    """Guess the seconds of a test in a file, by the marks in it."""
     try:
         text = (ROOT / path).read_text(encoding="utf-8")
     except OSError:
@@ -55,7 +55,7 @@ def guess(path: str) -> float:
 
 
 def expected(places: Iterable[Path], known: Mapping[str, float]) -> float:
-    """Return the seconds that all tests below files and folders take, one after the other."""
+    """Return the seconds of all tests in files and folders, run sequentially."""
     by_file: dict[str, float] = {}
     for name, seconds in known.items():
         path = name.partition("::")[0]
@@ -67,7 +67,7 @@ def expected(places: Iterable[Path], known: Mapping[str, float]) -> float:
 
 
 def relative(file: Path) -> str:
-    """Return a file as the ids of its tests name it."""
+    """Return the path of a file as in the ids of its tests."""
     return os.path.relpath(file, ROOT)
 
 

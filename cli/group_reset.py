@@ -1,6 +1,6 @@
-"""`./samsa groups reset`: where a group goes on reading. Shows the plan; --execute carries it out.
+"""`./samsa groups reset`: sets the offsets of a group. Shows the plan; --execute carries it out.
 
-Takes the words of Kafka's own tool. What is executed is the plan that is shown.
+The options are those of Kafka's own tool. --execute carries out exactly the shown plan.
 """
 
 import time
@@ -37,14 +37,14 @@ from gateway.kafka.values import GroupState, Place, Position, PositionKind
 BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
 END: Final = Position(kind=PositionKind.END)
 
-# topic: the partitions that are meant; none stand for all
+# topic: its partitions; none means all
 Topics = dict[str, tuple[int, ...]]
 
 
 def parse_topics(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> Topics:
-    """Read TOPIC and TOPIC:0,1; a topic that is named twice means all that was named."""
+    """Parse TOPIC and TOPIC:0,1; repeated topics are combined."""
     try:
         return offset_plan.parse_topics(texts)
     except PlanError as error:
@@ -53,14 +53,14 @@ def parse_topics(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the command line says: a goal, and for a file what it says of each place."""
+    """The requested goal, and the offsets of each partition if they are from a file."""
 
     goal: Goal
     file: Mapping[Place, int] | None = None
 
 
 def goal_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of which exactly one says where to go."""
+    """Add the options for the goal to a command; exactly one of them is required."""
     options = (
         click.option("--to-earliest", is_flag=True, help="The first offset there is."),
         click.option("--to-latest", is_flag=True, help="The end."),
@@ -146,7 +146,7 @@ def reset(
 def asked_of(
     goals: Mapping[str, object], group: str, *, now_s: Callable[[], float] = time.time
 ) -> Asked:
-    """Return what exactly one of the options asks for."""
+    """Return the goal of the only given option."""
     given = {
         name: value for name, value in goals.items() if value is not None and value is not False
     }
@@ -185,11 +185,11 @@ def read(path: Path) -> str:
 
 
 def require_inactive(client: Groups, name: str) -> None:
-    """Refuse where members would go on from where they are, whatever is committed."""
+    """Refuse a group with active members, which would ignore committed offsets."""
     try:
         [group] = client.describe([name])
     except KafkaFailure as failed:
-        # Offsets may be set for a group before its first member comes.
+        # Offsets may be set for a group before its first member joins.
         if failed.kind is Kind.NOT_FOUND:
             return
         raise
@@ -202,7 +202,7 @@ def require_inactive(client: Groups, name: str) -> None:
 def places_of(
     admin: Admin, group: str, committed: Mapping[Place, int], topics: Topics, asked: Asked
 ) -> list[Place]:
-    """Return the partitions that are meant, all of which exist."""
+    """Return the requested partitions, all of which exist."""
     if asked.file is not None:
         wanted: Iterable[Place] = asked.file
     elif topics:
@@ -224,7 +224,7 @@ def places_of(
 
 
 def existing(admin: Admin, topic: str, indexes: tuple[int, ...]) -> list[Place]:
-    """Return partitions of a topic, all of them where none are named."""
+    """Return the given partitions of a topic, or all of them."""
     [found] = admin.describe([topic])
     known = [partition.index for partition in found.partitions]
     for index in indexes:
@@ -236,7 +236,7 @@ def existing(admin: Admin, topic: str, indexes: tuple[int, ...]) -> list[Place]:
 def known_of(
     admin: Admin, places: Iterable[Place], committed: Mapping[Place, int], asked: Asked
 ) -> list[Known]:
-    """Ask where the partitions begin and end, and for what the goal needs besides."""
+    """Ask for the bounds of the partitions, and for the other facts that the goal needs."""
     by_topic: dict[str, list[int]] = {}
     for place in places:
         by_topic.setdefault(place.topic, []).append(place.partition)
@@ -264,7 +264,7 @@ def known_of(
 
 
 def committed_places(group: str, committed: Mapping[Place, int], topics: Topics) -> list[Place]:
-    """Return the committed places of topics; what is named and not committed is the failure."""
+    """Return the committed partitions of topics; fail if a given one is not committed."""
     places = []
     for topic, indexes in topics.items():
         there = sorted(place for place in committed if place.topic == topic)

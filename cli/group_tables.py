@@ -1,4 +1,4 @@
-"""How consumer groups are shown: rows and JSON of groups, members and lag."""
+"""Formats consumer groups as rows and JSON: groups, members and lag."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 from cli.output import Column, plain, say, show_table
 from gateway.kafka.values import Group, Member, PartitionLag, Place
 
-# Units of a time span: each with the next smaller one beside it.
+# Units of a time span, each displayed with the next smaller one.
 SECOND: Final = 1000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
@@ -36,7 +36,7 @@ MEMBER_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One partition of a group: how far it is behind, and who reads it; one of them may miss."""
+    """A partition of a group: its lag, and the member that reads it; one of them may be missing."""
 
     group: str
     place: Place
@@ -59,7 +59,7 @@ class Row:
 
 
 def rows_of(group: Group, lags: Iterable[PartitionLag]) -> list[Row]:
-    """Return a row for each partition that is committed, assigned or both, by place."""
+    """Return a row for each partition that is committed, assigned or both, sorted by place."""
     lag_of: Mapping[Place, PartitionLag] = {
         lag.place: lag for lag in lags if lag.group == group.name
     }
@@ -152,7 +152,7 @@ def member_json(group: Group, member: Member) -> dict[str, Any]:
 
 
 def assigned(member: Member) -> str | None:
-    """Return partitions as Kafka's tool writes them: orders(0,1), clicks(2)."""
+    """Format partitions like Kafka's tool: orders(0,1), clicks(2)."""
     by_topic: dict[str, list[int]] = {}
     for place in member.assignment:
         by_topic.setdefault(place.topic, []).append(place.partition)
@@ -160,13 +160,13 @@ def assigned(member: Member) -> str | None:
 
 
 def spelled(ms: int | None) -> str | None:
-    """Return a span of time for people: 0s, 0.4s, 12.3s, 3m05s, 5h07m, 3d04h."""
+    """Format a time span for readers: 0s, 0.4s, 12.3s, 3m05s, 5h07m, 3d04h."""
     if ms is None:
         return None
     if ms == 0:
         return "0s"
     if ms < MINUTE:
-        # Below a tenth of a second it is still not nothing.
+        # Do not show less than a tenth of a second as zero.
         return f"{max(ms // 100, 1) / 10}s"
     if ms < HOUR:
         return f"{ms // MINUTE}m{ms % MINUTE // SECOND:02}s"

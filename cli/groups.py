@@ -1,6 +1,6 @@
-"""`./samsa groups`: consumer groups, how far they are behind, and setting where they go on.
+"""`./samsa groups`: consumer groups, their lag, and resets of their offsets.
 
-Goes over the wire like any client. Joins no group, so looking at one never disturbs it.
+Uses Kafka's protocol like any client. Joins no group, so it never causes a rebalance.
 """
 
 import fnmatch
@@ -30,12 +30,12 @@ from gateway.kafka.groups import Groups
 from gateway.kafka.lag import lags
 from gateway.kafka.values import GroupState, GroupType
 
-# How often --watch looks. The question costs the cluster a few requests.
+# The interval of --watch. Each round costs the cluster a few requests.
 WATCH_SECONDS: Final = 2.0
 
 STATE_WORDS: Final = {state.value.lower(): state for state in GroupState}
 TYPE_WORDS: Final = {kind.value: kind for kind in (GroupType.CLASSIC, GroupType.CONSUMER)}
-# States that a filter of the client library cannot name.
+# States by which the client library cannot filter.
 UNNAMED: Final = {GroupState.UNKNOWN, GroupState.ASSIGNING, GroupState.RECONCILING}
 STATES_TO_ASK: Final = [state.value for state in GroupState if state not in UNNAMED]
 
@@ -161,7 +161,7 @@ def members(*, connection: Connection, name: str, verbose: bool, form: Form) -> 
 def lag(*, connection: Connection, names: tuple[str, ...], is_watch: bool, form: Form) -> None:
     """Show how far GROUPs are behind, or all groups: in records, and how old the next one is."""
     if names:
-        # A group that is not there would show as one without a lag.
+        # A missing group would look like one without a lag.
         Groups(connection).describe(names)
 
     def look() -> None:
@@ -180,7 +180,7 @@ def lag(*, connection: Connection, names: tuple[str, ...], is_watch: bool, form:
 
 
 def watch(look: Callable[[], None], *, wait: Callable[[float], None] = time.sleep) -> None:
-    """Look again and again; Ctrl-C is how one stops, so it is no failure."""
+    """Repeat until Ctrl-C, which is not a failure."""
     is_terminal = sys.stdout.isatty()
     with suppress(KeyboardInterrupt):
         while True:
@@ -234,7 +234,7 @@ def delete_offsets(
     """Delete what a group has committed for topics that no member of it reads. Asks first."""
     asked = Groups(connection)
     asked.describe([name])
-    # The topic itself may be gone: what counts is what is committed.
+    # The topic itself may be gone: only committed offsets count.
     committed = asked.offsets([name])[name]
     places = committed_places(name, committed, topics)
     if not yes:
@@ -262,7 +262,7 @@ def delete_offsets(
 
 
 def confirm(what: list[str], question: str) -> None:
-    """Ask, where somebody is there to answer."""
+    """Ask for confirmation on a terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("deleting asks first, and nobody is here to answer: say --yes")
     for line in what:

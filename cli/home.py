@@ -1,4 +1,4 @@
-"""The `--home` that all lifecycle commands take."""
+"""Defines the option `--home` of all lifecycle commands."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,5 +18,5 @@ HOME_OPTION: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 
 def absolute(folder: str) -> Path:
-    # Not resolved: the owner may know the home by a link, and its messages should say that name.
+    # Not resolved: the home may be a link, and messages should have the name that the user gave.
     return Path(folder).expanduser().absolute()

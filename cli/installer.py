@@ -1,7 +1,7 @@
-"""Puts pinned, hash-checked packages into an environment, with uv when it can be had, else pip.
+"""Installs pinned, hash-checked packages into an environment, with uv if available, else with pip.
 
-Standard library only: it runs before any package is there. It must not know which packages are
-wanted or whether they are there already; cli.environment decides that.
+Standard library only: it runs before any package is installed. cli.environment decides which
+packages are needed, and whether they are installed already.
 """
 
 import ast
@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# How often a line is redrawn on a terminal, and written anew where there is none.
+# How often to redraw a line on a terminal, and to repeat it without one.
 REDRAW_SECONDS = 0.5
 REMINDER_SECONDS = 10
-# What is shown of an installer's own words when it fails.
+# The lines of an installer's output to show when it fails.
 LAST_LINES = 30
 
 # Both installers announce a download as `Downloading <name or file> (<size>)`.
@@ -28,11 +28,11 @@ DOWNLOAD = re.compile(r"Downloading (?P<what>\S+) \((?P<size>[^)]+)\)")
 BUILD = re.compile(r"Building (?P<what>\S+==\S+)")
 PIN = re.compile(r"^[A-Za-z0-9_.-]+==", re.MULTILINE)
 
-# Where `pip config list` found a setting; a later one overrules.
+# Sections of `pip config list`; later ones take precedence.
 PIP_LEVELS = ("global.", "install.", ":env:.")
 
-# pip's setting: the environment variable by which uv takes the same. uv reads neither pip's files
-# nor its variables, and a machine behind a proxy or a mirror says so to pip alone.
+# pip's setting: uv's environment variable for the same. uv reads neither pip's files nor its
+# variables, and machines behind a proxy or a mirror often configure only pip.
 UV_VARIABLES = {
     "cert": "SSL_CERT_FILE",
     "index-url": "UV_DEFAULT_INDEX",
@@ -46,7 +46,7 @@ UV_VARIABLES = {
 
 
 class InstallError(Exception):
-    """Nothing could install the packages; the message is for the user."""
+    """The packages could not be installed; the message is for the user."""
 
 
 def install(
@@ -75,7 +75,7 @@ def install(
 
 
 def find_uv(python: Path, uv_requirements: Path) -> str | None:
-    """Return a uv: the machine's, or the environment's own, fetched by pip where it is missing."""
+    """Return a uv: the machine's, or the environment's own, installed by pip if missing."""
     own = python.with_name("uv")
     if found := shutil.which("uv"):
         return found
@@ -87,7 +87,7 @@ def find_uv(python: Path, uv_requirements: Path) -> str | None:
 
 
 def pip_of(python: Path) -> list[str]:
-    """Return the pip for an environment: its own, or else that of the Python it was made with."""
+    """Return the pip for an environment: its own, or that of the Python that created it."""
     if any(python.parents[1].glob("lib/python*/site-packages/pip")):
         return [str(python), "-m", "pip"]
     base = getattr(sys, "_base_executable", sys.executable)
@@ -95,7 +95,7 @@ def pip_of(python: Path) -> list[str]:
 
 
 def pip_settings(python: Path) -> dict[str, str]:
-    """Return what `pip install` would use, from its files and its variables."""
+    """Return the settings of `pip install`, from its files and its variables."""
     listed = subprocess.run(
         [*pip_of(python), "config", "list"], capture_output=True, text=True, check=False
     )
@@ -109,7 +109,7 @@ def pip_settings(python: Path) -> dict[str, str]:
 
 
 def uv_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Translate pip's settings for uv; what the user told uv itself is left alone."""
+    """Translate pip's settings for uv; keep the user's own settings of uv."""
     return {
         variable: settings[name]
         for name, variable in UV_VARIABLES.items()
@@ -118,7 +118,7 @@ def uv_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_links(settings: Mapping[str, str]) -> list[str]:
-    """Return pip's extra places as arguments for uv, which stops at a folder that is missing."""
+    """Return pip's find-links as arguments for uv, which fails if a folder is missing."""
     places = settings.get("find-links", "").split()
     return [
         argument
@@ -129,7 +129,7 @@ def find_links(settings: Mapping[str, str]) -> list[str]:
 
 
 class Progress:
-    """Shows that an installer is at work: what, how large, for how long."""
+    """Shows the progress of an installer: the package, its size and the elapsed time."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -140,7 +140,7 @@ class Progress:
         self._is_terminal = sys.stderr.isatty()
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> bool:
-        """Run the installer; return whether it succeeded, and show its last words if not."""
+        """Run the installer; return whether it succeeded, and show the end of its output if not."""
         self._show()
         with subprocess.Popen(
             command,
@@ -197,7 +197,7 @@ class Progress:
         elapsed = self._last_shown - self._started
         line = f"  {self._label}: {self._current} [{elapsed:.0f} s]"
         if self._is_terminal:
-            # Back to the start of the line, and clear what a longer one left behind it.
+            # Return to the start of the line, and clear the rest of a longer one.
             line = f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K"
         sys.stderr.write(line if self._is_terminal and not last else line + "\n")
         sys.stderr.flush()

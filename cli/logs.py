@@ -1,4 +1,4 @@
-"""`./samsa logs`: what the processes of a home wrote, the newest lines or as they come."""
+"""`./samsa logs`: shows the logs of a home's processes, the newest lines or as they are written."""
 
 import os
 import time
@@ -15,14 +15,14 @@ from brokers.supervisor.output import readable, structured
 from cli.home import HOME_OPTION
 
 DEFAULT_LINES: Final = 100
-# As all commands say that what was named is not there.
+# The exit code of all commands for a missing object.
 EXIT_NOT_FOUND: Final = 3
-# How often a followed file is looked at: a tenth of a second is at once for a reader.
+# The poll interval of a followed file: a tenth of a second appears immediate.
 FOLLOW_SECONDS: Final = 0.1
 
 
 class NoSuchLog(click.ClickException):
-    """A component was named that is not in the home."""
+    """The home has no component of this name."""
 
     exit_code = EXIT_NOT_FOUND
 
@@ -59,7 +59,7 @@ def logs(*, home: Path, component: str | None, follow: bool, lines: int, raw: bo
 
 
 class Tail:
-    """A log file from near its end on, across its rotations."""
+    """A log file, read from near its end on, across its rotations."""
 
     def __init__(self, name: str, path: Path, lines: int) -> None:
         self.name = name
@@ -96,7 +96,7 @@ class Tail:
             position = file.tell()
             line = file.readline()
             if not line.endswith("\n"):
-                # The rest of it is still to come.
+                # The rest of the line is not written yet.
                 file.seek(position)
                 return
             yield line.rstrip("\n")
@@ -108,7 +108,7 @@ class Tail:
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """The newest lines of a log, with its older file where the present one is short."""
+    """Return the newest lines of a log, from its older file too if the current one is short."""
     found: list[str] = []
     for file in (path, path.with_name(f"{path.name}.1")):
         if len(found) < count and file.exists():
@@ -118,7 +118,7 @@ def last_lines(path: Path, count: int) -> list[str]:
 
 
 def show(tails: Sequence[Tail], *, is_raw: bool, has_names: bool) -> None:
-    """Print what is new, in the order of its times where lines have some."""
+    """Print new lines in the order of their times."""
     dated: list[tuple[str, str]] = []
     width = max(len(tail.name) for tail in tails)
     for tail in tails:
@@ -136,7 +136,7 @@ def show(tails: Sequence[Tail], *, is_raw: bool, has_names: bool) -> None:
 
 
 def time_of(entry: Mapping[str, Any]) -> str:
-    """The moment of a line in UTC, in a form that sorts."""
+    """Return the time of a line in UTC, in a form that sorts."""
     if isinstance(milliseconds := entry.get("timestamp_ms"), int):
         moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"

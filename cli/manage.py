@@ -1,4 +1,4 @@
-"""`./samsa manage`: Django's own commands, for the databases of a home."""
+"""`./samsa manage`: runs Django's own commands on the databases of a home."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from cli.home import HOME_OPTION
 
 
 @click.command(
-    # Everything after the options of ours is Django's, --help too.
+    # Arguments after our options are Django's, even --help.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @HOME_OPTION
@@ -24,7 +24,7 @@ def manage(arguments: tuple[str, ...], *, home: Path) -> None:
         Home(home).prepare()
     except StartRefused as refused:
         raise click.ClickException(str(refused)) from refused
-    # As the supervisor has it: what a home holds is its owner's alone.
+    # Like the supervisor: only the owner may access the files of a home.
     os.umask(0o077)
     os.environ["SAMSA_HOME"] = str(home)
     os.execv(sys.executable, [sys.executable, str(ROOT / "manage.py"), *arguments])

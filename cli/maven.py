@@ -1,8 +1,8 @@
-"""Fetches Apache Kafka itself, and Spark's own door to it, with Maven, for tests that compare.
+"""Fetches Apache Kafka, and Spark's own Kafka source, with Maven, for tests that compare.
 
-An extra of the tests, never a requirement: it is tried only where Maven is installed and its
-registry answers. No registry is named here; Maven's own settings know one. Either outcome is kept
-in `.venv`, so that the next run asks nobody.
+An extra of the tests, never a requirement: it is used only if Maven is installed and its registry
+answers. Maven's own settings name the registry. Success and failure are stored in `.venv`, so that
+the next run makes no request.
 """
 
 import re
@@ -17,17 +17,17 @@ from pathlib import Path
 from cli.environment import ROOT
 from cli.installer import InstallError
 
-# The version whose client classes the oracle wheel holds.
+# The version of the client classes in the oracle wheel.
 KAFKA_VERSION = "4.3.0"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies"
-# 45 MB; the limit is for a registry that answers and sends nothing.
+# 45 MB; the limit is for a registry that answers but sends nothing.
 FETCH_SECONDS = 300
-# A registry that did not answer is asked again the next day, not by the next run.
+# After a failure, try the registry again the next day, not in the next run.
 RETRY_AFTER_SECONDS = 24 * 3600
-# Debian's Maven colours its words even where nobody looks.
+# Debian's Maven colours its output even without a terminal.
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
-# The broker, its tools (without Connect, which doubles the files), and something that shows its
+# The broker, its tools (without Connect, which doubles the files), and a logger that shows its
 # log lines.
 PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -60,12 +60,12 @@ PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
-# The one jar that the oracle wheel lacks for a worker of Kafka Connect; all others lie there, in
-# the version that this one is of.
+# The only jar that the oracle wheel lacks for a worker of Kafka Connect; it has all others in this
+# version.
 CONNECT_JARS = (("org.eclipse.jetty", "jetty-security", "12.0.34"),)
-# Spark's `format("kafka")`, for a Spark of 4.2 or 4.3. The second jar is of an older release: not
-# every mirror of the registry has it in this one, and what the first calls of it has not changed.
-# All else that they need lies among Spark's own jars.
+# Spark's `format("kafka")`, for Spark 4.2 or 4.3. The second jar is of an older release: not every
+# mirror of the registry has it in this one, and the parts that the first calls have not changed.
+# Spark's own jars include all other dependencies.
 SPARK_KAFKA_VERSION = "4.2.0"
 SPARK_KAFKA_JARS = (
     ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_KAFKA_VERSION),
@@ -73,7 +73,7 @@ SPARK_KAFKA_JARS = (
     ("org.apache.kafka", "kafka-clients", "3.9.2"),
     ("org.apache.commons", "commons-pool2", "2.13.0"),
 )
-# A project that needs just some jars, and nothing that these need.
+# A project with only some jars, without their dependencies.
 BARE_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>samsa</groupId>
@@ -98,7 +98,7 @@ BARE_DEPENDENCY = """    <dependency>
 
 
 class KafkaJars:
-    """The jars of a Kafka broker in one folder, which appears only when all of them are there."""
+    """The jars of a Kafka broker in one folder, which appears only when it is complete."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class KafkaJars:
         return self.folder.is_dir()
 
     def ensure(self) -> None:
-        """Fetch the jars unless they are there, or failed to come a short while ago."""
+        """Fetch the jars, unless they are there or fetching them failed a short while ago."""
         if self.is_here():
             return
         maven = shutil.which("mvn")
@@ -156,19 +156,19 @@ class KafkaJars:
             try:
                 jars.rename(self.folder)
             except OSError as error:
-                # Another run may have been quicker.
+                # Another run may have been faster.
                 if not self.is_here():
                     raise InstallError(f"the jars could not be kept: {error}") from error
 
 
 def bare_project(jars: Sequence[tuple[str, str, str]]) -> str:
-    """Return a project that needs these jars: group, name and version of each."""
+    """Return a project with these jars as dependencies: group, name and version of each."""
     found = "\n".join(BARE_DEPENDENCY.format(*jar) for jar in jars)
     return BARE_PROJECT.format(dependencies=found)
 
 
 def connect_jars() -> KafkaJars:
-    """Return what a worker of Kafka Connect needs beside the oracle wheel."""
+    """Return the jars of a worker of Kafka Connect, besides the oracle wheel."""
     return KafkaJars(
         ROOT / ".venv" / f"connect-{KAFKA_VERSION}",
         project=bare_project(CONNECT_JARS),
@@ -177,7 +177,7 @@ def connect_jars() -> KafkaJars:
 
 
 def spark_kafka_jars() -> KafkaJars:
-    """Return what a Spark of ours lacks for its own `format("kafka")`."""
+    """Return the jars that our Spark lacks for its own `format("kafka")`."""
     return KafkaJars(
         ROOT / ".venv" / f"spark-kafka-{SPARK_KAFKA_VERSION}",
         project=bare_project(SPARK_KAFKA_JARS),

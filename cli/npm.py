@@ -1,8 +1,8 @@
-"""Installs the Node packages of one test client, exactly as its lock file has them.
+"""Installs the Node packages of a test client, exactly as in its lock file.
 
-An extra of the tests, never a requirement. No registry is named here: npm's own settings know one,
-and the lock file holds versions and hashes only. What is installed lies in `.venv`, under a name
-made of the lock file, so that a changed lock is installed anew.
+An extra of the tests, never a requirement. npm's own settings name the registry, and the lock file
+has versions and hashes only. Packages are installed in `.venv`, under a name derived from the lock
+file, so that a changed lock is installed again.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from pathlib import Path
 from cli.environment import ROOT
 from cli.installer import InstallError
 
-# 4 MB; the limit is for a registry that answers and sends nothing.
+# 4 MB; the limit is for a registry that answers but sends nothing.
 INSTALL_SECONDS = 180
 PROJECT_FILES = ("package.json", "package-lock.json")
 
 
 class NodePackages:
-    """The packages of one project in one folder, which appears only when all of them are there."""
+    """The packages of a project in one folder, which appears only when it is complete."""
 
     def __init__(self, project: Path, environment: Path = ROOT / ".venv") -> None:
         self._project = project
@@ -32,14 +32,14 @@ class NodePackages:
 
     @property
     def search_path(self) -> str:
-        """What NODE_PATH must say for a program that uses the packages."""
+        """The NODE_PATH of programs that use the packages."""
         return str(self.folder / "node_modules")
 
     def is_here(self) -> bool:
         return self.folder.is_dir()
 
     def ensure(self) -> None:
-        """Install the packages unless they are there."""
+        """Install the packages unless they are installed."""
         if self.is_here():
             return
         npm = shutil.which("npm")
@@ -53,12 +53,12 @@ class NodePackages:
             packages.mkdir()
             for file in PROJECT_FILES:
                 shutil.copy(self._project / file, packages)
-            # Scripts of packages are not run: none of these needs one.
+            # Without the scripts of packages: none of these needs one.
             run_npm([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], packages)
             try:
                 packages.rename(self.folder)
             except OSError as error:
-                # Another run may have been quicker.
+                # Another run may have been faster.
                 if not self.is_here():
                     raise InstallError(f"the packages could not be kept: {error}") from error
         sys.stderr.write(f"  npm: done [{time.monotonic() - started:.0f} s]\n")

@@ -1,7 +1,7 @@
-"""How the data commands show what they found: tables for people, JSON and names for programs.
+"""Formats the output of data commands: tables for people, JSON and names for programs.
 
-The same rows make all of them. A pipe gets no colour and no characters that a terminal would act
-on; JSON has the same fields in the same order, whatever the cluster holds.
+All forms show the same rows. A pipe gets no colour and no control characters; JSON always has the
+same fields in the same order.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 GAP: Final = "  "
-# What a table shows where there is no value; JSON has null.
+# The text of a missing value in a table; JSON has null.
 NOTHING: Final = "-"
 
 
@@ -32,7 +32,7 @@ class Column:
 
 
 def output_option(*forms: Form) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command `--output`; the first form is the default."""
+    """Add `--output` to a command; the first form is the default."""
 
     def chosen(_context: click.Context, _parameter: click.Parameter, value: str) -> Form:
         return Form(value)
@@ -57,7 +57,7 @@ def show_names(names: Iterable[str]) -> None:
 
 
 def show_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under their titles, each column as wide as it needs."""
+    """Print rows under their titles, with each column as wide as needed."""
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [
         max(len(column.title), *(len(row[index]) for row in cells), 0)
@@ -69,7 +69,7 @@ def show_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> N
 
 
 def say(text: str, *, bold: bool = False, to_stderr: bool = False) -> None:
-    """Print a line, with weight only where a person looks at it."""
+    """Print a line, in bold only on a terminal."""
     stream = sys.stderr if to_stderr else sys.stdout
     is_styled = stream.isatty() and not os.environ.get("NO_COLOR")
     click.echo(click.style(text, bold=True) if bold and is_styled else text, file=stream)

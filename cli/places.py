@@ -1,7 +1,7 @@
-"""A plugin that pytest loads for `./samsa test`: which tests are meant where none are named.
+"""A pytest plugin for `./samsa test`: selects the tests if none are named.
 
-Only pytest's own parser can tell a file to test from the value of an option. Without this, it
-would search the folder where the user stands.
+Only pytest's own parser can distinguish a file to test from the value of an option. Without this,
+it would search the user's current folder.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """`./samsa produce`: writes records from arguments, files or standard input into a topic.
 
-Every record is acknowledged before the command succeeds; where one is not, it fails and says how
-many were. Lines are cut from bytes, so any content but the delimiter passes through unchanged.
+The command succeeds only after every record is acknowledged; otherwise it reports how many were.
+Lines are split as bytes, so any content except the delimiter is unchanged.
 """
 
 import sys
@@ -23,16 +23,16 @@ from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.producer import MAX_RECORD_BYTES, Producer
 from gateway.kafka.values import Delivered, Header, NewRecord
 
-# Read at once: large files stay out of memory, and a line typed at a terminal is sent at once.
+# The size of a read: large files stay out of memory, and a typed line is sent at once.
 BLOCK_BYTES: Final = 64 * 1024
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-# What a shell says of a program that was interrupted.
+# The shell's exit code of an interrupted program.
 INTERRUPTED: Final = 130
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Making:
-    """How a text becomes a record."""
+    """How to make a record from a text."""
 
     key: bytes | None
     key_delimiter: bytes | None
@@ -136,20 +136,20 @@ def produce(  # noqa: PLR0913 - one for each option
 
 
 def send_all(producer: Producer, making: Making, texts: Iterable[bytes]) -> bool:
-    """Send records and wait for all of them; return whether Ctrl-C cut the source short."""
+    """Send records and wait for all of them; return whether Ctrl-C ended the source early."""
     is_interrupted = False
     try:
         for text in texts:
             producer.send(making.record(text))
     except KeyboardInterrupt:
-        # What was taken over is sent: the user stops the source, not the records.
+        # Still send records already read: the user stops the source, not the records.
         is_interrupted = True
     producer.flush()
     return is_interrupted
 
 
 class Sent:
-    """What the cluster has acknowledged, for the words at the end."""
+    """Counts acknowledged records, for the final message."""
 
     def __init__(self, topic: str, form: Form) -> None:
         self._topic = topic
@@ -184,9 +184,9 @@ class Sent:
 def sources(
     values: tuple[str, ...], lines_file: Path | None, whole_files: tuple[Path, ...], end: bytes
 ) -> Iterator[bytes]:
-    """Yield the text of each record, from wherever it comes."""
+    """Yield the text of each record, from any source."""
     if values:
-        # Arguments that are not UTF-8 arrive as surrogates, and leave as the bytes they were.
+        # Arguments that are not UTF-8 contain surrogates, which become the original bytes.
         yield from (value.encode(errors="surrogateescape") for value in values)
     elif whole_files:
         for path in whole_files:
@@ -207,7 +207,7 @@ class Blocks(Protocol):
 
 
 def cut(stream: Blocks, end: bytes) -> Iterator[bytes]:
-    """Yield what stands between delimiters; the last one may be missing."""
+    """Yield the texts between delimiters; the last delimiter may be missing."""
     rest = bytearray()
     searched = 0
     while block := stream.read1(BLOCK_BYTES):
@@ -217,7 +217,7 @@ def cut(stream: Blocks, end: bytes) -> Iterator[bytes]:
             yield bytes(rest[begin:found])
             begin = searched = found + len(end)
         del rest[:begin]
-        # A delimiter may have come in half.
+        # The delimiter may be incomplete so far.
         searched = max(0, len(rest) - len(end) + 1)
         check_size(rest)
     if rest:

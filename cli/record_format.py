@@ -1,7 +1,7 @@
-"""A record as text, by kcat's format tokens, its `-J` shape, or a value and an end of line.
+"""Formats a record as text: by kcat's format tokens, in its `-J` form, or as value and delimiter.
 
-Pure: records in, bytes out. Keys and values are bytes and stay so; only JSON has to make text of
-them, and it says where that lost something.
+Pure: records in, bytes out. Keys and values stay bytes; only JSON needs text, and marks values
+that are not UTF-8.
 """
 
 import base64
@@ -16,10 +16,10 @@ from gateway.kafka.values import Record
 ESCAPE: Final = re.compile(r"\\(?:x(?P<hex>[0-9a-fA-F]{2})|(?P<letter>[nrt\\]))")
 ESCAPED: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 TOKEN: Final = re.compile(r"%(?P<letter>.)", re.DOTALL)
-# The length of what is null, and the text of a null where a caller wants to see it.
+# The length of null, and its text if the caller shows nulls.
 NULL_LENGTH: Final = -1
 NULL_TEXT: Final = b"NULL"
-# What a terminal would act on; a new line and a tab do no harm.
+# Control characters that affect a terminal; a new line and a tab do no harm.
 HARMFUL: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 Render = Callable[[Record], bytes]
@@ -27,7 +27,7 @@ Render = Callable[[Record], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What to print of each record; a format comes before everything else."""
+    """What to print of each record; a format takes precedence."""
 
     template: str | None = None
     is_json: bool = False
@@ -37,7 +37,7 @@ class Shape:
 
 
 def unescape(text: str) -> bytes:
-    r"""Return the bytes of a text with \n, \r, \t, \\ and \xNN in it."""
+    r"""Decode \n, \r, \t, \\ and \xNN in a text to bytes."""
     parts, end = [], 0
     for found in ESCAPE.finditer(text):
         parts.append(text[end : found.start()].encode())
@@ -47,7 +47,7 @@ def unescape(text: str) -> bytes:
 
 
 def renderer(shape: Shape) -> Render:
-    """Return the function that prints one record; ValueError where a token means nothing."""
+    """Return the function that prints one record; ValueError for an unknown token."""
     if shape.is_json:
         return as_json
     if shape.template is not None:
@@ -65,7 +65,7 @@ def renderer(shape: Shape) -> Render:
 
 
 def compiled(template: str, *, shows_null: bool) -> Render:
-    """Turn a template into a function: literal bytes and tokens in their order."""
+    """Compile a template to a function of literal bytes and tokens in order."""
     null = NULL_TEXT if shows_null else b""
     tokens: dict[str, Render] = {
         "s": lambda record: null if record.value is None else record.value,
@@ -113,9 +113,9 @@ def headers(record: Record) -> bytes:
 
 
 def as_json(record: Record) -> bytes:
-    """Return kcat's object of a record, on a line of its own.
+    """Return kcat's JSON object of a record, on a line of its own.
 
-    Bytes that are not UTF-8 are replaced in the text, and stand beside it in base64.
+    Bytes that are not UTF-8 are replaced in the text, and also given in base64.
     """
     found: dict[str, Any] = {
         "topic": record.topic,
@@ -149,5 +149,5 @@ def is_text(content: bytes) -> bool:
 
 
 def harmless(content: bytes) -> bytes:
-    """Return bytes for a terminal: control characters as text, which cannot move the cursor."""
+    """Escape control characters for a terminal, so that they cannot move the cursor."""
     return HARMFUL.sub(lambda found: b"\\x%02x" % found[0][0], content)

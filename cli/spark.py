@@ -128,21 +128,21 @@ def told() -> Iterator[None]:
 
 
 def become(program: Program) -> NoReturn:
-    """Go on as a program of Spark, which then has the terminal and its signals."""
+    """Replace this process by a program of Spark, which gets the terminal and its signals."""
     programs.prepare(program)
-    # Modules that a worker of Python finds in its current folder would be taken for its own.
+    # A Python worker would import modules in its current folder instead of its own.
     os.chdir(program.folder)
     os.execve(program.command[0], program.command, dict(program.environment))
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that nobody ever sees half of."""
+    """Write a file atomically."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(number, "wb") as file:  # noqa: PTH123 (a descriptor)
             file.write(data)
             os.fchmod(number, 0o644)
         Path(name).replace(path)
-    except BaseException:  # an interrupt leaves no file behind, either
+    except BaseException:  # also after an interrupt
         Path(name).unlink(missing_ok=True)
         raise

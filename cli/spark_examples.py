@@ -1,7 +1,7 @@
-"""`./samsa spark examples` and `./samsa spark example NAME`: jobs to try, each by one line.
+"""`./samsa spark examples` and `./samsa spark example NAME`: jobs to try with one command.
 
-Makes the topics that an example needs and writes made-up records to one of them; the job itself is
-in `spark_integration/examples`, as a user would copy it.
+Creates the topics of an example and writes generated records to one of them; the job itself is in
+`spark_integration/examples`, in a form to copy.
 """
 
 import fcntl
@@ -35,18 +35,18 @@ from spark_integration.examples.made_up import MadeUp, spread
 from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.session import close_session, session
 
-# Tasks of Spark that share the reading.
+# The number of Spark tasks that read a topic.
 PARTITIONS: Final = 3
-# What an example begins with: enough to fill two hours' folders, soon written and soon read.
+# The first records of an example: enough for folders of two hours, but fast to write and read.
 FIRST_RECORDS: Final = 600
 FIRST_SPAN: Final = timedelta(minutes=90)
-# And what comes each second while it runs.
+# And records per second while it runs.
 RECORDS_PER_S: Final = 20
-# How soon the end of a query, a batch and Ctrl-C are seen.
+# The longest delay to notice the end of a query, a batch or Ctrl-C.
 LOOK_SECONDS: Final = 1.0
-# What a checkpoint was made for, in a file beside it.
+# A file beside a checkpoint, with its topic and cluster.
 SOURCE_SUFFIX: Final = ".source.json"
-# Of an error of Spark, which may be a page of Java.
+# Limits the text of a Spark error, which may be a page of Java.
 MAX_ERROR_CHARACTERS: Final = 400
 
 
@@ -101,7 +101,7 @@ def run_example(
     checkpoint: Path | None,
 ) -> None:
     """Run the job NAME of `./samsa spark examples`: until Ctrl-C, or with --once."""
-    # `reaches_cluster` keeps it for itself.
+    # `reaches_cluster` does not pass it on.
     home: Path = click.get_current_context().params["home"]
     found = EXAMPLES[name]
     folder = (out or home / "examples" / name).absolute()
@@ -125,7 +125,7 @@ def run_example(
 
 
 def metrics_topic_of(home: Path) -> str:
-    """Return the topic that a home was started with; a usage error where it has none."""
+    """Return the metrics topic of a home; a usage error if it has none."""
     try:
         with Home(home).settings_file.open("rb") as file:
             settings = json.loads(file.read(MAX_SETTINGS_BYTES))
@@ -143,7 +143,7 @@ def metrics_topic_of(home: Path) -> str:
 
 @contextmanager
 def held(folder: Path, place: Place) -> Iterator[None]:
-    """Keep a second run out: two queries on one checkpoint would spoil it."""
+    """Prevent a second run: two queries on one checkpoint would corrupt it."""
     lock = Path(f"{place.checkpoint}.lock")
     try:
         for path in (folder, lock.parent):
@@ -169,7 +169,7 @@ def held(folder: Path, place: Place) -> Iterator[None]:
 def require_pair(place: Place) -> None:
     """Refuse files without their checkpoint: Spark would take new batches for those in the files.
 
-    Its sink passes over every batch whose number the folder has already, without a word.
+    Its sink silently skips every batch whose number is in the folder already.
     """
     if not Path(place.checkpoint).exists():
         for metadata in Path(place.folder).glob("*/_spark_metadata"):
@@ -181,7 +181,7 @@ def require_pair(place: Place) -> None:
 
 
 def require_source(connection: Connection, place: Place) -> None:
-    """Refuse a checkpoint of another topic or cluster: its offsets mean nothing here."""
+    """Refuse a checkpoint of another topic or cluster: its offsets do not apply."""
     source = {"cluster": Admin(connection).cluster().id, "topic": place.topic}
     file = Path(f"{place.checkpoint}{SOURCE_SUFFIX}")
     try:
@@ -205,7 +205,7 @@ def require_source(connection: Connection, place: Place) -> None:
 
 
 def prepare(connection: Connection, found: Example, place: Place, *, is_given: bool) -> None:
-    """Make the topics that are missing, and give what they begin with to those that are empty."""
+    """Create missing topics, and write the first records of empty ones."""
     admin = Admin(connection)
     existing = {topic.name for topic in admin.topics()}
     wanted = list(found.topics(place.topic))
@@ -224,7 +224,7 @@ def prepare(connection: Connection, found: Example, place: Place, *, is_given: b
         )
         say(f"Made the topics {', '.join(topic.name for topic in missing)}.")
     for topic in wanted:
-        # A run that was cut off may have made it and written nothing.
+        # An interrupted run may have created it and written nothing.
         if topic.seed is not None and is_empty(admin, topic.name):
             write(Producer(connection, topic.name), topic.seed(datetime.now(UTC)))
 
@@ -236,7 +236,7 @@ def is_empty(admin: Admin, topic: str) -> bool:
 
 
 def write(producer: Producer, records: Iterator[MadeUp]) -> int:
-    """Write records and wait for them; return how many those were."""
+    """Write records and wait for acknowledgement; return their number."""
     count = 0
     for record in records:
         producer.send(NewRecord(key=record.key, value=record.value, timestamp_ms=record.at_ms))
@@ -246,7 +246,7 @@ def write(producer: Producer, records: Iterator[MadeUp]) -> int:
 
 
 class Feed:
-    """Made-up records for one topic."""
+    """Generated records for one topic."""
 
     def __init__(self, connection: Connection, found: Example) -> None:
         assert found.make_up is not None, "only what is made up is fed"
@@ -256,11 +256,11 @@ class Feed:
         self._written = datetime.now(UTC)
 
     def begin(self) -> int:
-        """Write what an example begins with, as if it had come in the last hour and a half."""
+        """Write the first records, with times in the last hour and a half."""
         return self._write(FIRST_RECORDS, FIRST_SPAN)
 
     def go_on(self) -> None:
-        """Write what has come since the last time, but no more than of a minute."""
+        """Write the records since the last call, but at most those of a minute."""
         passed = min(datetime.now(UTC) - self._written, timedelta(minutes=1))
         self._write(int(passed.total_seconds() * RECORDS_PER_S), passed)
 
@@ -274,7 +274,7 @@ class Feed:
 
 
 class Interrupts:
-    """The first Ctrl-C asks for a stop in order; the second one ends the process as usual."""
+    """Handles Ctrl-C: the first one stops the run in order, the second one ends the process."""
 
     def __init__(self) -> None:
         self._has_come = False
@@ -297,13 +297,13 @@ class Interrupts:
 def run(
     home: Path, connection: Connection, found: Example, place: Place, *, is_given: bool
 ) -> None:
-    # Spark's Python workers find `format("samsa")` in the folder where they start.
+    # Spark's Python workers import `format("samsa")` from the folder in which they start.
     os.chdir(ROOT)
     say("Starting Spark, which takes some seconds.")
     try:
         spark = session(home)
         register(spark)
-        # Behind the session: without Spark nothing is made.
+        # After the session: without Spark, nothing is created.
         prepare(connection, found, place, is_given=is_given)
         feed = None if is_given or found.make_up is None else Feed(connection, found)
         if feed is not None:
@@ -324,21 +324,21 @@ def run(
 
 
 def register(spark: Any) -> None:  # noqa: ANN401 (an extra without types)
-    """Make `format("samsa")` known to a session, as a program in the checkout does."""
+    """Register `format("samsa")` with a session, like a program in the checkout."""
     from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415 (an extra)
 
     spark.dataSource.register(SamsaDataSource)
 
 
 def follow(queries: Sequence[Any], job: Job, interrupts: Interrupts, feed: Feed | None) -> None:
-    """Tell of batches until all queries have ended, or Ctrl-C."""
+    """Report batches until all queries have ended, or Ctrl-C."""
     told = [""] * len(queries)
     while not interrupts.has_come():
         try:
             has_ended = [query.awaitTermination(LOOK_SECONDS / len(queries)) for query in queries]
         except Exception as error:  # of any kind that a query can end with
             if interrupts.has_come():
-                # It was being read when the interrupt came.
+                # The interrupt came while it was being read.
                 return
             words = " ".join(str(error).split())[:MAX_ERROR_CHARACTERS]
             raise click.ClickException(
@@ -354,9 +354,9 @@ def follow(queries: Sequence[Any], job: Job, interrupts: Interrupts, feed: Feed 
 
 
 def tell_new(query: Any, job: Job, *, since: str) -> str:  # noqa: ANN401 (an extra without types)
-    """Print what batches after a time did; return the time of the newest."""
+    """Print reports of batches after a time; return the time of the newest."""
     for progress in query.recentProgress:
-        # Spark's own times, in one form; a batch that waits has a number, but nothing to tell yet.
+        # Spark's times all have the same form; a waiting batch has a number, but no progress yet.
         if progress["timestamp"] > since:
             since = progress["timestamp"]
             if sentence := job.tell(progress):
@@ -372,7 +372,7 @@ def finish(found: Example, place: Place, lines: Sequence[str]) -> None:
     for line in found.next_steps(place):
         click.echo(f"  {line}{cluster_options() if line.startswith('./samsa ') else ''}")
     click.echo(f"  read {found.page}, and copy {found.source}")
-    # What this run has made, and nothing else that a folder of the user's may hold.
+    # Only files of this run: the user's folder may contain others.
     made = [Path(place.checkpoint), Path(f"{place.checkpoint}{SOURCE_SUFFIX}")]
     made += [Path(place.folder, name) for name in found.folders]
     paths = shlex.join(str(path) for path in made if path.exists())
@@ -380,7 +380,7 @@ def finish(found: Example, place: Place, lines: Sequence[str]) -> None:
 
 
 def cluster_options() -> str:
-    """Return the options that named the cluster, for the commands to run next."""
+    """Return the options that name the cluster, for the commands to run next."""
     context = click.get_current_context()
     words = [
         word

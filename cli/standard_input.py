@@ -1,4 +1,4 @@
-"""Standard input for a command that Ctrl-C ends, whenever it is pressed."""
+"""Reads standard input so that Ctrl-C ends the command at any time."""
 
 import os
 import selectors
@@ -7,28 +7,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-# Only whether something was written counts, so what does not fit may be dropped.
+# Only the fact of a write counts, so bytes that do not fit may be dropped.
 WAKE_BYTES: Final = 64
 
 
 class StandardInput:
     """A stream that waits for its next block or for a signal.
 
-    A signal that comes between Python's last look for signals and the system call would leave a
-    plain read waiting for input that may never come. Waiting for both descriptors cannot miss it:
-    the kernel's handler has written to the second one by then.
+    A signal between Python's last check for signals and the system call would leave a plain read
+    waiting for input that may never come. Waiting for both descriptors cannot miss it: the
+    kernel's handler has written to the second one by then.
     """
 
     def __init__(self, descriptor: int, woken: int) -> None:
         self._descriptor = descriptor
         self._woken = woken
-        # A file takes part in select, and not in epoll.
+        # Regular files work with select, but not with epoll.
         self._ready = selectors.SelectSelector()
         for each in (descriptor, woken):
             self._ready.register(each, selectors.EVENT_READ)
 
     def read1(self, size: int) -> bytes:
-        """Return what has come, empty at the end; signal handlers run before this waits again."""
+        """Return the available bytes, empty at the end; signal handlers run between waits."""
         while True:
             ready = {key.fd for key, _ in self._ready.select()}
             if self._woken in ready:
@@ -39,7 +39,7 @@ class StandardInput:
 
 @contextmanager
 def interruptible(descriptor: int) -> Iterator[StandardInput]:
-    """Give the stream of a descriptor; only in the main thread, which is where signals arrive."""
+    """Return a stream of a descriptor; only in the main thread, which receives signals."""
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     former = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     try:

@@ -1,4 +1,4 @@
-"""`./samsa status`: what runs in a home, for people and, with `--json`, for scripts."""
+"""`./samsa status`: shows the processes of a home, as text or, with `--json`, for scripts."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 from cli.home import HOME_OPTION
 
-# What a stopped home answers: the same keys, so that a script need not ask twice.
+# The status of a stopped home has the same keys, so that scripts need no special case.
 STOPPED: Final[Mapping[str, Any]] = {
     "bootstrap": None,
     "console": None,
@@ -23,7 +23,7 @@ STOPPED: Final[Mapping[str, Any]] = {
     "components": [],
 }
 HEALTHY: Final = "healthy"
-# state: its shape; colour is added where there is some.
+# state: its symbol and its colour on a terminal
 SHAPES: Final[Mapping[str, tuple[str, str]]] = {
     HEALTHY: ("●", "green"),
     "starting": ("◌", "yellow"),
@@ -53,7 +53,7 @@ def status(*, home: Path, is_json: bool) -> None:
 
 
 def shown(told: Mapping[str, Any]) -> str:
-    """The same for people."""
+    """Format the status as text."""
     ports = {entry["pid"]: entry for entry in told["brokers"] if entry["pid"] and entry["port"]}
     lines = [
         f"Home      {told['home']}",

@@ -1,8 +1,8 @@
 """`./samsa test`: sets up what the tests need and runs them.
 
-Two pytest runs follow each other: everything that may share the machine, in workers; then, alone,
-what measures time. Figures taken beside other work would say nothing. What is too small for
-workers, or must not have them, is one run.
+There are two pytest runs: first the tests that can share the machine, in workers; then, alone,
+those that measure time, whose figures other work would distort. A selection that is too small for
+workers, or must not use them, is one run.
 """
 
 import json
@@ -23,11 +23,11 @@ from cli.environment import ROOT, Environment
 from cli.extras import ensure_extras
 from cli.installer import InstallError
 
-# pytest's exit codes that are no failure: all passed; nothing was selected.
+# pytest's exit codes without a failure: all passed; none selected.
 PASSED, NOTHING_SELECTED = 0, 5
 FAILED: Final = 1
 INTERRUPTED: Final = 2
-# Whoever waits this long wants to know what for.
+# From this duration on, a run explains where the time went.
 SECONDS_WORTH_EXPLAINING: Final = 30
 SLOWEST_SHOWN: Final = 10
 PLUGINS: Final = ("-p", "cli.places", "-p", "cli.workers")
@@ -65,7 +65,7 @@ def test(
     is_desk = os.environ.get("CI") != "true" and (is_affected or not arguments)
     if not ensure_extras(with_foreign=not is_desk):
         raise click.ClickException("CI as root must have everything the tests need")
-    # Read by tests/scale.py, in this process's children.
+    # tests/scale.py reads them in child processes.
     os.environ |= {"SAMSA_DESK": "1"} if is_desk else {}
     os.environ |= {"SAMSA_LONG": "1"} if is_long else {}
     if is_affected:
@@ -75,8 +75,8 @@ def test(
 
 
 def affected(since: str | None) -> Mapping[str, Sequence[str]]:
-    """Ask which tests a change can break, and tell why these."""
-    # Not imported: it reads the tests, which only a checkout with what they need can.
+    """Find the tests that a change can break, and print the reasons."""
+    # Not imported: it reads the tests, which need the packages of tests.
     command = [sys.executable, "-P", "-m", "tests.suite.affected"]
     asked = subprocess.run(
         [*command, *(["--since", since] if since else [])],
@@ -93,8 +93,8 @@ def affected(since: str | None) -> Mapping[str, Sequence[str]]:
 
 
 def run_pytest(arguments: Sequence[str]) -> int:
-    """Run pytest where the user is, because file names among its arguments are the user's."""
-    # Hypothesis would leave its folder there too.
+    """Run pytest in the user's folder, since file names among its arguments refer to it."""
+    # Hypothesis would create its folder there, too.
     environment = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"), **os.environ}
     project = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", *PLUGINS]
     command = [sys.executable, "-P", "-m", "pytest", *project, *arguments]
@@ -103,22 +103,22 @@ def run_pytest(arguments: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What became of one run of pytest, as `tests/suite/plugin.py` wrote it."""
+    """The result of one run of pytest, as written by `tests/suite/plugin.py`."""
 
     code: int
     counts: Counter[str]
     slowest: Sequence[tuple[str, float]] = ()
-    # The ids of selected tests that must have the machine to themselves, and did not run.
+    # The ids of selected tests that must run alone, and did not run.
     alone: Sequence[str] = ()
-    # How many tests were left out because they need more than this machine's Python.
+    # The number of tests left out because they need more than this machine's Python.
     foreign: int = 0
     is_stopped: bool = False
 
 
 def run(arguments: Sequence[str], *, alone_in: Sequence[str] = ("",)) -> int:
-    """Run both parts, say the sum in one line, return the exit code of the first that failed.
+    """Run both parts, print the sum, and return the exit code of the first that failed.
 
-    Of the tests that must be alone only those run whose path begins with one of `alone_in`.
+    Of the tests that must run alone, run only those whose path begins with one of `alone_in`.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="samsa-test-") as folder:
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str], *, alone_in: Sequence[str] = ("",)) -> int:
             limited = [*arguments, f"--alone={chosen}"]
             last = run_part(limited, Path(folder, "outcome-alone.json"))
             if last.code == NOTHING_SELECTED:
-                # Their ids come from the first run: what does not find them again tests nothing.
+                # The first run has found these ids, so not to find them again is a failure.
                 last = replace(last, code=FAILED, counts=Counter(failed=len(alone)))
                 click.echo(f"{len(alone)} tests that must run alone were not found again", err=True)
             parts.append(last)
@@ -142,7 +142,7 @@ def run(arguments: Sequence[str], *, alone_in: Sequence[str] = ("",)) -> int:
 def run_part(arguments: Sequence[str], outcome: Path) -> Part:
     code = run_pytest([*arguments, f"--outcome={outcome}"])
     if not outcome.exists():
-        # No session began: --help, a wrong option, or pytest itself failed.
+        # There was no session: --help, a wrong option, or a failure of pytest itself.
         failed = code not in {PASSED, NOTHING_SELECTED}
         return Part(code=code, counts=Counter(failed=int(failed)), is_stopped=failed)
     told: Mapping[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
@@ -157,7 +157,7 @@ def run_part(arguments: Sequence[str], outcome: Path) -> Part:
 
 
 def tell(parts: Sequence[Part], seconds: float) -> None:
-    """Say in a few lines what was slow, what was left out, and the sum."""
+    """Print a few lines on slow tests, on tests left out, and the sum."""
     if seconds >= SECONDS_WORTH_EXPLAINING:
         slowest = sorted((row for part in parts for row in part.slowest), key=lambda row: -row[1])
         click.echo("the slowest:")

@@ -1,7 +1,7 @@
-"""`./samsa tokens`: the tokens by which programs are known, made on the host of a home.
+"""`./samsa tokens`: manages the tokens of programs, on the host of a home.
 
-Whoever has a shell here may already do everything, so a token of theirs has no owner whose rights
-would limit it. The tables are Django's, so Django's own command does the work.
+Users with a shell here may already do everything, so their tokens have no owner whose rights would
+limit them. The tables are Django's, so Django's own command does the work.
 """
 
 import os
@@ -28,7 +28,7 @@ SCOPES: Final = {
 
 
 def scope_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each scope, in their order."""
+    """Add an option for each scope to a command, in order."""
     for name, words in reversed(SCOPES.items()):
         option = click.option(f"--{name}", multiple=True, metavar="PATTERN", help=words)
         command = option(command)
@@ -72,7 +72,7 @@ def revoke(*, home: Path, name: str) -> None:
 
 
 def run(home: Path, *arguments: str) -> None:
-    """Become Django's command of the same name in the home."""
+    """Replace this process by Django's command of the same name in the home."""
     if not home.is_dir():
         raise click.ClickException(
             f"there is no home {home}: name one with --home, or make it with `./samsa up`"
@@ -81,7 +81,7 @@ def run(home: Path, *arguments: str) -> None:
         Home(home).prepare()
     except StartRefused as refused:
         raise click.ClickException(str(refused)) from refused
-    # As the supervisor has it: what a home holds is its owner's alone.
+    # Like the supervisor: only the owner may access the files of a home.
     os.umask(0o077)
     os.environ["SAMSA_HOME"] = str(home)
     os.execv(sys.executable, [sys.executable, str(ROOT / "manage.py"), "tokens", *arguments])

@@ -1,6 +1,6 @@
-"""`./samsa topics`: what topics there are, and new, changed and deleted ones.
+"""`./samsa topics`: lists, creates, describes, alters and deletes topics.
 
-Goes over the wire like any client, so it works on every cluster that speaks Kafka's protocol.
+Uses Kafka's protocol like any client, so it works on every compatible cluster.
 """
 
 import fnmatch
@@ -180,7 +180,7 @@ def alter(
         )
     admin = Admin(connection)
     [before] = admin.describe([name])
-    # Everything is checked before anything is changed.
+    # Validate everything before any change.
     if partitions is not None:
         admin.add_partitions(name, partitions, is_dry_run=True)
     plan = checked_edits(admin, ResourceKind.TOPIC, name, edits) if edits else []
@@ -255,7 +255,7 @@ def delete(
 
 
 def confirm_deletion(there: list[Topic]) -> None:
-    """Ask, where somebody is there to answer."""
+    """Ask for confirmation on a terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("deleting asks first, and nobody is here to answer: say --yes")
     for topic in there:
@@ -265,9 +265,9 @@ def confirm_deletion(there: list[Topic]) -> None:
 
 
 def offsets_of(admin: Admin, topic: Topic) -> dict[int, tuple[int, int]]:
-    """Return first offset and end of each partition that has a leader to ask."""
+    """Return first offset and end of each partition with a leader."""
     led = [partition.index for partition in topic.partitions if partition.leader is not None]
-    # A leader may be gone by now; the rest of the answer is worth having without it.
+    # A leader may be gone by now; show the other offsets without it.
     with suppress(KafkaFailure):
         first = admin.offsets(topic.name, led, BEGINNING)
         end = admin.offsets(topic.name, led, END)

@@ -1,7 +1,7 @@
 """`./samsa up` and `./samsa node`: start a home, in the foreground or in the background.
 
-The checks and the work are the supervisor's. This starts it, and for `--detach` shows what it
-tells until all is healthy.
+The supervisor does the checks and the work. This module starts it, and for `--detach` shows its
+messages until all components are healthy.
 """
 
 import json
@@ -33,12 +33,12 @@ from brokers.supervisor.ports import answers
 from cli.environment import ROOT
 from cli.home import HOME_OPTION
 
-# All components have their own limits; this is for the command that waits for them, on a slow
-# machine whose brokers read back what a crash left unflushed.
+# Each component has its own limit; this one is for the waiting command, on a slow machine whose
+# brokers recover unflushed data after a crash.
 HEALTHY_SECONDS: Final = 120
-# A supervisor that hangs up is gone within this, or it is healthy.
+# A supervisor that closes the pipe ends within this, or is healthy.
 HUNG_UP_SECONDS: Final = 5
-# Brokers run and the console does not. Not 1, after which nothing runs, nor 2, which is click's.
+# Brokers run but the console does not. Not 1, after which nothing runs, nor 2, which is click's.
 NO_CONSOLE_CODE: Final = 3
 POSTGRES_SCHEMES: Final = frozenset({"postgres", "postgresql", "psql", "pgsql"})
 POSTGRES_PORT: Final = 5432
@@ -48,7 +48,7 @@ HOW_TO_NAME_A_DATABASE: Final = (
 
 
 def start_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that `up` and `node` share."""
+    """Add the options of both `up` and `node` to a command."""
     for option in (
         click.option("--detach", is_flag=True, help="Return when all is healthy."),
         click.option(
@@ -156,7 +156,7 @@ def up(
     **given: Any,  # noqa: ANN401 (click's own values, named in `start`)
 ) -> None:
     """Start brokers, their agent, the console and the gateway."""
-    # `--port 0` frees all ports, those of the web, the gateway and Connect included.
+    # `--port 0` chooses free ports for all components: web, gateway and Connect, too.
     usual = (DEFAULT_WEB_PORT, DEFAULT_REST_PORT, DEFAULT_CONNECT_PORT)
     web, rest, connect = usual if port else (0, 0, 0)
     start(
@@ -198,7 +198,7 @@ def node(*, workers: int, **given: Any) -> None:  # noqa: ANN401
 
 
 def start(*, insecure: bool, detach: bool, **given: Any) -> None:  # noqa: ANN401
-    """Start a home; `given` are the fields of its options that have the names of theirs."""
+    """Start a home; `given` has the fields of its options by the same names."""
     options = Options(is_insecure=insecure, is_detached=detach, **given)
     try:
         check(options)
@@ -209,17 +209,17 @@ def start(*, insecure: bool, detach: bool, **given: Any) -> None:  # noqa: ANN40
     except StartRefused as refused:
         raise click.ClickException(str(refused)) from refused
     command = [sys.executable, "-m", "brokers.supervisor", *options.arguments()]
-    # The components are found from the checkout, and nothing keeps the user's folder busy.
+    # Components are found from the checkout, and no process should keep the user's folder busy.
     os.chdir(ROOT)
     if detach:
         sys.exit(start_detached(command))
     sys.stdout.flush()
-    # In place of this process: what is interrupted by Ctrl-C is the supervisor itself.
+    # Replace this process, so that Ctrl-C interrupts the supervisor itself.
     os.execv(command[0], command)
 
 
 def check_database(url: str) -> None:
-    """Refuse a database that nobody could reach; never show the URL, it may hold a password."""
+    """Refuse an unreachable database; never show the URL, which may contain a password."""
     if not url:
         return
     try:
@@ -232,7 +232,7 @@ def check_database(url: str) -> None:
             f"DATABASE_URL begins with {parts.scheme + ':' if parts.scheme else 'no scheme'},"
             f" and only PostgreSQL can be named by it: {HOW_TO_NAME_A_DATABASE}"
         )
-    # A host of escaped slashes, or one among the parameters, is the folder of a unix socket.
+    # An escaped host, or one among the parameters, is the folder of a unix socket.
     is_socket = not host or "%" in host or "host" in parse_qs(parts.query)
     if not is_socket and not answers(host, port):
         raise StartRefused(
@@ -242,7 +242,7 @@ def check_database(url: str) -> None:
 
 
 def start_detached(command: list[str]) -> int:
-    """Start the supervisor in a session of its own and show its start; return the exit code."""
+    """Start the supervisor in its own session and show its start; return the exit code."""
     supervisor = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -265,11 +265,11 @@ def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
     for line in lines_until(pipe, deadline):
         message = parse(line)
         if message is None:
-            # A traceback, or the sentence with which the supervisor refuses to start.
+            # A traceback, or the supervisor's reason not to start.
             show(line, is_error=True)
         elif "started" in message:
             show("\n".join(("", *message["started"])))
-            # It lives on in its own session, and nobody waits for it.
+            # It continues in its own session, without a parent that waits for it.
             supervisor.returncode = 0
             if not message["complaint"]:
                 return 0
@@ -281,7 +281,7 @@ def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
         try:
             return supervisor.wait(HUNG_UP_SECONDS) or 1
         except subprocess.TimeoutExpired:
-            # It hangs up without a word only where we did not read: it lives, so all was healthy.
+            # If the closing message was not read, it lives, so all components were healthy.
             supervisor.returncode = 0
             show("all is healthy; see `status`")
             return 0
@@ -298,12 +298,12 @@ def show(line: str, *, is_error: bool = False) -> None:
     try:
         click.echo(line, err=is_error)
     except BrokenPipeError:
-        # Whoever read it has gone, as `head` does; the start goes on, and so must its exit code.
+        # The reader, such as `head`, has closed the pipe; keep the start and its exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if is_error else 1)
 
 
 def lines_until(pipe: int, deadline: float) -> Iterator[str]:
-    """Lines from the supervisor until it hangs up or the time is over."""
+    """Yield lines from the supervisor until it closes the pipe or the time is over."""
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
@@ -318,7 +318,7 @@ def lines_until(pipe: int, deadline: float) -> Iterator[str]:
 
 
 def parse(line: str) -> dict[str, Any] | None:
-    """A message of the supervisor; None for any other line."""
+    """Return a message of the supervisor; None for any other line."""
     try:
         message = json.loads(line)
     except ValueError:

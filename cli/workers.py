@@ -1,7 +1,7 @@
-"""A plugin that pytest loads for `./samsa test`: how many processes a run is worth.
+"""A pytest plugin for `./samsa test`: chooses the number of worker processes of a run.
 
-Most tests that take long wait for other processes, so more workers than cores keep the cores
-busy. A worker costs a second of CPU before its first test: a small run goes without.
+Most slow tests wait for other processes, so more workers than cores keep the cores busy. A worker
+takes a second of CPU before its first test: a small run uses none.
 """
 
 import argparse
@@ -15,15 +15,15 @@ import pytest
 from cli import durations
 from cli.environment import ROOT
 
-# Two a core leave cores idle while tests wait; beyond three only memory grows.
+# With two, cores are idle while tests wait; more than three only take more memory.
 WORKERS_PER_CORE: Final = 3
-# Beyond this the workers' starts take longer than they save.
+# With more, starting them takes longer than they save.
 MAX_WORKERS: Final = 24
-# What a worker takes after thousands of tests, with the homes that it starts.
+# The memory of a worker after thousands of tests, including the homes that it starts.
 WORKER_BYTES: Final = 600 * 1024 * 1024
-# Below this many seconds of tests a further worker costs more than it brings.
+# For fewer seconds of tests, a further worker is not worth its start.
 SECONDS_PER_WORKER: Final = 3.0
-# Options under which tests must run in this process, or nothing runs at all.
+# Options that require tests in this process, or that run none.
 SERIAL: Final = (
     *("usepdb", "trace", "lf", "stepwise", "stepwise_skip", "collectonly", "version", "help"),
     *("markers", "showfixtures", "show_fixtures_per_test", "setuponly", "setupplan", "tx"),
@@ -40,10 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     options = early_config.known_args_namespace
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # A worker reads the same arguments, and so does a pytest that one of its tests starts.
+        # Workers get the same arguments, and so does a pytest that a test starts.
         return
     if options.alone:
-        # Whatever the user chose for the tests that run beside each other.
+        # Regardless of the user's choice for tests in parallel.
         if hasattr(options, "numprocesses"):
             args += ["-n", "0"]
         if getattr(options, "xmlpath", None):
@@ -53,12 +53,12 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def wanted(options: argparse.Namespace) -> int:
-    """Return how many workers a run is worth; one means none beside this process."""
-    # Without xdist there is no such option; with one that was given, it is the user's choice.
+    """Return the number of workers for a run; 1 means none besides this process."""
+    # Without xdist the option does not exist; if it was given, the user decides.
     is_chosen = getattr(options, "numprocesses", 0) is not None or options.dist != "no"
     if is_chosen or options.capture == "no" or any(getattr(options, name, 0) for name in SERIAL):
         return 1
-    # What `cli.places` says too, which may be asked later.
+    # The same default as in `cli.places`, which may run later.
     named = options.file_or_dir or [str(ROOT / "tests")]
     places = [place.partition("::") for place in named]
     known = durations.load()
@@ -68,7 +68,7 @@ def wanted(options: argparse.Namespace) -> int:
 
 
 def most() -> int:
-    """Return how many workers this machine takes."""
+    """Return the most workers that this machine can run."""
     by_cores = WORKERS_PER_CORE * len(os.sched_getaffinity(0))
     return max(1, min(by_cores, MAX_WORKERS, available_bytes() // WORKER_BYTES))
 
