@@ -1,1 +1,1 @@
-"""The admin console in the browser: the cluster as it should be, and how old that picture is."""
+"""The admin console in the browser: the cluster's desired state, and how old that data is."""

@@ -1,4 +1,4 @@
-"""Takes changes of users and tokens over from the web's database into the audit of the cluster."""
+"""Moves changes of users and tokens from the web's database to the cluster's audit log."""
 
 import logging
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOKEN: Final = "token"  # noqa: S105 - a word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What an event is in the audit; its details are values after it, or else before."""
+    """The audit entry of an event; its details are the values after it, or else before."""
 
     event: str
     kind: AccessChangeKind
@@ -44,9 +44,9 @@ EVENTS: Final = {
 
 
 def deliver() -> None:
-    """Write all that waits into the audit of every cluster; errors of the database go up.
+    """Write all pending changes to the audit log of every cluster; database errors propagate.
 
-    Users and tokens are of all clusters of a console. Before there is one, they wait.
+    Users and tokens belong to all clusters of a console. Before there is one, changes wait.
     """
     while waiting := changes.waiting():
         clusters = [cluster.cluster_id for cluster in selectors.clusters()]
@@ -55,13 +55,13 @@ def deliver() -> None:
         for change in waiting:
             row = EVENTS.get(change.event)
             if row is None:
-                # In the words of a newer release, which has put it into its log.
+                # An event of a newer release, which has logged it.
                 log.warning("access.change_unknown event=%s", change.event)
             else:
                 entry = entry_of(change, row)
                 for cluster_id in clusters:
                     services.note_access_change(cluster_id=cluster_id, change=entry)
-            # One by one, so that an error halfway leaves few to be told again.
+            # One at a time, so that an error halfway repeats few of them.
             changes.told([change.number])
 
 
@@ -74,7 +74,7 @@ def entry_of(change: Change, row: Row) -> AccessChange:
         name=change.subject,
         before=details if row.is_loss else {},
         after={} if row.is_loss else details,
-        # A browser has an address, and a command on the host has none.
+        # A browser has an address; a command on the host has none.
         origin=Origin(actor=f"User:{by.name}" if by.address else by.name, address=by.address),
         via=Via.BROWSER if by.address else Via.HOST,
         made_at_ms=change.made_at_ms,

@@ -1,4 +1,4 @@
-"""What Django needs to know of the console."""
+"""Configures the console as a Django app."""
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -10,11 +10,11 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have streams tell when the mirror moves, and the audit take over what waits for it."""
+        """Let streams publish changes of the mirror, and the audit log take pending changes."""
         if settings.DOOR != "web":
-            # A worker of the gateway serves no tabs and changes no access; these are 4 MB of it.
+            # A gateway worker serves no pages and changes no access; these imports take 4 MB.
             return
-        # Models are there only now, and all of these read them.
+        # Models exist only now, and all of these read them.
         from console import access_changes, connector_changes  # noqa: PLC0415
         from console.events import running  # noqa: PLC0415
         from console.queries import live  # noqa: PLC0415

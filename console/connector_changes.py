@@ -1,4 +1,4 @@
-"""Takes changes of connectors over from their database into the audit of the cluster."""
+"""Moves changes of connectors from their database to the cluster's audit log."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from gateway.access.callers import CallerKind
 
 log: Final = logging.getLogger(__name__)
 SUBJECT: Final = "connector"
-# Tokens and passwords are shown by programs; the console's pages have a session.
+# Programs present tokens and passwords; the console's pages have a session.
 VIA: Final[Mapping[str, Via]] = {
     CallerKind.TOKEN.value: Via.REST,
     CallerKind.USER.value: Via.REST,
@@ -38,18 +38,18 @@ KINDS: Final[Mapping[str, ConnectorChangeKind]] = {
 
 
 def deliver() -> None:
-    """Write all that waits into the audit of its cluster; errors of the database go up."""
+    """Write all pending changes to the audit log of their cluster; database errors propagate."""
     while waiting := changes.waiting():
         clusters = {cluster.cluster_id for cluster in selectors.clusters()}
         for change in waiting:
             kind = KINDS.get(change.event)
             if kind is None or change.cluster not in clusters:
-                # In the words of a newer release, or of a cluster that is gone.
+                # An event of a newer release, or of a deleted cluster.
                 log.warning("connector.change_unknown event=%s", change.event)
             else:
                 entry = entry_of(change, kind)
                 services.note_access_change(cluster_id=change.cluster, change=entry)
-            # One by one, so that an error halfway leaves few to be told again.
+            # One at a time, so that an error halfway repeats few of them.
             changes.told([change.number])
 
 

@@ -1,6 +1,6 @@
-"""How a stretch of time is written: on pages, in the largest units that matter.
+"""Formats durations for pages, in their largest relevant units.
 
-Pure. Moments are the business of `console.times`.
+Pure. `console.times` formats moments.
 """
 
 import math
@@ -8,16 +8,16 @@ from typing import Final
 
 DAY_S: Final = 86_400
 UNITS: Final = ((DAY_S, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-# From so many of a unit on, the next smaller one says nothing that matters.
+# From this many of a unit on, the next smaller unit is irrelevant.
 WHOLE: Final = 10
-# The unit of an end of a range by how long it is: "90 s" and "70 min" read well, more do not.
+# The unit of a range's end by its size: "90 s" and "70 min" read well, larger numbers do not.
 RANGE_UNITS: Final = ((120, 1, "s"), (7_200, 60, "min"), (2 * DAY_S, 3_600, "h"))
-# What is longer is a clock that is wrong, or as good as for ever.
+# Longer durations come from a wrong clock, or are practically unlimited.
 MAX_SPAN_S: Final = 10_000 * DAY_S
 
 
 def span(seconds: float) -> str:
-    """Return a stretch of time by its two largest units: 0.4 s, 12 s, 4 min 10 s, 6 d 23 h."""
+    """Return a duration in its two largest units: 0.4 s, 12 s, 4 min 10 s, 6 d 23 h."""
     if seconds < WHOLE:
         return f"{round(max(0.0, seconds), 1):g} s"
     whole = int(min(seconds, MAX_SPAN_S))
@@ -31,7 +31,7 @@ def span(seconds: float) -> str:
 
 
 def between(low_s: float, high_s: float) -> str:
-    """Return a range that holds both ends: 4–9 min, 50 s – 3 min."""
+    """Return a range that contains both ends: 4–9 min, 50 s – 3 min."""
     (low_size, low_unit), (high_size, high_unit) = _range_unit(low_s), _range_unit(high_s)
     low, high = int(low_s // low_size), math.ceil(high_s / high_size)
     if low_unit != high_unit:
@@ -40,7 +40,7 @@ def between(low_s: float, high_s: float) -> str:
 
 
 def at_least(seconds: float) -> str:
-    """Return the lower end of a range that has no upper one."""
+    """Return the lower end of a range without an upper one."""
     size, unit = _range_unit(seconds)
     return f"{int(seconds // size)} {unit}"
 

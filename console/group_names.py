@@ -1,7 +1,7 @@
-"""Names of groups, which are any text at all: how a page writes and addresses them.
+"""Writes names of groups, which may be any text, for pages and links.
 
-An address carries a name in its query. In a path, `..` would lead elsewhere, in whatever encoding,
-and a name with a slash could be taken for the page behind it.
+A link has the name in its query. In a path, `..` would point elsewhere in any encoding, and a name
+with a slash could be taken for a subpage.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ NOTHING: Final[Mapping[str, str | int]] = MappingProxyType({})
 
 
 def shown(name: str) -> str:
-    """Return a name in which everything can be seen: no control, and no change of direction."""
+    """Return a name with control characters and changes of text direction escaped."""
     if not name:
         return "(the empty name)"
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in name)
@@ -24,6 +24,6 @@ def shown(name: str) -> str:
 def link(
     cluster_id: str, name: str, page: str = "group", *, more: Mapping[str, str | int] = NOTHING
 ) -> str:
-    """Return the address of a group's page, or of another page about it."""
+    """Return the link to a group's page, or to another page about it."""
     asked = {"name": name, **more, "cluster": cluster_id}
     return f"{reverse(f'console:{page}')}?{urlencode(asked)}"

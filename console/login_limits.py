@@ -1,10 +1,10 @@
-"""How often a login may fail: from one address for one account, and from one address at all.
+"""Limits failed logins per address and account, and per address.
 
-Nobody can use up the attempts of somebody else's account, because no limit is on the account alone:
-whoever guesses from many addresses gets few attempts at each, and `password_hasher` bounds what all
-of them get together. Counts live in the web database, so that every web process sees the same ones.
-The table is bounded: a client that tries a million made-up names only pushes out other made-up
-names, and its own address is counted all the same.
+An attacker cannot lock another user's account, because no limit is on the account alone: one who
+guesses from many addresses gets few attempts at each, and `password_hasher` limits the total.
+Counts are in the web database, so that all web processes share them. The table is bounded: a client
+that tries a million made-up names only evicts other made-up names, and its own address is counted
+all the same.
 """
 
 import time
@@ -23,7 +23,7 @@ from gateway.addresses import network_of
 WINDOW: Final = timedelta(minutes=15)
 # A person who has forgotten a password tries a handful of times.
 MAX_PER_PAIR: Final = 10
-# Many people may share one address, of an office or of a proxy that is not named as trusted.
+# Many people may share the address of an office, or of a proxy that is not declared as trusted.
 MAX_PER_ADDRESS: Final = 100
 # Rows in the table: a few megabytes.
 MAX_SOURCES: Final = 10_000
@@ -31,26 +31,26 @@ MAX_SOURCES: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where an attempt comes from and whom it is meant for."""
+    """The source of an attempt and its account."""
 
     address: str
     account: str
 
     def limits(self) -> tuple[tuple[str, int], ...]:
-        """Return each source, as a digest, with its limit."""
+        """Return each counted source, as a digest, with its limit."""
         network = network_of(self.address)
         account = self.account.strip().lower()
         return (
             (digest("address", network), MAX_PER_ADDRESS),
-            # No address has a line feed, so no pair reads as another one.
+            # No address contains a line feed, so pairs are unambiguous.
             (digest("pair", f"{network}\n{account}"), MAX_PER_PAIR),
         )
 
 
 def attempt(sources: Sources, *, now: Callable[[], float] = time.time) -> int:
-    """Count an attempt as failed, as long as it has not succeeded.
+    """Count an attempt as failed until it succeeds.
 
-    Returns 0 where it may go on, else the seconds to wait; then it is not counted, so that waiting
+    Return 0 if it may proceed, else the seconds to wait; then it is not counted, so that waiting
     helps.
     """
     moment = datetime.fromtimestamp(now(), tz=UTC)
@@ -61,7 +61,7 @@ def attempt(sources: Sources, *, now: Callable[[], float] = time.time) -> int:
 
 
 def take_back(sources: Sources) -> None:
-    """Take back the count of an attempt whose password was not looked at."""
+    """Undo the count of an attempt whose password was not checked."""
     digests = [source for source, _ in sources.limits()]
     FailedLogin.objects.filter(source__in=digests, failures__gt=0).update(
         failures=F("failures") - 1
@@ -71,8 +71,8 @@ def take_back(sources: Sources) -> None:
 def forget(sources: Sources) -> None:
     """Forget the failures of an account that has logged in, at its address.
 
-    Of the address only this attempt is taken back: an account of one's own must not buy more
-    attempts at others.
+    For the address, only this attempt is undone: an own account must not buy further attempts at
+    others.
     """
     take_back(sources)
     _, (pair, _) = sources.limits()
@@ -84,7 +84,7 @@ def digest(kind: str, text: str) -> str:
 
 
 def _count(sources: Sources, moment: datetime) -> int:
-    """Count for every source, or for none where one has to wait."""
+    """Count for every source, or for none if one has to wait."""
     counted = []
     for source, limit in sources.limits():
         row = _row(source, moment)
@@ -99,8 +99,8 @@ def _count(sources: Sources, moment: datetime) -> int:
 
 
 def _row(source: str, moment: datetime) -> FailedLogin:
-    """Return the source's count, locked; a window that is over begins anew."""
-    # Two first attempts at once make one row, whoever is faster.
+    """Return the source's count, locked; an expired window starts over."""
+    # Two concurrent first attempts create a single row.
     row, _ = FailedLogin.objects.select_for_update().get_or_create(
         source=source, defaults={"window_started_at": moment}
     )

@@ -1,12 +1,12 @@
-"""What the console itself keeps in the web database; the cluster's own tables lie elsewhere."""
+"""The console's own tables in the web database; the cluster's tables are elsewhere."""
 
 from django.db import models
 
 
 class FailedLogin(models.Model):
-    """How many logins failed for one source within one window of time.
+    """The number of failed logins of one source within one time window.
 
-    A source is an address or an account, kept as a digest: what people type into the wrong field
+    A source is an address or an account, stored as a digest: what people type into the wrong field
     belongs in no database.
     """
 

@@ -7,7 +7,7 @@ from gateway.access.selectors import digest
 
 
 def origin_of(request: HttpRequest) -> Origin:
-    """Return the user, the address behind trusted proxies, and the digest that names a session."""
+    """Return the user, the address behind trusted proxies, and the digest of the session."""
     return Origin(
         actor=f"User:{request.user.get_username()}",
         address=request.META.get("REMOTE_ADDR") or "",

@@ -1,6 +1,6 @@
-"""Hashes passwords, few at a time: each takes memory and time on purpose.
+"""Hashes passwords, few at a time: each deliberately takes memory and time.
 
-Logins run in a thread each. Without a bound here, forty at once took 1.4 GB.
+Logins run in a thread each. Without a limit here, forty at once took 1.4 GB.
 """
 
 from typing import Final
@@ -9,25 +9,24 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 
 from console.turns import Turns
 
-# At once: two cores hash no faster with more, and their memory is that of the constant below.
+# At once: two cores hash no faster with more, and each takes the memory below.
 PLACES: Final = 2
-# Who may wait for a place: the last of them waits a second or two, which a person puts up with.
+# Threads that wait for a place: the last one waits a second or two, which people accept.
 QUEUE: Final = 20
-# A thread that waits longer than this is given up: its browser has, or the machine is overwhelmed.
+# A longer wait is given up: the browser has left, or the machine is overloaded.
 WAIT_SECONDS: Final = 10.0
 
 
-# Of the whole process, whoever asks.
+# For the whole process.
 TURNS: Final = Turns(
     places=PLACES, queue=QUEUE, wait_s=WAIT_SECONDS, what="passwords are being checked"
 )
 
 
 class PasswordHasher(Argon2PasswordHasher):
-    """Argon2id with 46 MiB and two passes: more than OWASP asks, and half of Django's memory.
+    """Argon2id with 46 MiB and two passes: more than OWASP recommends, and half of Django's memory.
 
-    A hash of other costs stays valid; Django makes it anew at the next login, and in a turn as
-    well.
+    A hash of other parameters stays valid; Django renews it at the next login, also in a turn.
     """
 
     time_cost = 2

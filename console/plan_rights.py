@@ -1,4 +1,4 @@
-"""Which rights a plan needs: one on each object that its actions name."""
+"""Lists the rights that a plan needs: one on each object that its actions name."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from gateway.access.operations import Kind, Operation
 
 
 def denied(rights: Rights, cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return a sentence on the first right that is missing to apply actions; empty: none is."""
+    """Return a sentence on the first missing right to apply actions; empty if none is missing."""
     for operation, resource in _needed(cluster_id, actions):
         decision = decide(rights, operation, resource)
         if not decision.is_allowed:
@@ -24,7 +24,7 @@ def denied(rights: Rights, cluster_id: str, actions: Sequence[Action]) -> str:
 
 
 def hidden(rights: Rights, cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return the same for seeing what the actions would change."""
+    """Return the same for viewing what the actions would change."""
     for _, resource in _needed(cluster_id, actions):
         decision = decide(rights, Operation.VIEW, resource)
         if not decision.is_allowed:

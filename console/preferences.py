@@ -1,8 +1,8 @@
-"""What a browser prefers: the theme of its pages, and the zone of every time on them.
+"""Reads a browser's preferences: the theme of its pages, and the time zone of all times.
 
-Kept in cookies, because they belong to a browser and not to an account: the same person sits in
-front of a dark wall screen and of a laptop in another zone. The page's script tells the browser's
-zone in a cookie of its own; without the script the times are in UTC.
+Stored in cookies, because they belong to a browser and not to an account: the same person uses a
+dark wall screen and a laptop in another zone. The page's script sends the browser's zone in a
+cookie; without the script, times are in UTC.
 """
 
 import re
@@ -19,24 +19,24 @@ THEME_COOKIE: Final = "samsa-theme"
 TIMES_COOKIE: Final = "samsa-times"
 # Written by console/static/console/preferences.js.
 ZONE_COOKIE: Final = "samsa-zone"
-# Absent is the third choice: the theme of the system.
+# Without the cookie, the third choice applies: the theme of the system.
 THEMES: Final = frozenset({"light", "dark"})
 LOCAL: Final = "local"
-# A year: a preference, not a session.
+# A year, since this is a preference and not a session.
 COOKIE_SECONDS: Final = 365 * 24 * 3600
-# The longest name of the zone database has 32 characters. What else a cookie holds is no zone, and
-# is not looked for among the files.
+# The longest name of the zone database has 32 characters. Other cookie values are no zones, and are
+# not looked up as files.
 ZONE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
 MAX_ZONE_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    theme: str = ""  # "": as the system has it
-    # Of the times on a page, and of those typed into a form.
+    theme: str = ""  # "": the theme of the system
+    # For the times on a page, and those typed into a form.
     zone: tzinfo = UTC
     zone_name: str = "UTC"
-    # What the browser has said of itself; "" where it has said nothing that is known here.
+    # The zone that the browser reports; "" for none or an unknown one.
     browser_zone: str = ""
 
     @property
@@ -58,18 +58,18 @@ def preferences_of(request: HttpRequest) -> Preferences:
 
 
 def zone_named(name: str) -> ZoneInfo | None:
-    """Return a zone of the zone database; None for a name that it does not have."""
+    """Return a zone of the zone database; None for an unknown name."""
     if len(name) > MAX_ZONE_NAME or not ZONE_NAME.fullmatch(name):
         return None
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        # A folder of the database, such as Europe, is an OSError.
+        # A directory of the database, such as Europe, is an OSError.
         return None
 
 
 class PreferredZone:
-    """Has Django show and read every time of a request in the zone that the browser prefers."""
+    """Makes Django show and parse all times of a request in the browser's preferred zone."""
 
     # As in gateway.middleware: Django would move it to another thread and back.
     async_capable = False

@@ -1,7 +1,7 @@
 """Writes or reads one record for a waiting request, within limits of number and time.
 
-Must not know pages. A request holds a thread of the web server while it waits for the brokers, so
-both the time and the number of those who wait are bounded.
+Must not know pages. A request occupies a thread of the web server while it waits for the brokers,
+so both the time and the number of waiting requests are limited.
 """
 
 from typing import Final
@@ -12,21 +12,21 @@ from gateway.kafka.consumer import Reader
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import Delivered, NewRecord, Record, Span
 
-# Brokers that are well answer within milliseconds, an election takes a few seconds; nobody looks at
-# a form for longer.
+# Healthy brokers answer within milliseconds, an election takes a few seconds; no user waits for a
+# form longer than this.
 WRITE_S: Final = 8.0
-# Of a record to begin with: the form can be filled in without.
+# For the initial record of the form, which can also be filled in without it.
 READ_S: Final = 4.0
 CLIENT_ID: Final = "samsa-console"
-# Each is a client with threads and connections of its own, for some milliseconds where brokers are
-# well; where they are not, the next ones are sent away rather than kept.
+# Each is a client with threads and connections of its own, for some milliseconds if brokers are
+# healthy; if they are not, further requests are refused rather than queued.
 TURNS: Final = Turns(places=4, queue=4, wait_s=1.0, what="records are being written or read here")
 
 
 def write(bootstrap: str, topic: str, record: NewRecord) -> Delivered:
-    """Return where all in-sync replicas have the record. Raises TooBusy and KafkaFailure.
+    """Return the position once all in-sync replicas have it. Raises TooBusy and KafkaFailure.
 
-    After a failure by time or by connection it may have been written all the same.
+    After a timeout or a connection failure, the record may have been written nevertheless.
     """
     with TURNS.turn():
         delivered: list[Delivered] = []
@@ -38,7 +38,7 @@ def write(bootstrap: str, topic: str, record: NewRecord) -> Delivered:
 
 
 def record_at(bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
-    """Return the record of an offset; None where there is none, or none came in time."""
+    """Return the record of an offset; None if there is none, or none arrived in time."""
     connection = _connection(bootstrap, READ_S)
     deadline = connection.deadline()
     span = Span(partition=partition, start=offset, end=offset + 1)

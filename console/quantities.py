@@ -1,4 +1,4 @@
-"""Sizes, rates and counts as pages write them. What is not known is a dash, and never a zero."""
+"""Formats sizes, rates and counts for pages. An unknown one is a dash, and never a zero."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ def bytes_rate(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return how many a second, in three digits: 18.2 k/s."""
+    """Return a rate per second in three digits: 18.2 k/s."""
     return UNKNOWN if value is None else f"{short(value)}/s"
 
 
@@ -36,6 +36,6 @@ def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:
     place = 0
     while place < len(units) - 1 and abs(value) >= step - 0.5:
         value, place = value / step, place + 1
-    # What needs three digits already has no tenths.
+    # A number with three digits needs no tenths.
     number = f"{value:.{1 if abs(value) < 99.95 else 0}f}".removesuffix(".0")
     return f"{number} {units[place]}".rstrip()

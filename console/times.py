@@ -1,7 +1,7 @@
-"""How a moment is written: on pages, in titles, in exports.
+"""Formats moments for pages, titles and exports.
 
-All of it is in the zone that is active for the request (`console.preferences`), so that no page
-mixes zones. A clock time that occurs twice, in the night when clocks go back, carries its offset.
+All are in the active zone of the request (`console.preferences`), so that no page mixes zones. A
+clock time that occurs twice, in the night when clocks go back, has its offset appended.
 """
 
 from datetime import UTC, datetime, tzinfo
@@ -9,9 +9,9 @@ from typing import Final
 
 from django.utils import timezone
 
-# The largest unit that fits at least once; 90 s reads better as "1 min ago" than as "90 s ago".
+# The largest unit that fits at least once; "1 min ago" reads better than "90 s ago".
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-# Below this, two machines' clocks differ more than the text would say.
+# Below this, clocks of two machines differ more than the text would say.
 NOW_SECONDS: Final = 2
 
 
@@ -21,7 +21,7 @@ def exact(value: datetime) -> str:
 
 
 def exported(value: datetime) -> str:
-    """Return a moment for another program: in the active zone, with its offset, to the digit."""
+    """Return a moment for another program: in the active zone, with its offset, exactly."""
     return timezone.localtime(value).isoformat()
 
 
@@ -44,13 +44,13 @@ def minute(value: datetime) -> str:
 
 
 def second(value: datetime) -> str:
-    """Return day and time of day to the second, for a record of what happened."""
+    """Return day and time of day to the second, for a log of events."""
     local = timezone.localtime(value)
     return f"{local:%Y-%m-%d %H:%M:%S}{_offset_if_twice(local)}"
 
 
 def short(value: datetime, now: datetime) -> str:
-    """Return the clock time of a moment of today, else its day."""
+    """Return the clock time of a moment today, else its day."""
     local, today = timezone.localtime(value), timezone.localtime(now).date()
     if local.date() == today:
         return clock(value)
@@ -58,7 +58,7 @@ def short(value: datetime, now: datetime) -> str:
 
 
 def ago(value: datetime, now: datetime) -> str:
-    """Return how long ago a moment was. The page's script renews it by the same rule."""
+    """Return how long ago a moment was. The page's script updates it by the same rule."""
     seconds = (now - value).total_seconds()
     if abs(seconds) < NOW_SECONDS:
         return "now"
@@ -73,10 +73,10 @@ def _offset_if_twice(local: datetime) -> str:
 
 
 def typed(text: str, zone: tzinfo) -> tuple[datetime, ...]:
-    """Return the moments that a date and a clock time mean in a zone; ValueError for neither.
+    """Return the moments of a date and a clock time in a zone; ValueError for an invalid text.
 
-    Two in the hour that clocks run through twice, the earlier one first; none in the hour that they
-    leave out. A text that carries an offset means one, in any zone.
+    Two in the hour that occurs twice, the earlier one first; none in the hour that is skipped. A
+    text with an offset means exactly one moment, in any zone.
     """
     given = datetime.fromisoformat(text)
     try:

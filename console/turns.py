@@ -1,4 +1,4 @@
-"""Lets few threads of a web server do a costly thing at once, and few wait for their turn."""
+"""Limits how many threads of a web server do a costly thing at once, and how many wait for it."""
 
 import threading
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 
 class TooBusy(Exception):
-    """So many do or wait for the same thing that one more would wait too long."""
+    """Too many threads already do or await the same thing."""
 
 
 class Turns:
-    """Of the whole process, for one thing. `what` says it in words: passwords are being checked."""
+    """A limit of the whole process for one thing. `what` names it: passwords are being checked."""
 
     def __init__(self, *, places: int, queue: int, wait_s: float, what: str) -> None:
         self._most = places + queue
@@ -22,7 +22,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a place and hold it; TooBusy at once where too many wait already."""
+        """Wait for a place and hold it. Raises TooBusy at once if too many threads wait."""
         with self._lock:
             if self._present >= self._most:
                 raise TooBusy(f"{self._most} {self._what} already")

@@ -1,4 +1,4 @@
-"""The addresses of the console's pages. Each view declares who may use it."""
+"""Lists the URLs of the console's pages. Each view declares who may use it."""
 
 from django.urls import path
 
@@ -41,7 +41,7 @@ app_name = "console"
 urlpatterns = [
     path("", overview, name="overview"),
     path("topics", topics, name="topics"),
-    # No topic's name holds a plus, and one may be "new".
+    # No topic name contains a plus, and a topic may be named "new".
     path("topics/+new", topic_changes.new_topic, name="new-topic"),
     path("topics/<str:name>", topic, name="topic"),
     path("topics/<str:name>/edit", topic_changes.edit_topic, name="edit-topic"),
@@ -53,7 +53,7 @@ urlpatterns = [
     path("groups/<path:name>", groups.group_by_path, name="group"),
     path("group", groups.group, name="group"),
     path("connectors", connectors.connectors, name="connectors"),
-    # A connector may be called so; it is reached by the other addresses, and over REST.
+    # A connector may have this name; other paths and REST still reach it.
     path("connectors/+new", connector_forms.catalogue, name="connector-catalogue"),
     path("connectors/+new/<path:plugin>", connector_forms.new_connector, name="new-connector"),
     path("connectors/<path:name>/edit", connector_forms.edit_connector, name="edit-connector"),
@@ -111,7 +111,7 @@ urlpatterns = [
     path("users/<int:number>/grants/<int:grant>/remove", users.remove_grant, name="remove-grant"),
     path("users/<int:number>/<slug:action>", users.change_user, name="change-user"),
     path("tokens", tokens.tokens, name="tokens"),
-    # No token's name is asked for by its address.
+    # Tokens are never addressed by name.
     path("tokens/new", tokens.new_token, name="new-token"),
     path("tokens/<int:number>/revoke", tokens.revoke_token, name="revoke-token"),
     path("traffic", traffic, name="traffic"),
@@ -122,6 +122,6 @@ urlpatterns = [
     path("series", series, name="series"),
     path("preferences", preferences, name="preferences"),
     path("login", public(Login.as_view()), name="login"),
-    # Whoever is not signed in is already where this leads.
+    # A user who is not signed in is already where this leads.
     path("logout", public(Logout.as_view()), name="logout"),
 ]

@@ -1,4 +1,4 @@
-"""Identifies who opens a stream, as Django does for its views."""
+"""Authenticates requests that open a stream, as Django does for its views."""
 
 import io
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,14 +14,14 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
-# What a browser is told to wait where a limit is reached.
+# The Retry-After when a limit is reached.
 BUSY_SECONDS: Final = 30
-# Sessions that wait for the thread that looks them up: with more, the database does not answer.
+# Sessions that wait for the lookup thread: with more, the database does not answer.
 MAX_ARRIVING: Final = 200
 
 
 class Asker(Protocol):
-    """Asks the database for the streams."""
+    """Queries the database for the streams."""
 
     async def owner_of(self, cookies: dict[str, str]) -> Owner | None: ...
     def begin(self) -> None: ...
@@ -35,14 +35,14 @@ class Refused(Exception):
 
 
 class Arrivals:
-    """The streams of one application that wait to be let in. Belongs to one event loop."""
+    """The streams of one application that await admission. Belongs to one event loop."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
         self._arriving = 0
 
     async def owner_of(self, scope: Scope) -> Owner:
-        """Return who is signed in; Refused for everybody else, and for pages of other sites."""
+        """Return the signed-in user. Raises Refused for others, and for pages of other sites."""
         cookies = _same_site_cookies(scope)
         if self._arriving >= MAX_ARRIVING:
             raise Refused(503, f"{MAX_ARRIVING} streams wait for the database already")
@@ -59,10 +59,10 @@ class Arrivals:
 
 
 def head(status: int, content_type: bytes, *more: tuple[bytes, bytes]) -> dict[str, Any]:
-    """Return how an answer begins."""
+    """Return the head of an answer."""
     headers = [
         (b"content-type", content_type),
-        # A proxy that collects an answer would keep a stream to itself.
+        # A proxy that buffers answers would hold the stream back.
         (b"x-accel-buffering", b"no"),
         *more,
     ]
@@ -74,20 +74,20 @@ def head(status: int, content_type: bytes, *more: tuple[bytes, bytes]) -> dict[s
 
 
 async def left(receive: Receive) -> None:
-    """Wait until the browser is gone."""
+    """Wait until the browser has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def _same_site_cookies(scope: Scope) -> dict[str, str]:
-    """Return the cookies of a request from a page of this console, made by one of its names."""
+    """Return the cookies of a request from a page of this console, under one of its host names."""
     request = ASGIRequest(scope, io.BytesIO())
     try:
         request.get_host()
     except DisallowedHost:
         raise Refused(400, "this console does not answer to that name") from None
-    # Another site's page could open streams with this browser's cookie and use up their number;
-    # browsers say where a request comes from.
+    # A page of another site could open streams with this browser's cookie and exhaust their number;
+    # browsers report the origin of a request.
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
         raise Refused(403, "this address is for pages of this console")
     return dict(request.COOKIES)

@@ -1,7 +1,7 @@
 """`/events`: one stream of server-sent events per tab, as a bare ASGI application.
 
-Not a view of Django's, because each of those holds a thread for as long as it answers. What a view
-would be given is asked for in `arrivals`: the host and the cookies by Django's own request, the
+Not a Django view, because each of those occupies a thread for as long as it answers. `arrivals`
+does what Django does for a view: it reads host and cookies by Django's request class, and the
 session once in a thread.
 """
 
@@ -25,15 +25,15 @@ from console.events.topics import KINDS, is_topic, may_hear
 
 log: Final = logging.getLogger(__name__)
 PATH: Final = "/events"
-# Proxies give up on a silent connection after 30 to 60 s, and a page that hears nothing for two of
-# these calls itself stale. An event and no comment, because a page cannot hear comments.
+# Proxies close a silent connection after 30 to 60 s, and a page that misses two of these calls
+# itself stale. An event and no comment, because pages do not receive comments.
 BEAT_SECONDS: Final = 15.0
 BEAT: Final = b"event: beat\ndata: 1\n\n"
-# A tab whose connection takes nothing for so long is gone, or is no browser.
+# A tab whose connection accepts nothing for this long has gone, or is no browser.
 CUT_SECONDS: Final = 60.0
-# When a tab comes back after the stream has ended: spread, so that they do not all come at once.
+# When a tab reconnects after the stream has ended: spread, to avoid a rush.
 RETRY_MS: Final = (1_000, 4_000)
-# A list of topics as long as it may be, every character escaped, and the rest of the query.
+# The longest list of topics with every character escaped, and the rest of the query.
 MAX_QUERY_LENGTH: Final = 16_384
 
 
@@ -83,7 +83,7 @@ class Endpoint:
                 values = await stream.take(patience_s=self._beat_s)
                 if not stream.ended:
                     await self._write(send, written(values) if values else BEAT)
-            # The page shows why, and comes back by itself where that can help.
+            # The page shows the reason, and reconnects automatically if that can help.
             await self._write(send, b"event: end\ndata: %s\n\n" % stream.ended.encode())
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
@@ -92,13 +92,13 @@ class Endpoint:
             leaving.cancel()
 
     async def _write(self, send: Send, body: bytes) -> None:
-        """Send, as far as the connection takes it; TimeoutError where it takes nothing."""
+        """Send, waiting for a slow connection. Raises TimeoutError if it accepts nothing."""
         async with asyncio.timeout(self._cut_s):
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
 def wanted_topics(scope: Scope) -> list[str]:
-    """Return the topics of a request's query."""
+    """Return the topics in a request's query."""
     if scope["method"] != "GET":
         raise Refused(405, f"{scope['method']} is not answered here; use GET")
     query = scope.get("query_string", b"")

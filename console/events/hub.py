@@ -1,7 +1,7 @@
-"""All open event streams of a web process, and the newest value of each topic.
+"""Holds all open event streams of a web process, and the newest value of each topic.
 
-Knows no HTTP and no database. Everything but the functions that end in `_soon` belongs to the event
-loop; those hand their work to it.
+Knows no HTTP and no database. Everything belongs to the event loop, except for the functions that
+end in `_soon`, which pass their work to it.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from typing import Final
 from console.events.topics import is_topic
 from gateway.access.grants import Rights
 
-# Tabs of one person; each page is one. Beyond it something opens them in a loop.
+# Tabs of one user, one stream for each page. With more, something opens them in a loop.
 MAX_PER_USER: Final = 30
 # Streams of a web process. Each takes about 20 KB and a file descriptor of the usual 1,024.
 MAX_STREAMS: Final = 500
-# What a page shows besides the cluster: a topic, a group, some running operations.
+# The subjects of a page besides the cluster: a topic, a group, some running operations.
 MAX_TOPICS_PER_STREAM: Final = 16
-# Topics whose last value is kept for streams to come; the one that was published longest ago goes
-# first. With values of 4 KB these are 4 MB.
+# Topics whose last value is kept for later streams; the least recently published is evicted first.
+# With values of 4 KB, these take 4 MB.
 MAX_KEPT_TOPICS: Final = 1_000
-# A value is a hint or a few numbers, and a fragment of a page at most.
+# A value is a hint or a few numbers, at most a fragment of a page.
 MAX_VALUE_LENGTH: Final = 16_384
 
 
@@ -35,26 +35,26 @@ class NotServing(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose stream it is, the session that it ends with, and what may be heard in it."""
+    """The user of a stream, the session that it ends with, and the user's rights."""
 
     user_id: int
     session_key: str
-    # A change of them ends the session.
+    # A change of rights ends the session.
     rights: Rights
 
 
 class Stream:
-    """One tab's stream: the values that it has not been sent yet."""
+    """One tab's stream: its unsent values."""
 
     def __init__(self, owner: Owner, topics: frozenset[str]) -> None:
         self.owner = owner
         self.topics = topics
-        self.ended = ""  # why, once it has
+        self.ended = ""  # why, once it has ended
         self._pending: dict[str, str] = {}
         self._wake = asyncio.Event()
 
     def offer(self, topic: str, value: str) -> None:
-        """Put a value in the place of the one that was not sent."""
+        """Replace the unsent value of a topic."""
         self._pending[topic] = value
         self._wake.set()
 
@@ -67,7 +67,7 @@ class Stream:
         return len(self._pending)
 
     async def take(self, *, patience_s: float) -> dict[str, str]:
-        """Wait for values and return them; none where none came in time, or the stream ended."""
+        """Wait for values and return them; none on a timeout, or if the stream has ended."""
         try:
             async with asyncio.timeout(patience_s):
                 await self._wake.wait()
@@ -88,7 +88,7 @@ class Hub:
         self._is_draining = False
 
     def open(self, owner: Owner, topics: Iterable[str]) -> Stream:
-        """Return a stream that begins with what is known of its topics."""
+        """Return a stream that starts with the known values of its topics."""
         if self._is_draining:
             raise NotServing("the web server is about to stop")
         if len(self._streams) >= self._max_streams:
@@ -108,7 +108,7 @@ class Hub:
 
     @property
     def topics(self) -> set[str]:
-        """Return what somebody listens to, for publishers that have to ask for it."""
+        """Return the topics with subscribers, for publishers that have to fetch values."""
         return set().union(*(stream.topics for stream in self._streams))
 
     @property
@@ -120,12 +120,12 @@ class Hub:
         return len(self._streams)
 
     def publish(self, topic: str, value: str) -> None:
-        """Tell a value to the streams of its topic, where it is another than before."""
+        """Send a value to the streams of its topic, if it has changed."""
         assert is_topic(topic), f"{topic!r} is no kind and name"
         assert len(value) <= MAX_VALUE_LENGTH, f"{len(value)} characters, {MAX_VALUE_LENGTH} fit"
         assert value.isprintable(), "a value is one line"
         if self._values.pop(topic, None) == value:
-            # Published again, so it is not the oldest any more.
+            # Published again, so it is no longer the oldest.
             self._values[topic] = value
             return
         self._values[topic] = value
@@ -147,13 +147,13 @@ class Hub:
         self._soon(self.end_session, session_key)
 
     def drain(self) -> None:
-        """End every stream and open none any more."""
+        """End every stream and refuse new ones."""
         self._is_draining = True
         for stream in self._streams:
             stream.end("restarting")
 
     def _soon(self, action: Callable[..., None], *arguments: str) -> None:
-        """Do something on the loop; before the first stream there is none, and nobody to tell."""
+        """Run an action on the loop; before the first stream there is no loop or subscriber."""
         if self._loop is None or self._loop.is_closed():
             if action == self.publish:
                 self.publish(*arguments)

@@ -1,4 +1,4 @@
-"""The event streams of this web process: what publishes to them, and what ends them."""
+"""The event streams of this web process, and the functions that publish to them and end them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -9,27 +9,27 @@ from console.events.watch import Watch
 from console.monitoring.selectors import Snapshot
 
 hub: Final = Hub()
-# Asks the database for all streams, those of records included.
+# Queries the database for all streams, including those of records.
 watch: Final = Watch(hub)
 # The ASGI application of `/events`.
 application: Final = Endpoint(hub, watch)
 
 
 def read_tables(snapshots: Callable[[], Snapshot]) -> None:
-    """Tell pages when the tables of this mirror move. Said once, while Django gets ready."""
+    """Publish changes of the tables in this mirror. Called once, during Django's start-up."""
     watch.snapshots = snapshots
 
 
 def publish(topic: str, value: str) -> None:
-    """Tell the tabs that listen to a topic its newest value. From any thread."""
+    """Send the newest value of a topic to its subscribers. Thread-safe."""
     hub.publish_soon(topic, value)
 
 
 def end_session(session_key: str) -> None:
-    """End the streams of a session that has signed out. From any thread."""
+    """End the streams of a session that has signed out. Thread-safe."""
     hub.end_session_soon(session_key)
 
 
 def drain() -> None:
-    """End all streams and open none, before the web server stops. On the event loop."""
+    """End all streams and refuse new ones, before the web server stops. On the event loop."""
     hub.drain()

@@ -1,7 +1,7 @@
-"""What a tick of the collector's tables says to open pages. Pure.
+"""Derives event values for open pages from the collector's tables. Pure.
 
-`live` tells whoever sees a part of the cluster that its tables moved, and whether they can be
-believed; `health` tells those who see all of it what needs attention, in numbers.
+`live` reports to users with a view of any part of the cluster that its tables changed, and whether
+they are current; `health` reports to those who see all of it what needs attention, in numbers.
 """
 
 import json
@@ -15,20 +15,20 @@ AWAY: Final = "away"
 
 
 class Ticks:
-    """Says of snapshot after snapshot what the topics of a cluster tell."""
+    """Derives the values of a cluster's topics from successive snapshots."""
 
     def __init__(self) -> None:
-        # When each cluster's tables were told last, in seconds since 1970, while they are stale.
+        # When each stale cluster's tables were last updated, in seconds since 1970.
         self._told_s: dict[str, int] = {}
 
     def live(self, snapshot: Snapshot, cluster_id: str, *, now_s: float) -> str:
-        """Return the value of `live:CLUSTER`; another one than before makes pages look again."""
+        """Return the value of `live:CLUSTER`; a changed value makes pages refresh."""
         state = state_of(snapshot, cluster_id)
         value: dict[str, Any] = {"state": state}
         if state != AWAY:
             value["step"] = snapshot.step
         if state == STALE:
-            # Said once: an age would be another value each second.
+            # Computed once: an age would be another value each second.
             value["told_s"] = self._told_s.setdefault(
                 cluster_id, int(now_s - (snapshot.age_s or 0))
             )

@@ -1,7 +1,7 @@
-"""What a stream can be about, and who may listen.
+"""Defines the kinds of stream topics, and who may subscribe to them.
 
-A topic is a kind and a name. A publisher of a new kind adds its row here, which says what somebody
-must be allowed to view.
+A topic is a kind and a name. A publisher of a new kind adds its row here, with the right that a
+subscriber needs.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from typing import Final
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
 
-# A kind, a colon, and the name of a topic of Kafka (249) or of a group in a cluster.
+# A kind, a colon, and the name of a Kafka topic (249) or of a group in a cluster.
 MAX_TOPIC_LENGTH: Final = 320
 
 
 def _may_view_cluster(rights: Rights, cluster_id: str) -> bool:
-    """Let in whoever may view a part of the cluster: its topic only says that something changed."""
+    """Admit users with a view of any part of the cluster: its topic only reports changes."""
     return rights.allows_somewhere(Operation.VIEW, cluster=cluster_id)
 
 
 def may_view_all(rights: Rights, cluster_id: str) -> bool:
-    """Tell whether somebody may view a cluster with all that is in it, and so its numbers."""
+    """Tell whether a user may view a cluster with all that is in it, and so its totals."""
     return rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=cluster_id)) and all(
         rights.names(Operation.VIEW, cluster=cluster_id, kind=kind).is_all
         for kind in (Kind.TOPIC, Kind.GROUP)
@@ -29,7 +29,7 @@ def may_view_all(rights: Rights, cluster_id: str) -> bool:
 
 KINDS: Final[Mapping[str, Callable[[Rights, str], bool]]] = {
     "cluster": _may_view_cluster,
-    # The collector's tables moved, or went silent.
+    # The collector's tables changed, or became stale.
     "live": _may_view_cluster,
     # How much of the cluster needs attention.
     "health": may_view_all,

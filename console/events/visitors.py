@@ -10,12 +10,12 @@ from gateway.access import session_users
 
 
 def owner_of(cookies: Mapping[str, str]) -> Owner | None:
-    """Return who sent these cookies; None for anybody who is not signed in."""
+    """Return the user of these cookies; None unless signed in."""
     key = cookies.get(settings.SESSION_COOKIE_NAME, "")
     try:
         user = session_users.user_of(key)
     finally:
-        # There is no request whose end would do it.
+        # No request ends in this thread, which would do it otherwise.
         close_old_connections()
     if user is None:
         return None

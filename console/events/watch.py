@@ -1,9 +1,9 @@
-"""Asks on behalf of all streams together: for versions, the collector's tables, ended sessions.
+"""Polls for all streams together: metadata versions, the collector's tables, ended sessions.
 
-All run while a stream is open. The database is asked in one thread, so that any number of tabs
-costs one small query a second and one per session a minute, and holds one connection. The tables
-are this process's mirror, which answers at once; they have a thread of their own, since pages have
-to be told that they are stale when the database hangs, too.
+Polls run while a stream is open. One thread queries the database, so that any number of tabs costs
+one small query a second and one per session a minute, and holds one connection. The tables are this
+process's mirror, which answers at once; they have a thread of their own, since pages must learn
+that they are stale even while the database hangs.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from console.monitoring.selectors import Snapshot
 T = TypeVar("T")
 
 log: Final = logging.getLogger(__name__)
-# A change of the cluster is seen within this, which is also what a query a second costs.
+# A change of the cluster is noticed within this, at the cost of a query a second.
 VERSIONS_SECONDS: Final = 1.0
-# The mirror reads the collector as often. Pages hear that it is silent 5 s after its end at most:
-# its tables count as stale after 4.
+# The mirror reads the collector as often. Pages learn of its silence 5 s after its end at most: its
+# tables count as stale after 4.
 TABLES_SECONDS: Final = 1.0
-# A session that was ended on another web server, or by time, is found out within this. Those that
-# sign out here are told at once.
+# A session that another web server ended, or that expired, is noticed within this. Sessions that
+# sign out here are notified at once.
 SESSIONS_SECONDS: Final = 60.0
-# The value of a cluster whose database gives no answer.
+# The value of a cluster whose database does not answer.
 AWAY: Final = json.dumps({"is_away": True})
 
 
@@ -51,10 +51,10 @@ class Watch:
         self._versions_s = versions_s
         self._tables_s = tables_s
         self._sessions_s = sessions_s
-        # The mirror of this process, once there is one.
+        # The mirror of this process, once it exists.
         self.snapshots: Callable[[], Snapshot] | None = None
         self._ticks = Ticks()
-        # One, so that a database that hangs takes no more threads than that.
+        # A single thread, so that a hanging database blocks no more than that.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="events")
         self._tables_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tables")
         self._tasks: tuple[asyncio.Task[None], ...] = ()
@@ -63,7 +63,7 @@ class Watch:
         return await self._ask(lambda: visitors.owner_of(cookies))
 
     def begin(self) -> None:
-        """Watch as long as a stream is open. Called for each one that opens."""
+        """Poll while a stream is open. Called for each one that opens."""
         if any(not task.done() for task in self._tasks):
             return
         loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class Watch:
         )
 
     def end(self) -> None:
-        """Rest, once the last stream is closed."""
+        """Stop polling once the last stream is closed."""
         if not self._hub.open_streams:
             for task in self._tasks:
                 task.cancel()
@@ -92,25 +92,25 @@ class Watch:
             try:
                 await look()
             except Exception:
-                # One look that fails must not end those to come, on which every open tab relies.
+                # One poll that fails must not end later ones, on which every open tab relies.
                 log.exception("events.look_failed")
             await asyncio.sleep(each_s)
 
     async def look_at_versions(self) -> None:
-        """Publish what has changed of the clusters that somebody listens to."""
+        """Publish changes of clusters that have subscribers."""
         wanted = {topic for topic in self._hub.topics if topic.startswith("cluster:")}
         if not wanted:
             return
         try:
             values = await self._ask(_cluster_values)
         except Error:
-            # Pages tell it: they show what they read last, and since when.
+            # Pages report that: they show the last data, and its age.
             values = dict.fromkeys(wanted, AWAY)
         for topic in wanted & values.keys():
             self._hub.publish(topic, values[topic])
 
     async def look_at_tables(self) -> None:
-        """Publish that the collector's tables moved, or that they are old."""
+        """Publish that the collector's tables changed, or that they are stale."""
         wanted = {topic for topic in self._hub.topics if topic.startswith(("live:", "health:"))}
         if not wanted or self.snapshots is None:
             return
@@ -125,8 +125,8 @@ class Watch:
             try:
                 is_valid = await self._ask(lambda key=key: visitors.is_valid(key))
             except Error as error:
-                # Not knowing is no reason to end what was valid a minute ago; no page can be read
-                # meanwhile either.
+                # An unknown state is no reason to end a session that was valid a minute ago; pages
+                # cannot be read meanwhile either.
                 log.warning("events.sessions_unchecked reason=%s", type(error).__name__)
                 return
             if not is_valid:
@@ -139,7 +139,7 @@ class Watch:
 def _table_values(
     ticks: Ticks, snapshots: Callable[[], Snapshot], wanted: set[str]
 ) -> dict[str, str]:
-    """Return what each wanted topic says of the tables as they are now."""
+    """Return each wanted topic's value for the present tables."""
     snapshot = snapshots()
     told = {}
     for topic in wanted:
@@ -152,7 +152,7 @@ def _table_values(
 
 
 def _cluster_values() -> dict[str, str]:
-    """Return what each cluster's topic says; any difference makes pages read anew."""
+    """Return each cluster topic's value; any difference makes pages refresh."""
     try:
         is_agent_gone = selectors.is_agent_gone()
         said = selectors.agent_condition()

@@ -1,1 +1,1 @@
-"""What people fill in, as Django's forms: they check, and change nothing."""
+"""Validates what users fill in, as Django forms, without changing anything."""

@@ -1,4 +1,4 @@
-"""What a form about a connector sends, read into a config: fields, lines of other keys, JSON."""
+"""Parses a connector form into a config: fields, lines of other keys, JSON."""
 
 import json
 from collections.abc import Mapping
@@ -9,35 +9,35 @@ from django.http import QueryDict
 
 from connectors.drafts import shown_of
 
-# Before the name of a key, in the name of its field.
+# The prefix of a key in the name of its field.
 PREFIX: Final = "key-"
 MASK: Final = "[hidden]"
-# Rows for keys that the plugin does not define: some to begin with, more on demand. A form of
-# Django has a thousand fields; larger configs go over the command line.
+# Rows for keys that the plugin does not define: some initially, more on demand. A Django form has
+# at most a thousand fields; larger configs need the command line.
 FIRST_ROWS: Final = 2
 MORE_ROWS: Final = 3
 MAX_ROWS: Final = 200
 Place = dict[str, Any]
-# Of a text that is repeated in a refusal.
+# Characters of a text that an error message repeats.
 SHOWN: Final = 60
-# What Kafka Connect's REST takes around a config.
+# The fields that Kafka Connect's REST expects around a config.
 AROUND: Final = frozenset({"name", "config"})
 
 
 class Unreadable(Exception):
-    """What was typed is no config; the text says why, and where."""
+    """The input is no config; the text says why, and where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """A config as it was typed, and what is wrong with its lines."""
+    """A config as typed, and the errors in its lines."""
 
     config: Mapping[str, str] = field(repr=False)
     wrong: str = ""
 
 
 def config_of(post: QueryDict, held: Mapping[str, str]) -> Typed:
-    """Return what the fields hold. `held` has secrets that were typed before, by key."""
+    """Return the config in the fields. `held` has the secrets that were typed before, by key."""
     config: dict[str, str] = {}
     for name in post:
         if name.startswith(PREFIX) and (text := _lines_of(post[name])):
@@ -59,9 +59,9 @@ def config_of(post: QueryDict, held: Mapping[str, str]) -> Typed:
 
 
 def config_from(text: str, held: Mapping[str, str]) -> dict[str, str]:
-    """Return a config that was typed as JSON, bare or with its name beside it. Unreadable."""
+    """Return a config from JSON, bare or with its name. Raises Unreadable."""
     try:
-        # Numbers stay as they were written.
+        # Numbers keep their text.
         found = json.loads(
             text,
             object_pairs_hook=_once,
@@ -84,7 +84,7 @@ def config_from(text: str, held: Mapping[str, str]) -> dict[str, str]:
 
 
 def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
-    """Return places and offsets that were typed as the REST interface takes them. Unreadable."""
+    """Return partitions and offsets in the JSON format of the REST interface. Raises Unreadable."""
     try:
         found = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -109,7 +109,7 @@ def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
 
 
 def _filled(config: Mapping[str, str], held: Mapping[str, str]) -> dict[str, str]:
-    """Put what was typed before in the place of its mask; other masks stand for what is stored."""
+    """Replace the masks of secrets typed before; other masks stand for stored values."""
     return {
         key: held[key] if key in held and text.strip() == shown_of(held[key]) else text
         for key, text in config.items()
@@ -117,7 +117,7 @@ def _filled(config: Mapping[str, str], held: Mapping[str, str]) -> dict[str, str
 
 
 def _lines_of(text: str) -> str:
-    # A browser ends lines as the mail does.
+    # Browsers end lines with CR LF.
     return text.replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""Forms about changes of groups: what was chosen becomes what `group_changes.planning` is asked."""
+"""Validates forms about groups, and translates them into requests of `group_changes.planning`."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -26,11 +26,11 @@ from gateway.kafka.values import Place
 # A line for each of MAX_PLACES partitions, with names of fifty characters.
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_TOPICS_CHARS: Final = 100_000
-# Django takes no more fields of a form than this.
+# Django accepts no more fields in a form.
 MAX_TICKED: Final = 1_000
 # A date, a time of day to the microsecond, and an offset.
 MAX_TIME_CHARS: Final = 32
-# More than Kafka's own clients ever use; the protocol would take 32 KiB.
+# More than Kafka's own clients ever use; the protocol would allow 32 KiB.
 MAX_GROUP_CHARS: Final = 1_000
 MAX_AGO: Final = 1_000_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,12 +41,12 @@ UNITS: Final = {
 }
 GROUP: Final = "group"
 AGO: Final = "ago"
-# What a link to the form can fill in again: always, and where the mode needs it.
+# Fields that a link can prefill: some always, the others if the mode needs them.
 KEPT: Final = frozenset({"mode", "scope", "zone"})
 TOLD: Final = (*KEPT, "offset", "shift", "time", AGO, "unit", "source", "topics")
-# A link beyond this is cut by some proxies.
+# Some proxies cut longer links.
 MAX_TOLD_CHARS: Final = 1_500
-# mode: (what it is called, what it does)
+# mode: (its title, its effect)
 MODES: Final[Mapping[str, tuple[str, str]]] = {
     "earliest": ("Earliest", "the first offset that each partition still holds"),
     "latest": ("Latest", "the end: only what is written from now on"),
@@ -58,7 +58,7 @@ MODES: Final[Mapping[str, tuple[str, str]]] = {
     GROUP: ("Like another group", "what that group has committed"),
     "file": ("From a file", "CSV of topic,partition,offset, as Kafka's tool exports it"),
 }
-# What each mode needs, and the sentence where it is missing.
+# The field that a mode needs, and the error if it is missing.
 NEEDS: Final[Mapping[str, tuple[str, str]]] = {
     "offset": ("offset", "Give the offset: a number from 0 on."),
     "time": ("time", "Give the time, such as 2026-01-31T12:00."),
@@ -70,15 +70,15 @@ NEEDS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class ResetForm(forms.Form):
-    """Where a group goes on reading. `asked` is there once the form is valid."""
+    """The new position of a group. `asked` is set once the form is valid."""
 
     mode = forms.ChoiceField(choices=[(key, words) for key, (words, _) in MODES.items()])
     offset = forms.IntegerField(required=False, min_value=0, max_value=MAX_OFFSET)
     shift = forms.IntegerField(required=False, min_value=-MAX_OFFSET, max_value=MAX_OFFSET)
     time = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
-    # Which of two moments is meant, where clocks run through an hour twice.
+    # Selects one of two moments, for a clock time that occurs twice.
     moment = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
-    # The zone that the form was made in: times that were typed are of it.
+    # The time zone of the form, to which typed times refer.
     zone = forms.CharField(required=False, max_length=64)
     ago = forms.IntegerField(required=False, min_value=0, max_value=MAX_AGO)
     unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
@@ -98,7 +98,7 @@ class ResetForm(forms.Form):
         zone_name: str,
         before: Mapping[str, str] | None = None,
     ) -> None:
-        """`before` is what was asked for the last time, as `told` has said it."""
+        """`before` is the previous request, as returned by `told`."""
         known = {name: text for name, text in (before or {}).items() if name in TOLD}
         if known.get("zone", zone_name) != zone_name:
             # The same digits would mean another time.
@@ -109,7 +109,7 @@ class ResetForm(forms.Form):
         self._zone = zone
         self._zone_name = zone_name
         self.asked: AskedReset | None = None
-        # Both moments of a time that clocks show twice, for the page to ask which one is meant.
+        # Both moments of a clock time that occurs twice, for the page to ask which one is meant.
         self.twice: tuple[datetime, ...] = ()
 
     def clean(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class ResetForm(forms.Form):
             case "time":
                 return self._since(self._moment(given), topics)
             case "ago":
-                # Further back than 1970 there is no record, nor soon any date.
+                # There is no record before 1970.
                 span = min(given["ago"] * UNITS[given["unit"] or "hours"], self._now - EPOCH)
                 return self._since(self._now - span, topics)
             case "group":
@@ -154,7 +154,7 @@ class ResetForm(forms.Form):
                 return AskedReset(goal=goal, topics=topics, options=(f"--to-{mode}",))
 
     def _since(self, moment: datetime, topics: Mapping[str, tuple[int, ...]] | None) -> AskedReset:
-        # No record is older than 1970, and what is below stands for other places than times.
+        # No record is older than 1970, and negative numbers stand for other positions.
         ms = max(0, round(moment.timestamp() * 1000))
         at = datetime.fromtimestamp(ms / 1000, tz=UTC)
         text = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -195,7 +195,7 @@ class ResetForm(forms.Form):
         return (chosen or found)[0]
 
     def _topics(self, given: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
-        """Read a topic a line or a word: orders, or some of its partitions as orders:0,1."""
+        """Parse one topic per line or word: orders, or some of its partitions as orders:0,1."""
         try:
             topics = parse_topics((*self.chosen(), *given["topics"].split()))
         except PlanError as error:
@@ -220,12 +220,12 @@ class ResetForm(forms.Form):
             raise forms.ValidationError({"file": f"The file cannot be used: {error}."}) from None
 
     def chosen(self) -> list[str]:
-        """Return the topics that were ticked, whatever else was sent under their name."""
+        """Return the ticked topics, at most MAX_TICKED."""
         getlist = getattr(self.data, "getlist", None)
         return [] if getlist is None else getlist("topic")[:MAX_TICKED]
 
     def told(self) -> dict[str, str]:
-        """Return what was asked for as a link can say it; nothing where it would be too long."""
+        """Return the request as fields of a link; empty if the link would be too long."""
         needed, _ = NEEDS.get(self.cleaned_data["mode"], ("", ""))
         topics = "\n".join((*self.chosen(), *self.cleaned_data["topics"].split()))
         given = {name: self.data.get(name, "") for name in TOLD if name in KEPT or name == needed}

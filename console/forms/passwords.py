@@ -1,4 +1,4 @@
-"""The form in which somebody changes their own password."""
+"""Validates a user's change of their own password."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 
-# The longest password that is hashed; more is no password.
+# The longest password that is hashed.
 MAX_PASSWORD_CHARS: Final = 4096
 
 

@@ -1,4 +1,4 @@
-"""The form of one record: what was typed, what is wrong with it by field, and the record."""
+"""Parses the form of one record: the input, the errors by field, and the record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from django.utils import timezone
 from console.forms.typed_bytes import EMPTY, NULL, TEXT, NotTyped, read, typed
 from gateway.kafka.values import Header, NewRecord, Record
 
-# More headers than a person types; a program sends what has more.
+# More headers than a person types; a program can send more.
 MAX_HEADERS: Final = 50
-# Rows that stand ready where no script adds more.
+# Empty rows, for browsers without the script that adds more.
 SPARE_ROWS: Final = 2
 MAX_HEADER_NAME: Final = 1_000
-# What a batch of one record adds to its bytes, at most: its header, and lengths.
+# The overhead of a batch of one record at most: its header, and lengths.
 OVERHEAD: Final = 120
 MAX_INT64: Final = 2**63 - 1
 
 
 class Fields(Protocol):
-    """What was posted."""
+    """The posted fields."""
 
     def get(self, name: str, /) -> str | None: ...
     def getlist(self, name: str, /) -> list[str]: ...
@@ -29,7 +29,7 @@ class Fields(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A key, a value, or the value of a header, as it was typed."""
+    """A key, a value, or the value of a header, as typed."""
 
     kind: str = TEXT
     text: str = ""
@@ -44,7 +44,7 @@ class HeaderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordForm:
-    """What the page shows. Without errors, and only then, `record` is what is to be written."""
+    """The form of the page. `record` is set exactly if there are no errors."""
 
     key: Part = Part(kind=NULL)
     value: Part = Part()
@@ -57,13 +57,13 @@ class RecordForm:
 
     @property
     def rows(self) -> tuple[HeaderRow, ...]:
-        """The rows of headers, with some to fill in."""
+        """The rows of headers, with some empty ones."""
         spare = min(SPARE_ROWS, MAX_HEADERS - len(self.headers))
         return (*self.headers, *[HeaderRow()] * spare)
 
 
 def again(record: Record) -> RecordForm:
-    """Return the form that writes a record once more, into the same partition."""
+    """Return a form that writes a record again, into the same partition."""
     return RecordForm(
         key=_part(record.key),
         value=_part(record.value),
@@ -75,7 +75,7 @@ def again(record: Record) -> RecordForm:
 
 
 def form_of(fields: Fields, *, partitions: int, max_bytes: int | None) -> RecordForm:
-    """Read what was posted; `max_bytes` is what the topic takes in a batch, where that is known."""
+    """Parse posted fields; `max_bytes` is the topic's batch limit, if known."""
     errors: dict[str, str] = {}
     has_crlf = fields.get("line_ends") == "crlf"
     key, key_bytes = _read(fields, "key", errors, has_crlf=has_crlf)
@@ -149,7 +149,7 @@ def _headers(
     rows: list[HeaderRow] = []
     headers: list[Header] = []
     for number, (name, kind, text) in enumerate(given, 1):
-        # In one line nothing was typed as an end of one; an empty text is what it looks like.
+        # A single line has no line ends; an empty text is an empty value.
         chosen = EMPTY if kind == TEXT and not text else kind
         error = ""
         if not name:

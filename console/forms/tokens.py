@@ -1,4 +1,4 @@
-"""The form of a new token. What a right means is checked by `gateway.access`."""
+"""Validates the form of a new token. `gateway.access` checks the rights."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -9,10 +9,10 @@ from gateway.access.grants import ANY, MAX_PATTERN_CHARS, Grant
 from gateway.access.models import MAX_TOKEN_NAME_CHARS
 from gateway.access.token_scopes import NAMED, Scope, grants_of, together
 
-# Patterns of one scope; a program that needs more has a prefix in common.
+# Patterns of one scope; a program that needs more should use a common prefix.
 MAX_PATTERNS: Final = 20
 NEVER: Final = "0"
-# Days, and how they are offered.
+# Lifetimes in days, with their labels.
 LIVES: Final = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), (NEVER, "never"))
 
 
@@ -28,7 +28,7 @@ class TokenForm(forms.Form):
     life = forms.ChoiceField(choices=LIVES, initial="90")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse more patterns than anybody means."""
+        """Refuse more than MAX_PATTERNS patterns in a scope."""
         given: dict[str, Any] = super().clean() or {}
         for scope in NAMED:
             patterns = str(given.get(scope.value, "")).split()

@@ -1,4 +1,4 @@
-"""Forms about topics. Names and values are checked by the same rules as the brokers'."""
+"""Validates forms about topics, by the brokers' rules for names and values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from brokers.protocol.errors import KafkaError
 from console.queries.topic_values import in_words
 
 MAX_NAME_CHARS: Final = MAX_NAME_LENGTH
-# How much of what was typed is repeated in a refusal.
+# Characters of an input that an error message repeats.
 SHOWN: Final = 60
-# Digits of the largest number that means anything here, and some more.
+# Digits of the largest valid number here, and some more.
 MAX_DIGITS: Final = 6
-# What no producer writes; more is a slip of the finger.
+# No producer writes as much; a larger number is a typing error.
 MAX_RATE_MIB: Final = 100_000
-# Rows for configs: some to begin with, so many more on demand, and as many as there are keys.
+# Rows for configs: some initially, this many more on demand, and one per key at most.
 FIRST_ROWS: Final = 3
 MORE_ROWS: Final = 3
 MAX_ROWS: Final = len(topic_configs.ROWS) + 5
@@ -32,7 +32,7 @@ BY_CLUSTER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigLine:
-    """A config as it was typed, with what it means and what is wrong with it."""
+    """A config as typed, with its meaning and its error."""
 
     key: str = ""
     value: str = ""
@@ -48,16 +48,16 @@ class EditLine:
     value: str
     was: str | None  # None: it was not set
     inherited: str
-    words: str  # what holds now, as people say it
+    words: str  # the value in effect, in readable units
     meaning: str
     is_boolean: bool
     can_be_empty: bool
-    is_empty: bool  # set, and to nothing
+    is_empty: bool  # set to an empty value
     error: str = ""
 
 
 class NewTopicForm(forms.Form):
-    """A topic to be made; fields that are left empty are chosen by the cluster."""
+    """A topic to create; the cluster chooses values for empty fields."""
 
     name = forms.CharField(required=False)
     partitions = forms.CharField(required=False)
@@ -103,7 +103,7 @@ class NewTopicForm(forms.Form):
         return rate * MIB
 
     def bytes_per_s(self) -> float | None:
-        """Return the bytes a second that are expected; None where nothing was typed that counts."""
+        """Return the expected bytes per second; None without a valid input."""
         if not self.is_bound:
             return None
         self.is_valid()
@@ -111,7 +111,7 @@ class NewTopicForm(forms.Form):
         return found
 
     def is_whole(self) -> bool:
-        """Tell whether the fields and the configs can be taken as they are."""
+        """Tell whether the fields and the configs are valid."""
         has_wrong = any(line.error for line in self.lines)
         return self.is_valid() and not has_wrong and not self.configs_error
 
@@ -138,7 +138,7 @@ class NewTopicForm(forms.Form):
 
 
 def growth(typed: str, *, there: int) -> tuple[int, str]:
-    """Return the number of partitions in all that was typed, or what is wrong with it."""
+    """Return the typed total number of partitions, or the error."""
     is_number = typed.isascii() and typed.isdigit() and len(typed) <= MAX_DIGITS
     count = int(typed) if is_number else 0
     if there < count <= MAX_PARTITIONS_PER_TOPIC:
@@ -150,7 +150,7 @@ def growth(typed: str, *, there: int) -> tuple[int, str]:
 
 
 def lines_of(pairs: Sequence[tuple[str, str]]) -> list[ConfigLine]:
-    """Return what was typed as configs, each checked; empty lines are left out."""
+    """Return the typed configs, each checked; empty lines are left out."""
     found: list[ConfigLine] = []
     for key, value in ((key.strip(), value) for key, value in pairs):
         if not key and not value:
@@ -168,13 +168,13 @@ def lines_of(pairs: Sequence[tuple[str, str]]) -> list[ConfigLine]:
 
 
 def with_room(lines: Sequence[ConfigLine], *, more: int = 0) -> list[ConfigLine]:
-    """Return the lines with empty ones behind them."""
+    """Return the lines followed by empty ones."""
     room = max(1 if lines else FIRST_ROWS, more)
     return [*lines, *(ConfigLine() for _ in range(min(room, MAX_ROWS - len(lines))))]
 
 
 def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list[EditLine]:
-    """Return every config that has an effect, or is set, as it is now; those that are set first."""
+    """Return every config that has an effect or is set, with its value; set ones come first."""
     rows = [row for row in offered() if row.effect == LIVE or row.key in configs]
     if INTERNAL_SEGMENT_BYTES in configs:
         rows.append(topic_configs.ROWS[INTERNAL_SEGMENT_BYTES])
@@ -196,15 +196,15 @@ def edit_lines(configs: Mapping[str, str], inherited: Mapping[str, str]) -> list
 
 
 def offered() -> list[ConfigRow]:
-    """Return the configs of topics but for the one that is for tests."""
+    """Return the configs of topics except for the one that is for tests."""
     return [row for key, row in topic_configs.ROWS.items() if key != INTERNAL_SEGMENT_BYTES]
 
 
 def edited(lines: Sequence[EditLine], given: Mapping[str, str]) -> list[EditLine]:
-    """Return the lines as a form sent them, each that was changed checked.
+    """Return the lines of a sent form, with changed ones checked.
 
-    What a config was when the form was made comes with it, so that only what somebody changed here
-    is changed, whatever others did meanwhile.
+    The form carries the original values, so that only what this user changed is changed, whatever
+    others did meanwhile.
     """
     return [_edited(line, given) for line in lines]
 
@@ -221,7 +221,7 @@ def edits_of(lines: Sequence[EditLine]) -> tuple[ConfigEdit, ...]:
 
 
 def together(lines: Sequence[EditLine]) -> str:
-    """Return what is wrong with values that are each good by themselves; empty: nothing."""
+    """Return the error of valid values that conflict with each other; empty if none."""
     return _together({line.key: line.value for line in lines if line.value or line.is_empty})
 
 
@@ -251,7 +251,7 @@ def _wrong(key: str, value: str) -> str:
 
 
 def _together(configs: Mapping[str, str]) -> str:
-    """Check values against each other, as far as each can be read."""
+    """Check values against each other, if each is valid."""
     if any(_wrong(key, value) for key, value in configs.items()):
         return ""
     try:

@@ -1,7 +1,7 @@
-"""Bytes as people type them: what a form says they are, and back. Pure.
+"""Converts typed text to bytes, as the form's choice of kind says, and back. Pure.
 
-A null, an empty value and a text are told apart by a choice and never by what was left out, since
-a null deletes a key of a compacted topic.
+An explicit choice distinguishes a null, an empty value and a text, since a null deletes a key of a
+compacted topic.
 """
 
 import binascii
@@ -17,14 +17,14 @@ JSON: Final = "json"
 HEX: Final = "hex"
 BASE64: Final = "base64"
 KINDS: Final = (TEXT, JSON, NULL, EMPTY, HEX, BASE64)
-# What a box for text changes, or nobody could see in it.
+# Characters that a text box changes, or that are invisible in it.
 UNTYPABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-# Few bytes are read more easily in hexadecimal digits.
+# A few bytes are easier to read in hexadecimal digits.
 SHORT: Final = 64
 
 
 class NotTyped(ValueError):
-    """What was typed is not what was chosen; the text says why, and what to do."""
+    """The input does not match the chosen kind; the text says why, and what to do."""
 
 
 def read(kind: str, typed: str, *, has_crlf: bool = False) -> bytes | None:
@@ -55,7 +55,7 @@ def read(kind: str, typed: str, *, has_crlf: bool = False) -> bytes | None:
 
 
 def typed(data: bytes | None, *, is_line: bool = False) -> tuple[str, str]:
-    """Return the kind and the text that `read` makes these bytes of; a line loses its ends."""
+    """Return the kind and text that `read` turns into these bytes; a line loses its line ends."""
     if data is None:
         return NULL, ""
     if not data:
@@ -106,7 +106,7 @@ def _check_json(text: str) -> None:
 
 
 def _nothing(_digits: str) -> None:
-    """Numbers are only looked at: they go out as they were typed."""
+    """Discard numbers: they are sent as they were typed."""
 
 
 def _refuse(word: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Forms about users and their rights. What a right means is checked by `gateway.access`."""
+"""Validates forms about users and their rights. `gateway.access` checks the rights."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from console.forms.passwords import MAX_PASSWORD_CHARS
 from gateway.access.grants import ANY, MAX_PATTERN_CHARS, Grant
 from gateway.access.operations import Kind, Operation, Role
 
-# What Django's users can have as a name.
+# The length limit of Django's user names.
 MAX_NAME_CHARS: Final = 150
 ROLE: Final = "role:"
 OPERATION: Final = "operation:"
@@ -16,7 +16,7 @@ EVERYTHING: Final = ""
 
 
 class GrantForm(forms.Form):
-    """A role or a right, with what it is for."""
+    """A role or an operation, and its target."""
 
     what = forms.ChoiceField(
         choices=[
@@ -25,7 +25,7 @@ class GrantForm(forms.Form):
         ],
         initial=f"{ROLE}{Role.VIEWER.value}",
     )
-    # Any text: a cluster may have gone since the page was made, and services check the form of it.
+    # Any text: the cluster may be gone since the page was rendered, and services check the format.
     cluster = forms.CharField(initial=ANY)
     kind = forms.ChoiceField(
         choices=[(EVERYTHING, "everything"), *((kind.value, kind.value) for kind in Kind)],
@@ -48,5 +48,5 @@ class GrantForm(forms.Form):
 
 class NewUserForm(GrantForm):
     name = forms.CharField(max_length=MAX_NAME_CHARS)
-    # Empty makes one.
+    # If it is empty, one is generated.
     password = forms.CharField(required=False, max_length=MAX_PASSWORD_CHARS, strip=False)

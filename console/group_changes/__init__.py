@@ -1,4 +1,4 @@
-"""Changes of groups from pages: planned, shown, sealed, and applied as they were shown.
+"""Plans, seals and applies changes of groups from pages, exactly as they were previewed.
 
-Groups are no metadata: a change of one is a call to the brokers, so this room talks to them.
+Groups are not metadata: their changes are calls to the brokers, which this package makes.
 """

@@ -1,7 +1,7 @@
-"""A plan that was shown, applied: what it rests on is read again before anything is done.
+"""Applies a previewed plan, after reading everything that it depends on again.
 
-Between that and the call lie milliseconds, in which brokers refuse only a group that has got
-members: they know no versions of offsets. The audit hears of a change before the brokers do.
+In the milliseconds between that and the call, brokers refuse only a group that has got members:
+they keep no versions of offsets. The audit entry is written before the call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,21 +19,21 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.group_view import GroupView
 from gateway.kafka.values import Place, Topic
 
-# After these nobody knows whether the call was carried out.
+# After these, it is unknown whether the call was executed.
 UNKNOWN_OUTCOME: Final = frozenset(
     {"REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION"}
 )
-# What the audit calls a plan that rests on what is no more, as for plans of topics.
+# The audit error of a plan whose basis has changed, as for plans of topics.
 MOVED: Final = "INVALID_UPDATE_VERSION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a plan.
+    """The result of a plan.
 
-    `moved` says what was no more as planned, `failure` what the brokers refused as a whole, and
-    `refused` what they refused of single partitions. `entry` is the audit's number, None where
-    nothing was begun, and `is_noted` False where the outcome could not be written.
+    `moved` lists what has changed since planning, `failure` is a refusal by the brokers as a whole,
+    and `refused` has those of single partitions. `entry` is the number of the audit entry, None if
+    nothing was started, and `is_noted` is False if the outcome could not be written.
     """
 
     is_unchanged: bool = False
@@ -49,12 +49,12 @@ class Result:
 
     @property
     def is_partly_unknown(self) -> bool:
-        """Tell whether some of those that count as refused may be changed: one call of several."""
+        """Tell whether refused partitions may have changed: one of several calls timed out."""
         return any(why.name in UNKNOWN_OUTCOME for why in self.refused.values())
 
 
 class Brokers(Protocol):
-    """What has to be asked and told of the brokers; `desk.Desk` is one."""
+    """The calls to the brokers; `desk.Desk` implements them."""
 
     def view(self, group: str) -> GroupView: ...
     def topics(self, names: Iterable[str]) -> dict[str, Topic]: ...
@@ -63,9 +63,9 @@ class Brokers(Protocol):
 
 
 def apply(at: Brokers, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Result:
-    """Do what a plan says, if all that it rests on is as it was; the audit keeps either.
+    """Apply a plan if everything that it depends on is unchanged; audit either outcome.
 
-    Errors of the database before anything was begun go up: then nothing is done.
+    Database errors before the first call propagate: then nothing was done.
     """
     now = at.view(plan.group)
     change = GroupChange(
@@ -103,7 +103,7 @@ def apply(at: Brokers, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Resul
 
 
 def _refused(plan: GroupPlan, change: GroupChange, moved: tuple[str, ...], now_ms: int) -> Result:
-    """Note that a plan rests on what is no more, and return that."""
+    """Audit that the basis of a plan has changed, and return that result."""
     services.note_refused(
         cluster_id=plan.cluster_id,
         change=change,
@@ -115,9 +115,9 @@ def _refused(plan: GroupPlan, change: GroupChange, moved: tuple[str, ...], now_m
 
 
 def _noted(plan: GroupPlan, change: GroupChange, result: Result, now_ms: int) -> Result:
-    """Write what became of a change that was begun; where that fails, the entry before it says so.
+    """Write the outcome of a started change; if that fails, the entry before it remains.
 
-    The brokers have answered already, so an error of the database must not look like a refusal.
+    The brokers have answered already, so a database error must not look like a refusal.
     """
     error, message = _outcome(plan, result)
     done = frozenset(step.place for step in plan.steps) - result.refused.keys()
@@ -157,7 +157,7 @@ def _outcome(plan: GroupPlan, result: Result) -> tuple[str | None, str]:
 
 
 def _before(plan: GroupPlan, now: GroupView) -> dict[str, str]:
-    """Return what the audit keeps of the group: of a whole group also what its user may not see."""
+    """Return the audited state of the group: of a whole group also what its user may not see."""
     if plan.kind is not GroupChangeKind.DELETE_GROUP:
         return plans.audited(plan.steps, is_after=False)
     steps = [gone(place, now) for place in sorted(now.committed)]

@@ -1,4 +1,4 @@
-"""A plan of a group's change as a command to type: `./samsa`, and Kafka's own script. Pure."""
+"""Writes a plan of a group's change as a command: of `./samsa`, and of Kafka's own script. Pure."""
 
 import shlex
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from brokers.controlplane.services import GroupChangeKind
 from console.group_changes.plans import GroupPlan
 
-# The file that a page offers beside the command, for what no other option can say.
+# The file that a page offers beside a command that no other option can express.
 FILE_NAME: Final = "plan.csv"
-# Longer than this nobody pastes it; Linux takes 128 KiB for one argument.
+# Nobody would paste a longer command; Linux allows 128 KiB for one argument.
 MAX_CHARS: Final = 20_000
 
 
 def samsa_command(plan: GroupPlan) -> str | None:
-    """Return `./samsa groups ...`; None where it would be too long."""
+    """Return `./samsa groups ...`; None if it would be too long."""
     match plan.kind:
         case GroupChangeKind.RESET_OFFSETS:
             verb, options = "reset", [*plan.targets, *plan.options, "--execute"]
@@ -21,7 +21,7 @@ def samsa_command(plan: GroupPlan) -> str | None:
             verb, options = "delete-offsets", ["--topic", plan.topic]
         case GroupChangeKind.DELETE_GROUP:
             verb, options = "delete", []
-    # What looks like an option is a name behind `--`.
+    # A name that looks like an option has to follow `--`.
     is_odd = plan.group.startswith("-")
     words = [verb, *options, "--", plan.group] if is_odd else [verb, plan.group, *options]
     return _bounded(shlex.join(["./samsa", "groups", *words]))

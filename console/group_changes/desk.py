@@ -1,4 +1,4 @@
-"""A conversation with the brokers of a cluster about one group: a few at once, each with an end."""
+"""Calls the brokers of a cluster about one group: a few users at once, within a time limit."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,14 +20,14 @@ from gateway.kafka.values import Place, Topic
 
 T = TypeVar("T")
 
-# A page has to answer within five seconds, brokers or not: what a turn waits, what all questions
-# take together, and the second by which the client library may be late.
+# A page has to answer within five seconds, with or without brokers: the wait for a turn, the time
+# of all reads together, and the second by which the client library may be late.
 TURN_WAIT_S: Final = 0.5
 READ_S: Final = 3.4
-# A change is written to a disk; it has more time, since nobody knows what became of it otherwise.
+# A change is written to disk; it has more time, since its outcome would be unknown otherwise.
 CHANGE_S: Final = 5.0
-# Half of the largest batch that a topic takes by default, and what a record of an offset has beside
-# the names of its group and its topic, with room to spare.
+# Half of the largest batch that topics accept by default, and the size of an offset record without
+# the names of its group and its topic, with a margin.
 CALL_BYTES: Final = 512 * 1024
 RECORD_BYTES: Final = 120
 # Each holds a thread and some of the library's own; changes of groups are made by hand.
@@ -35,12 +35,12 @@ TURNS: Final = Turns(
     places=4, queue=8, wait_s=TURN_WAIT_S, what="changes of groups are being looked at"
 )
 CLIENT_ID: Final = "samsa-console"
-# Addresses that are tried; any broker names all others.
+# Addresses to try; any broker names all others.
 BOOTSTRAP_BROKERS: Final = 5
 
 
 class Desk:
-    """A conversation with the brokers of one cluster about one group. For one thread."""
+    """The calls to the brokers of one cluster about one group. Not thread-safe."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -64,9 +64,9 @@ class Desk:
         return self._in_time(at_time(self._calls, places, ms))
 
     def carry_out(self, plan: GroupPlan) -> dict[Place, KafkaFailure]:
-        """Make the calls of a plan; return the partitions that were refused, or not come to.
+        """Execute a plan; return the partitions that were refused, or not reached.
 
-        A failure before anything was done goes up.
+        A failure before the first change propagates.
         """
         groups = Groups(replace(self._connection, until=Deadline(CHANGE_S)))
         if plan.kind is GroupChangeKind.DELETE_GROUP:
@@ -86,7 +86,7 @@ class Desk:
         return refused
 
     def _in_time(self, found: dict[Place, T]) -> dict[Place, T]:
-        """Fail where the time is over: what nobody had the time to tell is not absent."""
+        """Raise if the time is over: an answer that was cut off does not mean absence."""
         assert self._connection.until is not None, "made by `desk`"
         if self._connection.until.is_over():
             raise failure("REQUEST_TIMED_OUT", f"cluster at {self._connection.bootstrap}")
@@ -110,7 +110,7 @@ def _call(
 
 @contextmanager
 def desk(cluster_id: str) -> Iterator[Desk]:
-    """Take a turn and talk to the brokers; TooBusy where too many do already."""
+    """Take a turn and connect to the brokers. Raises TooBusy if too many users do."""
     with TURNS.turn():
         yield Desk(
             Connection(
@@ -120,7 +120,7 @@ def desk(cluster_id: str) -> Iterator[Desk]:
 
 
 def bootstrap_of(cluster_id: str) -> str:
-    """Return addresses of brokers, those that serve first."""
+    """Return broker addresses, those in service first."""
     brokers = selectors.brokers(cluster_id=cluster_id)
     if not brokers:
         raise failure(

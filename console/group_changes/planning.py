@@ -1,6 +1,6 @@
-"""What a change of a group would do now: one plan for each kind, from what the brokers tell.
+"""Plans a change of a group from the brokers' present data, by one function for each kind.
 
-Topics that a user may not view are not named to that user, and not touched where that is possible.
+Topics that a user may not view are not named to that user, and not changed if avoidable.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,16 +26,16 @@ GO_AS_WELL: Final = "the group's offsets of them go as well"
 
 
 class NoPlan(Exception):
-    """There is nothing that could be planned; the text says what is missing, and what to do."""
+    """No plan is possible; the text says what is missing, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedReset:
-    """What a form asks for. `topics` None: all that the group has offsets of."""
+    """The request of a form. `topics` None: all in which the group has offsets."""
 
     goal: Goal
     topics: Mapping[str, tuple[int, ...]] | None
-    # Offsets of each place, from a file; from another group where one is named.
+    # Offsets of each place, from a file; from another group if one is named.
     file: Mapping[Place, int] | None = None
     source: str = ""
     options: tuple[str, ...] = ()
@@ -43,16 +43,16 @@ class AskedReset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Where a change is made, by whom it is seen, and when."""
+    """The cluster and group of a change, the user's rights, and the time."""
 
     cluster_id: str
     group: str
-    may_view: Callable[[str], bool]  # a topic, by its name
+    may_view: Callable[[str], bool]  # by the name of a topic
     now_ms: int
 
 
 def plan_reset(at: Desk, around: Around, asked: AskedReset) -> GroupPlan:
-    """Return what a reset would do now; NoPlan where there is nothing to set."""
+    """Return the plan of a reset. Raises NoPlan if there is nothing to set."""
     view = at.view(around.group)
     looked_up = at.offsets(asked.source) if asked.source else asked.file
     wanted = _wanted(view, around, asked, looked_up)
@@ -98,7 +98,7 @@ def plan_reset(at: Desk, around: Around, asked: AskedReset) -> GroupPlan:
 
 
 def plan_offsets_deletion(at: Desk, around: Around, topic: str) -> GroupPlan:
-    """Return what deleting a group's offsets of one topic would do now."""
+    """Return the plan that deletes a group's offsets of one topic."""
     view = at.view(around.group)
     places = sorted(place for place in view.committed if place.topic == topic)
     if not places:
@@ -124,7 +124,7 @@ def plan_offsets_deletion(at: Desk, around: Around, topic: str) -> GroupPlan:
 
 
 def plan_deletion(at: Desk, around: Around) -> GroupPlan:
-    """Return what deleting a group would do now."""
+    """Return the plan that deletes a group."""
     view = at.view(around.group)
     if not view.is_there and not view.committed:
         raise NoPlan(
@@ -145,7 +145,7 @@ def plan_deletion(at: Desk, around: Around) -> GroupPlan:
 
 
 def _plan(kind: GroupChangeKind, around: Around, view: GroupView) -> GroupPlan:
-    """Return the frame of a plan, in which nothing is changed yet."""
+    """Return a plan without any changes yet."""
     return GroupPlan(
         kind=kind,
         cluster_id=around.cluster_id,
@@ -161,7 +161,7 @@ def _plan(kind: GroupChangeKind, around: Around, view: GroupView) -> GroupPlan:
 def _wanted(
     view: GroupView, around: Around, asked: AskedReset, looked_up: Mapping[Place, int] | None
 ) -> dict[str, tuple[int, ...]]:
-    """Return the partitions that are meant by topic; an empty tuple stands for all of a topic."""
+    """Return the selected partitions by topic; an empty tuple means all of a topic."""
     if looked_up is not None:
         places = set(looked_up)
         if asked.source and not places:
@@ -246,7 +246,7 @@ def _found(
         return looked_up
     if asked.goal.kind is not GoalKind.TIME:
         return {}
-    # After the last record lies the end, as for everything that is not there yet.
+    # A time after the last record gives the end, as does any position not there yet.
     return {
         place: held[place][1] if offset is None else offset
         for place, offset in at.at_time(held, asked.goal.value).items()
@@ -261,7 +261,7 @@ def _hidden(topics: Collection[str], reason: str) -> LeftOut:
 
 
 def _targets(asked: AskedReset, *, steps: Sequence[Place], is_cut: bool) -> tuple[str, ...]:
-    """Return the words of a command for the topics; none where a file names them."""
+    """Return the topic arguments of a command; none if a file names them."""
     if asked.file is not None or asked.source:
         return ()
     if asked.topics is None and not is_cut:

@@ -1,7 +1,7 @@
-"""Plans of changes of groups as values: what a page shows, what a seal holds, what is applied.
+"""Defines plans of group changes as values: for the preview, the seal and the application.
 
-Must not know a broker, a page or the database. A plan says what it rests on, and `moved` compares
-that with what is there now. Brokers keep no versions of offsets, so values are compared.
+Must not know brokers, pages or the database. A plan contains the data that it depends on, and
+`moved` compares it with the present. Brokers keep no versions of offsets, so values are compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ from gateway.kafka.group_view import GroupView
 from gateway.kafka.offset_plan import Step
 from gateway.kafka.values import Place
 
-# Partitions of one plan. Sealed, so many take some 300 KB, which every page of the preview carries;
-# a group that reads more is changed topic by topic.
+# Partitions of one plan. Sealed, these take some 300 KB, which every page of the preview carries; a
+# larger group is changed topic by topic.
 MAX_PLACES: Final = 10_000
-# What has moved is named so far; after that it is counted.
+# Changes since planning that are named; further ones are counted.
 MAX_NAMED: Final = 20
-# Partitions that an entry of the audit has a line for; of more it has one for each topic.
+# Partitions that an audit entry lists; a larger change is listed by topic.
 LISTED_PARTITIONS: Final = 100
 NO_RECORD: Final = "the partition holds no record"
 
@@ -42,7 +42,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Something that was asked for, or belongs to the group, and is not touched."""
+    """Something that was requested, or belongs to the group, but is not changed."""
 
     what: str
     reason: str
@@ -52,10 +52,9 @@ class LeftOut:
 class GroupPlan:
     """One change of one group.
 
-    `asked` fills the form in again. `options` and `targets` are the words of the commands: how, and
-    of which topics. `topic` is the one whose offsets are deleted; `digest` stands for all that a
-    group has committed, where the whole group is deleted. `refusal` says why the plan cannot be
-    applied.
+    `asked` fills the form in again. `options` and `targets` are arguments of the commands: the
+    method, and the topics. `topic` is the one whose offsets are deleted; `digest` stands for all
+    offsets of a group that is deleted as a whole. `refusal` says why the plan cannot be applied.
     """
 
     kind: GroupChangeKind
@@ -102,21 +101,20 @@ def planned(step: Step) -> PlannedStep:
 
 
 def gone(place: Place, view: GroupView) -> PlannedStep:
-    """Return the step that deletes what a group has committed in a place."""
+    """Return the step that deletes the committed offset of a place."""
     return PlannedStep(place=place, before=view.committed[place], after=None)
 
 
 def digest_of(committed: Mapping[Place, int]) -> str:
-    """Return what tells two states of a group's offsets apart, also for who may not see them."""
+    """Return a digest of a group's offsets, for comparison by users who may not see them."""
     text = "\n".join(f"{p.topic} {p.partition} {offset}" for p, offset in sorted(committed.items()))
     return sha256(text.encode()).hexdigest()
 
 
 def is_done_already(plan: GroupPlan, now: GroupView) -> bool:
-    """Tell whether all is as the plan wanted it: it was applied before, or somebody did the same.
+    """Tell whether the planned state is reached: applied before, or by another user.
 
-    Where an older plan left the same values behind that another one set meanwhile, nothing is lost
-    by saying so.
+    If a later change happened to set the same values as an older plan, this answer does no harm.
     """
     if plan.kind is GroupChangeKind.DELETE_GROUP:
         return not now.is_there
@@ -126,7 +124,7 @@ def is_done_already(plan: GroupPlan, now: GroupView) -> bool:
 def moved(
     plan: GroupPlan, now: GroupView, topic_ids: Mapping[str, str], bounds: Bounds
 ) -> tuple[str, ...]:
-    """Return what the plan rests on and is no more as it was, a sentence each."""
+    """Return what has changed since planning, a sentence each."""
     found = list(_moved(plan, now, topic_ids, bounds))
     more = len(found) - MAX_NAMED
     return (*found[:MAX_NAMED], *([f"{more} more partitions have moved"] if more > 0 else []))
@@ -173,7 +171,7 @@ def _moved_offsets(plan: GroupPlan, now: GroupView) -> Iterator[str]:
 
 
 def _moved_bounds(plan: GroupPlan, bounds: Bounds) -> Iterator[str]:
-    """Yield where the wanted offset is gone: a group set there would begin somewhere else."""
+    """Yield partitions without the planned offset: a group set there would start elsewhere."""
     if plan.kind is not GroupChangeKind.RESET_OFFSETS:
         return
     for step in plan.steps:
@@ -196,7 +194,7 @@ def _said(offset: int | None) -> str:
 def audited(
     steps: Sequence[PlannedStep], *, is_after: bool, places: frozenset[Place] | None = None
 ) -> dict[str, str]:
-    """Return one side of a plan as the audit keeps it, of some places or of all."""
+    """Return one side of a plan in the audit's format, for some places or all."""
     told = [
         (step.place, offset)
         for step in steps

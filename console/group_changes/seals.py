@@ -1,6 +1,6 @@
-"""Plans of changes of groups between preview and apply: in the browser, signed for their user.
+"""Keeps plans of group changes in the browser between preview and apply, signed for their user.
 
-Nothing is kept on the server. A seal is compressed, and is no secret: it holds what was shown.
+Nothing is stored on the server. A seal is compressed but not secret: its content was shown.
 """
 
 import json
@@ -13,20 +13,20 @@ from brokers.controlplane.services import GroupChangeKind
 from console.group_changes.plans import GroupPlan, LeftOut, PlannedStep
 from gateway.kafka.values import Place
 
-# As long as somebody may look at a preview before agreeing to it.
+# The time that a user has to review a preview.
 MAX_AGE_S: Final = 3600
-# What Django takes of a form is 2.5 MB; a plan of MAX_PLACES is far smaller unless each of its
-# partitions is of another topic with the longest name.
+# Django accepts forms of 2.5 MB; a plan of MAX_PLACES is far smaller unless each of its partitions
+# is of another topic with the longest name.
 MAX_CHARS: Final = 2_000_000
 _PURPOSE: Final = "samsa.group-plan"
 
 
 class BadSeal(Exception):
-    """What came back is no plan that can be opened, or a plan is too large to be sealed."""
+    """The seal is invalid, or a plan is too large to be sealed."""
 
 
 def seal(plan: GroupPlan, *, holder: str) -> str:
-    """Return a plan as a text that only this holder can apply, for an hour."""
+    """Return a plan as text that only this holder can apply, for an hour."""
     text = signing.dumps(_plain(plan), salt=_salt(holder), compress=True)
     if len(text) > MAX_CHARS:
         raise BadSeal(
@@ -37,8 +37,8 @@ def seal(plan: GroupPlan, *, holder: str) -> str:
 
 
 def open_seal(text: str, *, holder: str) -> GroupPlan:
-    """Return what was sealed; BadSeal where it is too old, of somebody else, or no seal."""
-    # What is too long is no seal; an empty text is none either.
+    """Return the sealed plan. Raises BadSeal if it is expired, of another user, or invalid."""
+    # A text that is too long is no seal; nor is an empty one.
     text = text if len(text) <= MAX_CHARS else ""
     try:
         return _plan(signing.loads(text, salt=_salt(holder), max_age=MAX_AGE_S))

@@ -1,1 +1,1 @@
-"""What the console adds to the project's command line."""
+"""Management commands of the console, at the place where Django expects them."""

@@ -1,4 +1,4 @@
-"""Where the brokers of this home's cluster are, as the database says."""
+"""Locates the brokers of this home's cluster by its database."""
 
 from pathlib import Path
 from typing import Final
@@ -12,19 +12,19 @@ from console.monitoring.daemon import Cluster, DirectoryFailed, NoClusterYet
 RETENTION: Final = "retention.ms"
 POLICY: Final = "cleanup.policy"
 FOR_EVER: Final = -1
-# Topics that a sentence would name; here only the number counts.
+# Topics that a sentence would name; here only the number matters.
 NAMED: Final = 0
 
 
 class DatabaseDirectory:
-    """Reads what has changed only: a cluster at rest costs two short reads."""
+    """Reads only changes: an idle cluster costs two short reads."""
 
     def __init__(self, cluster_id_file: Path) -> None:
         self._cluster_id_file = cluster_id_file
         self._last: tuple[int, Cluster] | None = None
 
     def read(self) -> Cluster:
-        """Return the cluster as it is now; DirectoryFailed where the database does not answer."""
+        """Return the present cluster. Raises DirectoryFailed if the database does not answer."""
         try:
             return self._read(self._cluster_id_file.read_text(encoding="ascii").strip())
         except FileNotFoundError:
@@ -34,7 +34,7 @@ class DatabaseDirectory:
         except Error as error:
             raise DirectoryFailed(f"the database does not answer: {error}") from error
         finally:
-            # Which thread comes next is not known, so none keeps a connection.
+            # The next call may run in another thread, so do not keep a connection.
             connections.close_all()
 
     def _read(self, cluster_id: str) -> Cluster:
@@ -57,7 +57,7 @@ def _cluster(cluster_id: str) -> Cluster:
 
 
 def _retention(cluster_id: str) -> dict[str, int]:
-    """Return how long topics keep records, for those that say so; compaction alone deletes none."""
+    """Return the retention of topics that set it; compaction alone deletes nothing."""
     retention = selectors.topic_overrides(cluster_id=cluster_id, key=RETENTION)
     policies = selectors.topic_overrides(cluster_id=cluster_id, key=POLICY)
     compacted = [name for name, policy in policies.items() if "delete" not in policy]

@@ -1,4 +1,4 @@
-"""Records for a browser: browsed, followed, searched, downloaded; as streams of bare ASGI.
+"""Streams records to a browser: browse, follow, search and download, as bare ASGI calls.
 
 Must not know pages. Reading joins no group and commits nothing.
 """

@@ -1,8 +1,8 @@
-"""A page of records without a filter: the newest ones, or those from a place on.
+"""Reads a page of records without a filter: the newest ones, or those from a position on.
 
-Partitions are merged by the time of their records, and no partition's own order is ever changed.
-The newest records are read backwards in windows of offsets that grow, so that a compacted topic
-whose last records lie far apart costs a few reads, and none from its beginning.
+Partitions are merged by the timestamps of their records, without changing any partition's own
+order. The newest records are read backwards in growing windows of offsets, so that a compacted
+topic whose last records lie far apart costs a few reads, and none from its beginning.
 """
 
 import time
@@ -18,11 +18,11 @@ from console.messages.question import Mode, Question, written_cursor
 from console.messages.tally import Row, Tally
 from gateway.kafka.values import Record, Span
 
-# The first window of a partition, and how much larger each next one is. Records of 18 MB are not
-# read by the dozen where eight were wanted.
+# The first window of a partition, and the growth of later ones. Records of 18 MB are not read by
+# the dozen if eight were requested.
 FIRST_WINDOW: Final = 8
 GROWTH: Final = 4
-# Lines that wait until they can be put into their order; so much for each stream that is open.
+# Lines that wait to be put in order, for each open stream.
 MAX_KEPT_BYTES: Final = 16 * 1024 * 1024
 TOO_MUCH: Final = f"{MAX_KEPT_BYTES // 1024**2} MB wait for their order"
 
@@ -31,18 +31,18 @@ Write = Callable[[Record], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What is read at most for one answer, and how long."""
+    """The limits of one answer in bytes and time."""
 
     size: int
     seconds: float
 
 
-# A person waits, and asks for the next page instead.
+# A person waits, and can request the next page instead.
 PAGE: Final = Bounds(size=256 * 1024 * 1024, seconds=20.0)
 
 
 class Kept(NamedTuple):
-    """A record that was read and written as a line, and not sent yet."""
+    """A record that was read and formatted, and is not sent yet."""
 
     timestamp_ms: int
     offset: int
@@ -54,7 +54,7 @@ class Lane:
     """One partition of a page. `kept` is in the order in which records are sent."""
 
     range: Range
-    position: int  # how far it was read; backwards for the newest
+    position: int  # the offset reached; it decreases in mode newest
     kept: list[Kept] = field(default_factory=list)
     sent: int = 0  # of those kept
     window: int = FIRST_WINDOW
@@ -67,14 +67,14 @@ class Lane:
 
 @dataclass(slots=True, kw_only=True)
 class Window:
-    """What was read of a stretch of offsets; where it is cut, the first records are missing."""
+    """The records of a range of offsets; if it is cut, the first ones are missing."""
 
     kept: deque[Kept] = field(default_factory=deque)
     is_cut: bool = False
 
 
 class Page:
-    """One page; `run` once, in a thread."""
+    """One page; call `run` once, in a thread."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Page:
         return Span(partition=lane.range.partition, start=start, end=lane.position)
 
     def _read(self, windows: Mapping[int, Span]) -> dict[int, Window]:
-        """Read windows to their ends; of each the last records, as many as a page has."""
+        """Read windows to their ends; keep the last records of each, as many as a page has."""
         found = {index: Window() for index in windows}
         with self._order.source.reading(list(windows.values()), stops_at_end=True) as reader:
             for batch in reader.batches():
@@ -163,25 +163,25 @@ class Page:
     def _take(self, window: Window, records: Sequence[Record]) -> None:
         """Keep the last records: as many as a page has, and as fit into memory."""
         limit = self._order.question.limit
-        # A window may turn out to be full where those behind it were nearly empty: what falls out
-        # at its other end is not written as a line first.
+        # A window may be full although earlier ones were nearly empty: records that drop out at its
+        # other end are not formatted first.
         window.is_cut = window.is_cut or len(records) > limit
         window.kept.extend(self._keep(record) for record in records[-limit:])
         while len(window.kept) > limit or (window.kept and self._is_too_much(window)):
             self._kept_bytes -= len(window.kept.popleft().line)
             window.is_cut = True
         if records and not window.kept:
-            # No room even for the last record beside those of others: it is for the next page.
+            # Even the last record does not fit beside those of others: it is for the next page.
             self._stopped = TOO_MUCH
 
     def _is_too_much(self, window: Window) -> bool:
-        """Tell whether lines are to be dropped; one is kept at all, however long it is."""
+        """Tell whether to drop lines; one line is kept, however long it is."""
         is_only = len(window.kept[0].line) == self._kept_bytes
         return self._kept_bytes > MAX_KEPT_BYTES and not is_only
 
     def _prepend(self, lane: Lane, span: Span, found: Mapping[int, Window]) -> None:
         if span.partition not in found:
-            return  # It was not read to its end, where the newest of its records are.
+            return  # The newest records, at its end, were not read.
         window = found[span.partition]
         lane.kept += reversed(window.kept)
         if window.is_cut:
@@ -193,14 +193,14 @@ class Page:
         self._tally.rows[span.partition].position = lane.position
 
     def _unsettled(self) -> list[Lane]:
-        """Return lanes that may hold more of the newest records than were read of them."""
+        """Return lanes that may have more of the newest records than were read."""
         turns = self._merged(self._order.question.limit)
         chosen = Counter(lane.range.partition for lane in turns)
         is_short = len(turns) < self._order.question.limit
         return [
             lane
             for lane in self._lanes
-            # Behind the last one that is chosen comes nothing that is wanted.
+            # Nothing after the last chosen record is needed.
             if not lane.is_read
             and (
                 is_short
@@ -209,7 +209,7 @@ class Page:
         ]
 
     def _merged(self, limit: int) -> list[Lane]:
-        """Return whose turn it is, up to so many times: the lane whose next record is newest."""
+        """Return the lanes in the order of their newest records, up to a number of turns."""
         heads = [
             (-lane.kept[0].timestamp_ms, number, 0)
             for number, lane in enumerate(self._lanes)
@@ -247,8 +247,8 @@ class Page:
                 if self._sent >= self._order.question.limit:
                     return
                 if self._is_enough():
-                    # What others may still precede, too: a partition that tells nothing for so long
-                    # would keep every page like this one from getting any further.
+                    # Send even records that others may precede: a partition that delivers nothing
+                    # for so long would block every page like this one.
                     self._send_ripe(is_last=True)
                     return
                 for lane in self._lanes:
@@ -256,7 +256,7 @@ class Page:
                         reader.finish(lane.range.partition)
                 self._progress()
         for lane in self._lanes:
-            # What was finished early has records enough to fill the page.
+            # A partition that was finished early has enough records to fill the page.
             if len(lane.kept) - lane.sent < self._order.question.limit - self._sent:
                 lane.is_read, lane.position = True, lane.range.end
                 self._tally.rows[lane.range.partition].position = lane.position
@@ -271,7 +271,7 @@ class Page:
             self._tally.rows[record.partition].position = lane.position
 
     def _send_ripe(self, *, is_last: bool = False) -> None:
-        """Send what no record to come can precede."""
+        """Send records that no later one can precede."""
         heads = [
             (lane.head.timestamp_ms, number) for number, lane in enumerate(self._lanes) if lane.head
         ]
@@ -304,7 +304,7 @@ class Page:
     def _send(self, lane: Lane) -> None:
         kept = lane.kept[lane.sent]
         self._order.pipe.put(kept.line)
-        # Sent lines are not needed any more; their places are, for the cursor.
+        # Sent lines are no longer needed; their offsets are, for the cursor.
         lane.kept[lane.sent] = kept._replace(line=b"")
         self._kept_bytes -= len(kept.line)
         lane.sent += 1
@@ -312,7 +312,7 @@ class Page:
         self._tally.hits += 1
 
     def _is_enough(self) -> bool:
-        """Whether the page has taken so much that it ends where it is."""
+        """Whether the page has read so much that it ends here."""
         if self._tally.size >= self._bounds.size:
             self._stopped = f"{self._bounds.size // 1024**2} MB were read"
         elif self._tally.seconds() >= self._bounds.seconds:
@@ -327,7 +327,7 @@ class Page:
             self._order.tell(line)
 
     def _cursor(self) -> dict[int, int]:
-        """Return where the next page begins; partitions without a rest are left out."""
+        """Return where the next page starts; partitions that are read to their end are left out."""
         cursor = {}
         for lane in self._lanes:
             if self._order.question.mode is Mode.NEWEST:

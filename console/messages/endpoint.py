@@ -41,17 +41,17 @@ log: Final = logging.getLogger(__name__)
 STREAM: Final = "/messages/stream"
 EXPORT: Final = "/messages/export"
 RECORD: Final = "/messages/record"
-# Streams of a web process, and so threads that read: each holds a client of some 20 MB at most.
+# Streams of a web process, each with a reading thread and a client of some 20 MB at most.
 MAX_STREAMS: Final = 24
-# Of one person: two windows side by side, with a tail and a search in each.
+# Of one user: two windows side by side, with a tail and a search in each.
 MAX_PER_USER: Final = 6
-# How long a stream that has ended waits for the thread that reads for it.
+# How long an ended stream waits for its reading thread.
 LAST_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """An address: what it needs on the topic, and what makes a job of its query."""
+    """A path: the operations that it needs on the topic, and the factory of its job."""
 
     needs: tuple[Operation, ...]
     job: Callable[[Means, Query, tzinfo, Visitor], Job]
@@ -106,7 +106,7 @@ class Endpoint:
                 self._asker.end()
 
     async def _admitted(self, scope: Scope) -> tuple[Owner, Job]:
-        """Return who asks, and what is to be done; raise where it must not, or cannot be meant."""
+        """Return the user and the job. Raises for a missing right or an invalid query."""
         if scope["method"] != "GET":
             raise Refused(405, f"{scope['method']} is not answered here; use GET")
         route = ROUTES[scope["path"]]
@@ -127,7 +127,7 @@ class Endpoint:
         return owner, job
 
     def _opened(self, owner: Owner) -> Stream:
-        """Take a place; the hub ends what it returns with the session, and with the process."""
+        """Take a place; the hub ends the returned stream with the session, and with the process."""
         if self._open.total() >= MAX_STREAMS:
             raise TooManyStreams(f"this web server reads for {MAX_STREAMS} streams already")
         if self._open[owner.user_id] >= MAX_PER_USER:
@@ -151,20 +151,20 @@ class Endpoint:
             pipe.stop("the stream has ended")
             for watcher in watchers:
                 watcher.cancel()
-            # The thread sees it within the tick of its reader; its place is free only then.
+            # The thread notices within the tick of its reader; only then is its place free.
             await asyncio.wait([work], timeout=LAST_SECONDS)
 
     async def _forward(
         self, job: Job, pipe: Pipe, work: "asyncio.Future[Refusal | None]", send: Send
     ) -> None:
-        """Send what comes, as far as the connection takes it; TimeoutError where it takes none."""
+        """Send pieces as the connection accepts them. Raises TimeoutError if it accepts none."""
         pieces = await pipe.take()
         if not pieces and (refusal := await work) is not None:
             await refuse(send, refusal.status, refusal.message, refusal.next_step)
             return
         await send(head(200, job.content_type, *job.headers))
         while pieces:
-            # Many lines are one piece for the socket; together they have no more than a pipe holds.
+            # Send many lines as one piece; together they are no larger than the limit of a pipe.
             body = b"".join(pieces)
             async with asyncio.timeout(self._cut_s):
                 await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -173,7 +173,7 @@ class Endpoint:
 
 
 def _run(job: Job, pipe: Pipe) -> Refusal | None:
-    """Do a job in a thread of its own."""
+    """Run a job in its own thread."""
     try:
         job.work(pipe)
     except Refusal as refusal:
@@ -181,7 +181,7 @@ def _run(job: Job, pipe: Pipe) -> Refusal | None:
     except Stopped:
         return None
     except Exception:
-        # What nobody expected must not look like an end: the browser is told, and we hear of it.
+        # An unexpected error must not look like an end: report it to the browser, and log it.
         log.exception("messages.job_failed topic=%r", job.topic)
         pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
     finally:

@@ -1,7 +1,7 @@
-"""Records as a file: lines of JSON, or CSV that no spreadsheet takes for formulas. Pure.
+"""Formats records as a file: lines of JSON, or CSV without spreadsheet formulas. Pure.
 
-A file is written while it is read, so its status says nothing of how it ends: its last line does.
-Keys and values are in the forms in which a list shows them, and whole.
+A file is sent while records are read, so its HTTP status says nothing about its completeness: its
+last line does. Keys and values are in the forms of a list, but whole.
 """
 
 import csv
@@ -17,13 +17,13 @@ from console.messages.forms import Shown, show
 from console.messages.lines import Forms, Sizes, encoded
 from gateway.kafka.values import Record
 
-# What no record is longer than: nothing is cut.
+# No record is longer, so nothing is cut.
 WHOLE: Final = 2**31
 COLUMNS: Final = (
     *("partition", "offset", "timestamp", "key_kind", "key", "value_kind", "value", "headers"),
     "is_cut",
 )
-# How a spreadsheet knows a formula; in front of it a quote makes a text of it.
+# How spreadsheets recognise a formula; a leading quote turns it into text.
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ class FileKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Writes records of one file."""
+    """Formats the records of one file."""
 
     forms: Forms
     form: FileForm
@@ -88,7 +88,7 @@ def _moment(timestamp_ms: int | None, zone: tzinfo) -> str | None:
     try:
         moment = (EPOCH + timedelta(milliseconds=timestamp_ms)).astimezone(zone)
     except (OverflowError, ValueError):
-        # A producer may set any number, also one that is no date.
+        # A producer may set any number, including one that is no date.
         return str(timestamp_ms)
     return moment.isoformat(timespec="milliseconds")
 
@@ -131,6 +131,6 @@ FILES: Final[Mapping[FileForm, FileKind]] = {
     ),
     FileForm.CSV: FileKind(b"text/csv; charset=utf-8", _header(), _csv_line, _csv_note),
 }
-# What a file says besides its records, at its end; of more, the last ones.
+# Notes at the end of a file besides its records; of more, the last ones are kept.
 MAX_NOTES: Final = 1_000
 TOLD: Final = frozenset({"error", "gap", "done"})

@@ -1,4 +1,4 @@
-"""Records that leave as files: an export, and a part of one record. Both are told to the audit."""
+"""Sends records as files: an export, or a part of one record. Both are logged in the audit."""
 
 import json
 import re
@@ -33,9 +33,9 @@ from gateway.kafka.errors import KafkaFailure, Kind
 from gateway.kafka.values import Record, Span
 
 BYTES: Final = b"application/octet-stream"
-# A file may take its time, and hold a day's records; a page asks for less.
+# A file may take its time, and hold a day's records; a page requests less.
 FILE: Final = Bounds(size=4 * 1024**3, seconds=3_600.0)
-# Of a value that is downloaded at a time: about what a socket takes at once.
+# Bytes of a downloaded value per piece: about what a socket accepts at once.
 PIECE_BYTES: Final = 256 * 1024
 NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -161,13 +161,13 @@ def _part_of(record: Record, wanted: Part) -> bytes:
 
 
 def _attachment(name: str) -> tuple[bytes, bytes]:
-    """Return the header that has a browser save what comes, and never show it."""
+    """Return the header that makes a browser save the answer instead of showing it."""
     safe = NOT_IN_NAMES.sub("_", name)
     return b"content-disposition", f'attachment; filename="{safe}"'.encode()
 
 
 def _tell_audit(event: str, visitor: Visitor, question: Question, **details: str) -> None:
-    """Tell who takes records away, before the first one leaves."""
+    """Audit who downloads records, before the first one is sent."""
     try:
         name = selectors.user_name(visitor.user_id)
     finally:

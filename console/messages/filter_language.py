@@ -23,12 +23,12 @@ from console.messages.question import MAX_INT64, NUMBER, BadQuestion, time_of
 
 Tree: TypeAlias = Any
 
-# What a broker takes: levels of a predicate, and conditions in it, those that join others included.
+# A broker's limits: levels of a predicate, and conditions, including those that join others.
 MAX_DEPTH: Final = 16
 MAX_CONDITIONS: Final = 64
 MAX_STEPS: Final = 32
 MAX_NEEDLE: Final = 4_096
-# A number of more digits is in no record that anybody wrote on purpose.
+# Numbers with more digits hardly occur in records.
 MAX_DIGITS: Final = 40
 INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
 FRACTION: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -44,11 +44,11 @@ EXAMPLE: Final = 'value contains "refused" and value.order.id > 100'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A filter that was understood. `text` says it again, with nothing left to guess."""
+    """A parsed filter. `text` is its normalized form, without ambiguities."""
 
     text: str
     tree: Tree
-    # No record before the first one of this time can match; None: any can.
+    # No record before the first one of this time can match; None: any record can.
     since_ms: int | None = None
 
     def of(self, partition: int) -> Tree:
@@ -64,7 +64,7 @@ class Node(NamedTuple):
 
 
 def filter_of(text: str, *, zone: tzinfo) -> Filter | None:
-    """Read a filter; None where it is empty. BadQuestion has the place where it went wrong."""
+    """Parse a filter; None if it is empty. Raises BadQuestion with the position of the error."""
     tokens = tokens_of(text)
     if len(tokens) == 1:
         return None
@@ -276,7 +276,7 @@ def _compared(token: Token, side: str, path: list[str | int], sign: str, told: T
             raise _wrong(
                 told, "is no number", f"compare a part of it, as {side}.price > 100, or use ="
             )
-        # What is written as a number may be the text of a key.
+        # A number may be the text of a key.
         tree: Tree = {side: None if value is None else {"text": _checked(told)}}
         return Node(tree if op == "==" else {"not": tree}, text)
     if op in {"<", "<=", ">", ">="} and (value is None or isinstance(value, bool)):
@@ -333,7 +333,7 @@ def _checked(token: Token) -> str:
 
 
 def _folded(tree: Tree, partition: int) -> Tree:
-    """Decide what is about the partition, and what follows from it alone."""
+    """Decide conditions about the partition, and simplify accordingly."""
     [(kind, told)] = tree.items()
     if kind == "partition":
         return _holds(partition, told["op"], told["value"])
@@ -353,7 +353,7 @@ def _folded(tree: Tree, partition: int) -> Tree:
 
 
 def _measured(tree: Tree) -> tuple[int, int]:
-    """Return levels and conditions of a tree."""
+    """Return the number of levels and conditions of a tree."""
     [(kind, told)] = tree.items()
     parts = [told] if kind == "not" else told if kind in {"all", "any"} else []
     measured = [_measured(part) for part in parts]

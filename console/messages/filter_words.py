@@ -1,7 +1,7 @@
-"""The words of a filter: from a line of text to tokens, each with its place. Pure.
+"""Splits a filter into tokens, each with its position. Pure.
 
-A word ends at a space, a parenthesis or a sign of comparison; what has one of these in it is
-written in quotes, also within a path: value["strange name"].
+A word ends at a space, a parenthesis or a comparison sign; names with one of these are quoted, also
+within a path: value["strange name"].
 """
 
 import json
@@ -12,12 +12,12 @@ from typing import Final
 
 from console.messages.question import BadQuestion
 
-# What people type has a line; what a program sends has no reason to be longer.
+# People type a line; programs have no reason to send longer filters.
 MAX_FILTER: Final = 4_096
 MAX_TOKENS: Final = 400
 SIGN: Final = re.compile(r"==|!=|<=|>=|=|<|>")
 SPACE: Final = re.compile(r"\s+")
-# A part of a word in brackets and quotes, or any character that ends no word.
+# A part of a word in brackets and quotes, or any character that does not end a word.
 WORD: Final = re.compile(r'(?:\["(?:[^"\\]|\\.)*"\]|[^\s()=!<>"\']|!(?!=))+')
 STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 PLAIN_STRING: Final = re.compile(r"'[^']*'")
@@ -35,7 +35,7 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Token:
     kind: Kind
-    # Of a string what is between its quotes.
+    # For a string, the text between its quotes.
     text: str
     position: int
 
@@ -45,7 +45,7 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Split a filter into its tokens; the last one is the end."""
+    """Split a filter into its tokens; the last one marks the end."""
     if len(text) > MAX_FILTER:
         raise BadQuestion(
             f"the filter has {len(text):,} characters, {MAX_FILTER:,} fit",
@@ -94,13 +94,13 @@ def _string(text: str, position: int) -> tuple[Token, int]:
 
 
 def unquoted(quoted: str, position: int) -> str:
-    """Return what is between quotes; double ones have the escapes of JSON."""
+    """Return the text between quotes; double-quoted text has JSON escapes."""
     if quoted[0] == "'":
         return quoted[1:-1]
     try:
         told = json.loads(quoted, strict=False)
         assert isinstance(told, str), "a text in quotes"
-        # Half of a pair of surrogates is in no record.
+        # No record contains a lone surrogate.
         told.encode()
     except ValueError:
         raise BadQuestion(

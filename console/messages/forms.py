@@ -1,8 +1,8 @@
-"""How bytes are shown: a table of decoders, and what is done where one does not fit. Pure.
+"""Shows bytes as text, by a table of decoders with a fallback. Pure.
 
-Text is shown as it was written: a JSON document is checked and never written again, so that a
-number of 64 bits stays what it was. What cannot be decoded as asked is shown as hexadecimal digits,
-and says why.
+Text is shown as written: a JSON document is checked and never reformatted, so that a 64-bit number
+stays exact. Bytes that the requested form cannot decode are shown as hexadecimal digits, with the
+reason.
 """
 
 import json
@@ -16,22 +16,22 @@ from typing import Any, Final, NoReturn
 
 from console.messages import msgpack
 
-# Of a key or a value in a list; what is longer is cut, and can be downloaded.
+# Bytes of a key or a value in a list; a longer one is cut, and can be downloaded.
 MAX_SHOWN: Final = 16_384
-# Of a header's value.
+# Bytes of a header's value.
 MAX_SHOWN_HEADER: Final = 1_024
-# A longer document is not checked to be JSON: it would take more than 3 ms each.
+# A longer document is not checked to be JSON: that would take more than 3 ms.
 MAX_CHECKED: Final = 256 * 1024
-# Bytes that begin what a serializer with a schema registry wrote: a zero, and a schema's number.
+# The prefix of serializers with a schema registry: a zero byte, and a schema id.
 SCHEMA_PREFIX: Final = 5
-# Registries count from 1; a larger number is more likely a number of its own.
+# Registries count from 1; a larger number is more likely other data.
 MAX_SCHEMA_ID: Final = 10_000_000
-# Characters that no text has.
+# Characters that do not occur in text.
 BINARY: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 class Form(Enum):
-    """What a browser can ask for."""
+    """The forms that a browser can request."""
 
     AUTO = "auto"
     JSON = "json"
@@ -49,7 +49,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Bytes as a person reads them. `note` says why this form, or why not the one asked for."""
+    """Bytes in readable form. `note` says why in this form, or why not in the requested one."""
 
     kind: str
     text: str = ""
@@ -60,7 +60,7 @@ class Shown:
 
 
 class Unreadable(ValueError):
-    """Bytes are not of this form; the text says why."""
+    """The bytes do not have this form; the text says why."""
 
 
 NULL: Final = Shown(kind="null")
@@ -99,7 +99,7 @@ def _auto(data: bytes, most: int) -> Shown:
 
 
 def _plain(data: bytes, most: int) -> Shown | None:
-    """Return bytes as JSON or text; None where they are neither."""
+    """Return bytes as JSON or text; None if they are neither."""
     if data[:1] in b"{[ \t\r\n":
         try:
             return _json(data, most)
@@ -143,7 +143,7 @@ def _json(data: bytes, most: int) -> Shown:
 
 
 def _nothing(_digits: str) -> None:
-    """Numbers are not needed, and a long one would take its time."""
+    """Discard numbers: they are not needed, and a long one would take time to parse."""
 
 
 def _refuse(word: str) -> NoReturn:
@@ -155,7 +155,7 @@ def _text(data: bytes, most: int) -> Shown:
     try:
         text = part.decode()
     except UnicodeDecodeError as error:
-        # A character that the cut went through is no mistake.
+        # A character that was cut apart is no error.
         if len(part) == len(data) or error.start < len(part) - 4:
             raise Unreadable(f"byte {error.start} is not UTF-8") from None
         text = part[: error.start].decode()
@@ -165,7 +165,7 @@ def _text(data: bytes, most: int) -> Shown:
 
 
 def _forced_text(data: bytes, most: int) -> Shown:
-    """Return text as it was asked for: with whatever control characters it has."""
+    """Return text on request, even with control characters."""
     part = data[: most + 4]
     text = part.decode("utf-8", "replace")
     note = "bytes that are not UTF-8 were replaced" if "\ufffd" in text[:most] else ""
@@ -178,7 +178,7 @@ def _hex(data: bytes, most: int) -> Shown:
 
 
 def _base64(data: bytes, most: int) -> Shown:
-    # A multiple of three, so that what is shown can be read as it is.
+    # A multiple of three bytes, so that the shown text is valid by itself.
     part = data[: most // 4 * 3]
     text = b64encode(part).decode()
     return Shown(kind="base64", text=text, size=len(data), is_cut=len(part) < len(data))
@@ -232,7 +232,7 @@ DECODERS: Final[Mapping[Form, Callable[[bytes, int], Shown]]] = {
 
 
 def told(shown: Shown) -> dict[str, Any]:
-    """Return what a line of the stream says of it."""
+    """Return the fields of a shown part in a line of the stream."""
     return {
         "kind": shown.kind,
         "text": shown.text,

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets`, field by field; what cannot be read is shown as bytes. Pure."""
+"""Decodes records of `__consumer_offsets`; undecodable ones are shown as bytes. Pure."""
 
 import json
 from base64 import b64encode
@@ -23,12 +23,12 @@ from console.messages.forms import Shown, show
 
 Json: TypeAlias = Any
 
-# A value of more bytes is shown as bytes; the metadata of a group with hundreds of members is less.
+# A larger value is shown as bytes; the metadata of a group with hundreds of members is smaller.
 MAX_DECODED: Final = 1024 * 1024
-# Bytes of a topic id.
+# The length of a topic id.
 ID_BYTES: Final = 16
 
-# Key -> the word for it, and what its value holds.
+# Type of the key: its word, and the type of its value.
 KINDS: Final[Mapping[type, tuple[str, type[Message]]]] = {
     records.OffsetKey: ("offset_commit", OffsetCommitValue),
     records.GroupKey: ("group_metadata", GroupMetadataValue),
@@ -82,7 +82,7 @@ def _shown(kind: str, thing: object, data: bytes, most: int, *, note: str = "") 
 
 
 def _plain(thing: object) -> Json:
-    """Return what JSON can write."""
+    """Return a value that JSON can express."""
     if isinstance(thing, bytes):
         return thing.hex() if len(thing) == ID_BYTES else {"$bytes": b64encode(thing).decode()}
     if isinstance(thing, Message):

@@ -1,4 +1,4 @@
-"""Work of a thread for one request, and what it needs: places, sources, brokers."""
+"""Defines the work of a thread for one request, and its dependencies: places, sources, brokers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ FIND_TOPIC: Final = "open the list of topics, and choose one"
 
 
 class Refusal(Exception):
-    """There is no answer, and nothing was put into the pipe: a status of HTTP, and why."""
+    """No answer is possible, and nothing was sent: an HTTP status, and the reason."""
 
     def __init__(self, status: int, message: str, next_step: str) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Who asks, as the audit names them."""
+    """The user of a request, for the audit."""
 
     user_id: int
     address: str
@@ -41,7 +41,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One request that was understood. `work` may raise Refusal before its first piece."""
+    """One parsed request. `work` may raise Refusal before its first piece."""
 
     cluster: str
     topic: str
@@ -51,7 +51,7 @@ class Job:
 
 
 class AskBroker:
-    """Asks the inspection ports of brokers, with the key that all hosts of a cluster have."""
+    """Calls the inspection ports of brokers, with the key that all hosts of a cluster share."""
 
     def __init__(self) -> None:
         self._keys = KeyFile(settings.SAMSA_SECRETS / "inspection", monotonic=time.monotonic)
@@ -72,7 +72,7 @@ class AskBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What jobs work with; a test gives others."""
+    """The dependencies of jobs, which tests replace."""
 
     places_of: Callable[[Question], Places] = places_of
     source_of: Callable[[Places], Source] = KafkaSource
@@ -82,7 +82,7 @@ class Means:
     def order(
         self, question: Question, pipe: Pipe, *, hears: Callable[[bytes], None] | None = None
     ) -> Order:
-        """Find out where the records are; Refusal where they are nowhere."""
+        """Locate the records. Raises Refusal if they do not exist."""
         try:
             places = self.places_of(question)
         except NoSuchTopic as missing:

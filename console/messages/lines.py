@@ -1,6 +1,6 @@
-"""The lines of a stream, as docs/howto/find-records.md has them: one JSON object each. Pure.
+"""Formats the lines of a stream, described in docs/howto/find-records.md: JSON objects. Pure.
 
-Offsets and times are texts, because a browser's numbers are exact up to 2^53 only.
+Offsets and timestamps are strings, because browsers' numbers are exact only up to 2^53.
 """
 
 import json
@@ -13,16 +13,16 @@ from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, sho
 from console.messages.group_records import shown_key, shown_value
 from gateway.kafka.values import Header, Record, TimestampKind
 
-# Headers of a record in a list; the rest is counted.
+# Headers of a record in a list; further ones are counted.
 MAX_HEADERS: Final = 50
-# Of the name of a header; it is counted with those behind it where it is longer, since a browser
-# takes a line of 4 MiB and a name may have as many bytes as a record.
+# The length of a header's name; from a longer one on, headers are only counted, since a browser
+# accepts a line of 4 MiB and a name may be as long as a record.
 MAX_HEADER_NAME: Final = 1_024
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-# What stands for all headers of a record where one has a name that the client library cannot read.
+# Stands for all headers of a record if the client library cannot decode a name.
 UNREAD_HEADERS: Final = {
     "name": "(not UTF-8)",
-    # No header of the record: what shows it must not copy it.
+    # No header of the record, so the page must not copy it.
     "is_unread": True,
     "value": told(
         Shown(
@@ -37,23 +37,23 @@ STAMPS: Final = {TimestampKind.CREATE_TIME: "create", TimestampKind.LOG_APPEND_T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How large the parts of a record were before it was cut on its way here."""
+    """The sizes of a record's parts before a broker cut it."""
 
     key: int
     value: int
-    headers: int  # how many
+    headers: int  # the number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forms:
-    """What to make of keys and values of a topic."""
+    """The forms of keys and values of a topic."""
 
     key: Form = Form.AUTO
     value: Form = Form.AUTO
     most: int = MAX_SHOWN
 
     def shown(self, record: Record) -> tuple[Shown, Shown]:
-        """Return key and value of a record as they are shown."""
+        """Return the key and value of a record for display."""
         is_of_groups = record.topic == OFFSETS_TOPIC
         key = (
             shown_key(record.key, most=self.most)
@@ -68,7 +68,7 @@ class Forms:
         return key, value
 
     def line(self, record: Record, sizes: Sizes | None = None) -> bytes:
-        """Return a record as a line; `sizes` are of one that was cut on its way here."""
+        """Return a record as a line; `sizes` are those of a record that was cut by a broker."""
         key, value = self.shown(record)
         headers = list(takewhile(_has_short_name, record.headers[:MAX_HEADERS]))
         header_count, size = len(record.headers), size_of(record)
@@ -102,7 +102,7 @@ def _has_short_name(header: Header) -> bool:
 
 def encoded(line: Mapping[str, Any]) -> bytes:
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-    # A name may hold half of a pair of surrogates, which no UTF-8 has.
+    # A name may contain a lone surrogate, which UTF-8 cannot express.
     return text.encode("utf-8", "replace") + b"\n"
 
 
@@ -125,7 +125,7 @@ def error_line(message: str, next_step: str, *, partition: int | None = None) ->
 def gap_line(
     partition: int, first: int, next_offset: int, reason: str, *, goes_on: int | None = None
 ) -> bytes:
-    """Return a gap; `goes_on` is where the stream does, where that is not behind the gap."""
+    """Return a gap; `goes_on` is where the stream continues, unless that is behind the gap."""
     return encoded(
         {
             "type": "gap",

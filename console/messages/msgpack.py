@@ -1,7 +1,7 @@
-"""MessagePack as the text of a JSON document, with numbers to the digit.
+"""Converts MessagePack to the text of a JSON document, with exact numbers.
 
-Pure and bounded: bytes come from strangers, and every length is compared with the bytes left. What
-JSON has no word for is an object with one field that begins with `$`.
+Pure and bounded: bytes are untrusted input, and every length is checked against the bytes left. A
+value that JSON cannot express becomes an object with one field that starts with `$`.
 """
 
 import json
@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final
 
 MAX_DEPTH: Final = 32
-# Values of one document: some milliseconds.
+# Values of one document, which take some milliseconds.
 MAX_VALUES: Final = 20_000
 CONSTANTS: Final[Mapping[int, str]] = {0xC0: "null", 0xC2: "false", 0xC3: "true"}
 NUMBERS: Final[Mapping[int, Struct]] = {
@@ -36,11 +36,11 @@ FIXED_EXTENSIONS: Final[Mapping[int, int]] = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8
 
 
 class NotMsgpack(ValueError):
-    """See the module; the text says what was wrong, and where."""
+    """Invalid input; the text says what was wrong, and where."""
 
 
 def text_of(data: bytes) -> str:
-    """Return one value that fills the bytes."""
+    """Return the single value that fills the bytes."""
     reader = _Reader(data)
     text = reader.value(1)
     if reader.position != len(data):
@@ -49,7 +49,7 @@ def text_of(data: bytes) -> str:
 
 
 def is_container(data: bytes) -> bool:
-    """Tell whether bytes begin as an array or a map does."""
+    """Tell whether the first byte is that of an array or a map."""
     first = data[0]
     return 0x80 <= first <= 0x9F or first in ARRAYS or first in MAPS
 
@@ -78,7 +78,7 @@ class _Reader:
         return self._long(first, depth)
 
     def _long(self, first: int, depth: int) -> str:
-        """Return a value whose first byte says its kind only."""
+        """Return a value whose first byte gives only its type."""
         if first in CONSTANTS:
             return CONSTANTS[first]
         if first in NUMBERS:
@@ -126,7 +126,7 @@ class _Reader:
         return f'{{"$ext":{kind},"bytes":"{b64encode(self._take(length)).decode()}"}}'
 
     def _array(self, count: int, depth: int) -> str:
-        # Every value takes a byte, so a count cannot be believed beyond the bytes left.
+        # Every value takes a byte, so a count beyond the bytes left is invalid.
         self._expect(count)
         return f"[{','.join([self.value(depth + 1) for _ in range(count)])}]"
 
@@ -135,7 +135,7 @@ class _Reader:
         pairs = []
         for _ in range(count):
             key = self.value(depth + 1)
-            # A key of JSON is a text; another one is written as the text of its value.
+            # A JSON key is a string; other keys become the text of their value.
             key = key if key.startswith('"') else json.dumps(key)
             pairs.append(f"{key}:{self.value(depth + 1)}")
         return f"{{{','.join(pairs)}}}"

@@ -15,23 +15,23 @@ CUT: Final = "the log ends before what was read last: it was cut, or the topic w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is asked, where its records are, how they are read, and where they go."""
+    """A question, the location of its records, their source, and the destination."""
 
     question: Question
     places: Places
     source: Source
     pipe: Pipe
-    # Who hears what is not a record; without it the browser does, between the records.
+    # Receives lines that are not records; by default the browser does, between the records.
     hears: Callable[[bytes], None] | None = None
 
     def tell(self, line: bytes) -> None:
-        """Say something that is not a record."""
+        """Send a line that is not a record."""
         (self.hears or self.pipe.put)(line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """What is to be read of a partition, [first, end), of what it holds."""
+    """The offsets to read from a partition, [first, end), within those that it holds."""
 
     partition: int
     log_start: int
@@ -45,7 +45,7 @@ class Range:
 
 
 def ranges_of(order: Order) -> list[Range]:
-    """Ask the brokers where the question begins and ends in each partition that can be read."""
+    """Ask the brokers where the question starts and ends in each readable partition."""
     question, source = order.question, order.source
     partitions = order.places.partitions
     if not partitions:
@@ -60,8 +60,8 @@ def ranges_of(order: Order) -> list[Range]:
 def _range(question: Question, index: int, bounds: tuple[int, int], start: int) -> Range:
     log_start, log_end = bounds
     first, end = log_start, log_end
-    # A page that follows another one goes on where that one ended; a partition that the cursor
-    # leaves out was read to its end.
+    # A page after another one continues where that one ended; a partition that the cursor omits was
+    # read to its end.
     if question.mode is Mode.NEWEST:
         if question.cursor:
             end = min(log_end, max(log_start, question.cursor.get(index, log_start)))
@@ -109,7 +109,7 @@ def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
 
 
 def _tell_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
-    """Say what a tail that goes on does not show: it begins at the end of such a partition."""
+    """Report what a resumed tail does not show: such a partition is followed from its end."""
     if at is None and one.log_start < one.log_end:
         reason = "it was not followed until now, and is from its end on"
         order.tell(gap_line(one.partition, one.log_start, one.log_end, reason))
@@ -118,7 +118,7 @@ def _tell_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
 
 
 def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
-    """Say which offsets were asked for by number and are not there any more."""
+    """Report requested offsets that no longer exist."""
     question, asked = order.question, order.question.cursor
     for one in ranges:
         if question.mode is Mode.TAIL and asked:

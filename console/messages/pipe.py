@@ -1,6 +1,6 @@
 """Buffers records between the threads that read them and a browser, within a limit.
 
-A thread that writes faster than the browser reads stands still in `put`; nothing is dropped.
+A thread that writes faster than the browser reads blocks in `put`; nothing is dropped.
 """
 
 import asyncio
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-# Some dozens of records as long as a list shows them. With all streams that may be open at the same
-# time these are 24 MB.
+# Some dozens of records at the length of a list. With the maximum number of open streams, these
+# take 24 MB.
 MAX_WAITING_BYTES: Final = 1024 * 1024
 
 
 class Stopped(Exception):
-    """Nobody wants the rest; the text says why."""
+    """The stream has ended, so further output is unwanted; the text says why."""
 
 
 class Pipe:
-    """Written by any threads, and taken on the event loop that made it."""
+    """Written by any threads, and read on the event loop that created it."""
 
     def __init__(self, *, max_bytes: int = MAX_WAITING_BYTES) -> None:
         self._loop = asyncio.get_running_loop()
@@ -34,12 +34,12 @@ class Pipe:
 
     @property
     def stopped(self) -> str:
-        """Why nobody wants more; empty as long as somebody does."""
+        """Why further output is unwanted; empty while the stream is open."""
         return self._reason
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call a function when the stream is stopped; at once where it is already."""
+        """Call a function when the stream is stopped; at once if it is already."""
         with self._change:
             self._stops.append(stop)
             is_stopped = bool(self._reason)
@@ -56,9 +56,9 @@ class Pipe:
             raise Stopped(self._reason)
 
     def put(self, data: bytes) -> None:
-        """Hand over; wait as long as the browser has not taken what is there. Raises Stopped."""
+        """Write; block while the browser has not read enough. Raises Stopped."""
         with self._change:
-            # Something larger than the bound goes alone.
+            # A piece above the limit is buffered alone.
             while self._bytes and self._bytes + len(data) > self._max_bytes and not self._reason:
                 self._change.wait()
             self.check()
@@ -67,25 +67,25 @@ class Pipe:
         self._tell()
 
     def put_last(self, data: bytes) -> None:
-        """Hand over a last line, also of a stream that is stopped. Waits for nothing."""
+        """Write a last line, even to a stopped stream. Does not block."""
         with self._change:
             self._waiting.append(data)
         self._tell()
 
     def rest(self, seconds: float) -> None:
-        """Wait, or until the stream is stopped, which raises Stopped."""
+        """Sleep until the stream is stopped, which raises Stopped, or the time is over."""
         with self._change:
             self._change.wait_for(lambda: bool(self._reason), seconds)
             self.check()
 
     def finish(self) -> None:
-        """Say that nothing more comes. From any thread."""
+        """Mark the end of the output. Thread-safe."""
         with self._change:
             self._is_finished = True
         self._tell()
 
     def stop(self, reason: str) -> None:
-        """End all that writes. From any thread; the first reason stays."""
+        """Stop all writers. Thread-safe; the first reason wins."""
         with self._change:
             self._reason = self._reason or reason
             stops = list(self._stops)
@@ -95,7 +95,7 @@ class Pipe:
         self._tell()
 
     async def take(self) -> list[bytes]:
-        """Wait for something and return all of it; nothing once the writers have finished."""
+        """Wait for output and return all of it; nothing once the writers have finished."""
         while True:
             with self._change:
                 taken, self._waiting, self._bytes = self._waiting, [], 0

@@ -1,4 +1,4 @@
-"""Where a topic's records are: its partitions, their leaders, and how those are reached."""
+"""Locates a topic's records: its partitions, their leaders, and bootstrap addresses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from brokers.cluster.image import Broker
 from brokers.controlplane import selectors
 from console.messages.question import MAX_PARTITIONS, BadQuestion, Question
 
-# Addresses that a client is given to begin with; it learns the others from any of these.
+# Bootstrap addresses of a client; it learns the others from any of these.
 MAX_BOOTSTRAP: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """A topic as the database has it. `leaders` has the partitions whose leader serves."""
+    """A topic in the database. `leaders` has the partitions whose leader is in service."""
 
     topic: str
     bootstrap: str
     leaders: Mapping[int, Broker]
-    # Partitions that cannot be read, each with the sentence that says why.
+    # Partitions that cannot be read, each with the reason in a sentence.
     dark: Mapping[int, str]
 
     @property
@@ -34,11 +34,11 @@ class NoSuchTopic(LookupError):
 
 
 def places_of(question: Question) -> Places:
-    """Ask the database, in a thread."""
+    """Query the database, in a thread."""
     try:
         return _places(question)
     finally:
-        # There is no request whose end would do it, and which thread comes next is not known.
+        # No request ends in this thread, and the next call may run in another one.
         connections.close_all()
 
 

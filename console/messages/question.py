@@ -1,7 +1,7 @@
-"""What a browser asks for, read from the query of an address. Pure.
+"""Parses the question of a browser from the query of a URL. Pure.
 
-Everything is compared with a named limit before it is used; what cannot be meant is refused with
-the value and a next step.
+Everything is checked against a named limit before use; an invalid value is refused with the value
+and a next step.
 """
 
 import re
@@ -20,12 +20,12 @@ E = TypeVar("E", bound=Enum)
 # A cursor of a thousand partitions, and the longest filter with every character escaped.
 MAX_QUERY_BYTES: Final = 65_536
 MAX_FIELDS: Final = 32
-# Partitions of one question: each needs a span, a row of the progress, and a place in the cursor.
+# Partitions of one question: each needs a span, a row of progress, and an entry in the cursor.
 MAX_PARTITIONS: Final = 1_000
 DEFAULT_LIMIT: Final = 50
-# What a page shows.
+# Records of a page.
 MAX_LIMIT: Final = 1_000
-# What a file holds.
+# Records of a file.
 MAX_EXPORTED: Final = 100_000
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
@@ -44,7 +44,7 @@ class Mode(Enum):
 
 
 class BadQuestion(ValueError):
-    """A question that cannot be meant; it says what to do next. `position` is in the filter."""
+    """An invalid question; it says what to do next. `position` is in the filter."""
 
     def __init__(self, message: str, next_step: str, *, position: int | None = None) -> None:
         super().__init__(message)
@@ -55,20 +55,20 @@ class BadQuestion(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """See the module. No partitions: all of them."""
+    """A question; no partitions means all of them."""
 
     cluster: str
     topic: str
     partitions: tuple[int, ...] = ()
     mode: Mode = Mode.NEWEST
-    # An offset, or milliseconds since 1970, as the mode has it.
+    # An offset, or milliseconds since 1970, depending on the mode.
     start: int = 0
     limit: int = DEFAULT_LIMIT
     filter: str = ""
     key: Form = Form.AUTO
     value: Form = Form.AUTO
-    # Where an earlier answer ended: by partition the first offset that was not looked at, or, with
-    # the newest, the last one that was.
+    # Where an earlier answer ended, by partition: the first offset that was not read, or, in mode
+    # newest, the last one that was.
     cursor: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -91,7 +91,7 @@ class Part:
 
 
 class Query:
-    """The fields of a query, each once."""
+    """The fields of a query, each at most once."""
 
     def __init__(self, query: bytes) -> None:
         if len(query) > MAX_QUERY_BYTES:
@@ -135,7 +135,7 @@ class Query:
 
 
 def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Question:
-    """Read a question; times without a zone are in the one of the browser's pages."""
+    """Parse a question; times without a zone are in that of the browser's pages."""
     mode = query.choice("mode", Mode, Mode.NEWEST)
     return Question(
         cluster=_name(query, "cluster"),
@@ -152,7 +152,7 @@ def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Questio
 
 
 def part_of(query: Query) -> Part:
-    """Read which part of which record is wanted."""
+    """Parse which part of which record is requested."""
     name = query.text("part", "value")
     kind, _, number = name.partition(":")
     is_header = kind == "header" and bool(NUMBER.fullmatch(number))
@@ -207,7 +207,7 @@ def _start(query: Query, mode: Mode, zone: tzinfo) -> int:
 
 
 def time_of(told: str, *, zone: tzinfo) -> int:
-    """Return milliseconds since 1970 of a number, or of a date that means one moment."""
+    """Return milliseconds since 1970 from a number, or from an unambiguous date."""
     if NUMBER.fullmatch(told):
         return min(int(told), MAX_INT64)
     try:
@@ -223,7 +223,7 @@ def time_of(told: str, *, zone: tzinfo) -> int:
 
 
 def _unclear(told: str, zone: tzinfo, *, is_twice: bool) -> BadQuestion:
-    """Return the refusal of a clock time that comes twice in the zone of the pages, or never."""
+    """Return the error for a clock time that occurs twice in the zone of the pages, or never."""
     naive = datetime.fromisoformat(told)
     first, second = (naive.replace(tzinfo=zone, fold=fold).isoformat() for fold in (0, 1))
     how = "comes twice in" if is_twice else "is left out in"

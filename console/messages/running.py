@@ -1,4 +1,4 @@
-"""The streams of records of this web process."""
+"""The record streams of this web process."""
 
 from typing import Final
 
@@ -6,6 +6,6 @@ from console.events import running
 from console.messages.endpoint import Endpoint
 from console.messages.jobs import Means
 
-# The ASGI application of the addresses in `endpoint.ROUTES`. Its streams end with the sessions and
-# with the process as event streams do, because they are among those of the same hub.
+# The ASGI application of the paths in `endpoint.ROUTES`. Its streams end with sessions and with the
+# process as event streams do, because the same hub has them.
 application: Final = Endpoint(running.hub, running.watch, Means())

@@ -1,8 +1,8 @@
-"""Records that a filter lets through, found by the brokers that have them (ADR 0030).
+"""Searches records by a filter, on the brokers that have them (ADR 0030).
 
-Each partition is searched by its leader, two at a time on a broker, and the hits go to the browser
-as they come. The verdict is over all partitions, and complete only where every record was looked
-at. The newest hits are looked for backwards in stretches of offsets that grow while hits are rare.
+Each partition is searched by its leader, two at a time on a broker, and hits go to the browser as
+they are found. The result covers all partitions, and is complete only if every record was examined.
+The newest hits are searched backwards in stretches of offsets that grow while hits are rare.
 """
 
 import threading
@@ -26,34 +26,34 @@ from console.messages.slots import PER_BROKER, Slots
 from console.messages.tally import Row, Tally
 from gateway.kafka.values import Record, TimestampKind
 
-# Partitions that are searched at the same time for one stream, whatever the number of brokers: each
-# holds a thread.
+# Partitions that are searched concurrently for one stream, for any number of brokers: each needs a
+# thread.
 MAX_THREADS: Final = 16
-# Of a key, a value and headers in a hit: four times what a list shows, so that most of what is cut
-# there can still be checked to be JSON.
+# Bytes of a hit's key, value and headers: four times those of a list, so that most of the cut parts
+# can still be checked to be JSON.
 SHOWN_BYTES: Final = 64 * 1024
-# The most that a broker shows of a hit; a file gets that much.
+# The most that a broker returns of a hit; a file gets that much.
 MOST_SHOWN_BYTES: Final = 1024 * 1024
-# Hits of one question to a broker; the most that it answers.
+# Hits of one request to a broker; the most that it returns.
 MAX_HITS: Final = 10_000
-# Bytes of log files that one question may read: more than five minutes, after which it ends anyway.
+# Bytes of log files that one request may read: more than five minutes, after which it ends anyway.
 MAX_SCAN: Final = 16 * 1024**3
-# How often a broker that others ask too is asked for a place, and how long in all.
+# How often a busy broker is asked for a place, and for how long in total.
 BUSY_SECONDS: Final = 0.5
 PATIENCE_SECONDS: Final = 60.0
-# The first stretch of offsets when the newest hits are wanted, with no more hits than a broker
-# answers, and how much longer each next one is.
+# The first stretch of offsets in a search for the newest hits, with no more hits than a broker
+# returns, and the growth of later ones.
 FIRST_STRETCH: Final = MAX_HITS
 GROWTH: Final = 10
-# Hits of one stretch that wait for its end, of each search under way; and what each takes besides
+# Hits of one stretch that wait for its end, for each running search; and the size of each besides
 # key and value.
 MAX_KEPT_BYTES: Final = 4 * 1024 * 1024
 HIT_BYTES: Final = 1024
-# How often it is looked whether a line of progress is due.
+# How often the search checks whether to report progress.
 LOOK_SECONDS: Final = 0.05
 BUSY: Final = 429
 ELSEWHERE: Final = 404
-# Verdicts of a broker with which more is left to be searched.
+# Results of a broker after which more is left to search.
 STOPPED: Final = {
     "stopped": "a broker ends a search after five minutes",
     "budget": f"{MAX_SCAN // 1024**3} GB of a log were read",
@@ -68,7 +68,7 @@ Write = Callable[[Record, Sizes | None], bytes]
 
 
 class Ask(Protocol):
-    """Asks a broker; `Inspection.search` of its port."""
+    """Calls a broker; `Inspection.search` of its port."""
 
     def __call__(
         self,
@@ -80,7 +80,7 @@ class Ask(Protocol):
 
 
 class Enough(Exception):
-    """As many hits as were asked for, or nobody asks any more."""
+    """As many hits as requested were found, or the stream was stopped."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,8 +91,8 @@ class Lane:
     tree: Any
     low: int
     high: int
-    stretch: int = FIRST_STRETCH  # of offsets, when the newest hits are wanted
-    # Why it ended before its end; empty where it did not.
+    stretch: int = FIRST_STRETCH  # of offsets, in a search for the newest hits
+    # Why it ended early; empty if it did not.
     stopped: str = ""
     is_failed: bool = False
     lost: int = 0  # offsets that could not be read
@@ -107,7 +107,7 @@ class Lane:
 
 
 class Search:
-    """One search; `run` once, in a thread."""
+    """One search; call `run` once, in a thread."""
 
     def __init__(
         self,
@@ -164,12 +164,12 @@ class Search:
         since, open_ranges = self._filter.since_ms, [one for one in ranges if one.first < one.end]
         if since is None or not open_ranges:
             return ranges
-        # Exact, because the first record that is not older comes before all others of that kind.
+        # Exact, because the first record of that time precedes all later ones.
         starts = self._order.source.at_time([one.partition for one in open_ranges], since)
         return [one.from_offset(starts.get(one.partition, one.first)) for one in ranges]
 
     def _lane(self, one: Range) -> Lane | None:
-        """Return what is to be searched of a partition; None where no record of it can match."""
+        """Return the search of a partition; None if none of its records can match."""
         tree = self._filter.of(one.partition)
         if tree is False:
             return None
@@ -189,10 +189,10 @@ class Search:
     # -- threads ---------------------------------------------------------------------------------
 
     def _search_all(self) -> None:
-        """Give each partition a turn, and those that are not over another one, until it is enough.
+        """Give each partition a turn, and unfinished ones another one, until there are enough hits.
 
-        A round ends before the next one begins, so that none takes the places of those that have
-        not been looked at.
+        A round ends before the next one starts, so that no partition takes the places of those that
+        were not searched yet.
         """
         with ThreadPoolExecutor(MAX_THREADS, "search") as threads:
             try:
@@ -207,7 +207,7 @@ class Search:
                 self._end()
 
     def _lines_of_a_round(self) -> list[deque[Lane]]:
-        """Return what is left to search, once for each thread that takes from it."""
+        """Return the unfinished lanes, once for each thread that takes from them."""
         by_broker: dict[int, deque[Lane]] = {}
         for lane in self._lanes:
             if not lane.is_over and not lane.stopped and not lane.is_failed:
@@ -219,18 +219,18 @@ class Search:
         with self._lock:
             line = self._tally.due()
         if line is not None:
-            # Of a stream that is stopped the threads know by themselves.
+            # The threads notice a stopped stream by themselves.
             with suppress(Stopped):
                 self._order.tell(line)
 
     def _search_line(self, lanes: deque[Lane]) -> None:
-        """Search partitions of one broker, beside another such thread."""
+        """Search partitions of one broker, alongside another such thread."""
         with suppress(Enough, Stopped):
             while lanes:
                 try:
                     lane = lanes.popleft()
                 except IndexError:
-                    return  # The other thread was faster.
+                    return  # The other thread took the last one.
                 try:
                     self._search_lane(lane)
                 except InspectionFailed as failed:
@@ -255,7 +255,7 @@ class Search:
                 self._search_forwards(lane, broker)
 
     def _share(self) -> int:
-        """Return the hits of one turn: no partition may take all places before others had one."""
+        """Return the hits of one turn: no partition may fill the limit before others had a turn."""
         return -(-self._order.question.limit // len(self._lanes))
 
     def _search_forwards(self, lane: Lane, broker: Broker) -> None:
@@ -267,7 +267,7 @@ class Search:
                 lane.low, taken = int(line["offset"]) + 1, taken + 1
                 if taken < hits:
                     self._check_limit()
-                # Else the verdict follows at once, which says how many records were looked at.
+                # Otherwise the result follows at once, with the number of examined records.
             elif line["kind"] == "done":
                 lane.low = self._end_of(lane, line, lane.high)
             else:
@@ -287,9 +287,9 @@ class Search:
             lane.high = int(hit["offset"])
             self._check_limit()
         if is_cut:
-            # What lies in front of the hits that were kept is looked at, and counted, once more.
+            # Records before the kept hits are examined, and counted, once more.
             row.records = min(row.records, records + end - lane.high)
-            # Hits are dense here: a long stretch would be looked at again for each few of them.
+            # Hits are dense here: a long stretch would be searched again for every few hits.
             lane.stretch = FIRST_STRETCH
         else:
             lane.high = start
@@ -297,7 +297,7 @@ class Search:
         row.position, row.looked = lane.high, row.end - lane.high
 
     def _hits_of(self, lane: Lane, broker: Broker, start: int) -> tuple[deque[Line], bool]:
-        """Return the last hits of a stretch, as many as are wanted or fit; whether some did not."""
+        """Return the last hits of a stretch, as many as fit; and whether some did not."""
         found: deque[Line] = deque()
         row, position, end = self._tally.rows[lane.partition], start, lane.high
         looked, kept, is_cut = row.looked, 0, False
@@ -319,7 +319,7 @@ class Search:
     def _lines(
         self, lane: Lane, broker: Broker, start: int, end: int, *, hits: int
     ) -> Iterator[Line]:
-        """Ask a broker, and again while others keep it busy."""
+        """Ask a broker, and retry while other searches keep it busy."""
         question = {
             "topic": self._order.places.topic,
             "partition": lane.partition,
@@ -368,7 +368,7 @@ class Search:
             stop()
 
     def _end(self) -> None:
-        """End all searches that are under way, and begin none."""
+        """Stop all running searches, and start none."""
         with self._lock:
             self._is_enough = True
             stops = list(self._stops.values())
@@ -394,7 +394,7 @@ class Search:
             raise Enough
 
     def _end_of(self, lane: Lane, line: Line, end: int) -> int:
-        """Take a verdict of a broker; return up to where it looked."""
+        """Process a broker's result; return the offset that it reached."""
         for kind in ("damaged", "removed"):
             for first, next_offset in line[kind]:
                 lane.lost += next_offset - first
@@ -452,7 +452,7 @@ class Search:
 
 
 def record_of(hit: Line, topic: str, partition: int) -> tuple[Record, Sizes]:
-    """Return the record that a broker tells of, and how long its parts were before the cut."""
+    """Return the record of a broker's hit, and the sizes of its parts before the cut."""
     kind = TimestampKind.LOG_APPEND_TIME if hit["is_append_time"] else TimestampKind.CREATE_TIME
     record = Record(
         topic=topic,
@@ -469,7 +469,7 @@ def record_of(hit: Line, topic: str, partition: int) -> tuple[Record, Sizes]:
 
 
 def _size(hit: Line) -> int:
-    """Return about how much memory a hit takes."""
+    """Return roughly how much memory a hit takes."""
     return len(hit["key"] or "") + len(hit["value"] or "") + HIT_BYTES
 
 

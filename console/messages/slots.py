@@ -1,6 +1,6 @@
 """Limits the searches on each broker, first come, first served.
 
-A broker runs two searches at a time and refuses a third one; here those that are too many wait.
+A broker runs two searches at a time and refuses a third one; further searches wait here.
 """
 
 import threading
@@ -10,7 +10,7 @@ from typing import Final
 
 # As many as a broker runs at a time.
 PER_BROKER: Final = 2
-# How often who waits looks whether it is still wanted.
+# How often a waiting search checks whether it is still wanted.
 LOOK_SECONDS: Final = 0.1
 
 
@@ -20,12 +20,12 @@ class Slots:
     def __init__(self, *, per_broker: int = PER_BROKER) -> None:
         self._per_broker = per_broker
         self._change = threading.Condition()
-        # Who searches or waits, by broker, in the order of coming.
+        # Running and waiting searches, by broker, in order of arrival.
         self._lines: dict[str, list[object]] = {}
 
     @contextmanager
     def place(self, broker: str, *, waits: Callable[[int], None]) -> Iterator[None]:
-        """Wait for a place. `waits` is called often, with how many are in front, and may raise."""
+        """Wait for a place. `waits` is called often, with the searches ahead, and may raise."""
         ticket = object()
         with self._change:
             self._lines.setdefault(broker, []).append(ticket)
@@ -44,6 +44,6 @@ class Slots:
                 self._change.notify_all()
 
     def _ahead(self, broker: str, ticket: object) -> int:
-        """Return how many must end before this one may begin."""
+        """Return how many searches must end before this one may start."""
         with self._change:
             return max(0, self._lines[broker].index(ticket) - self._per_broker + 1)

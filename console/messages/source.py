@@ -1,6 +1,6 @@
-"""Records of one topic from its brokers, over the wire as any client reads them.
+"""Reads records of one topic from its brokers, over the protocol, as any client does.
 
-Joins no group and commits nothing. What is not committed is read too: a person who looks for a
+Joins no group and commits nothing. Uncommitted records are read too: a person who looks for a
 record wants to see it.
 """
 
@@ -16,8 +16,8 @@ from gateway.kafka.values import Position, PositionKind, Record, Span
 
 # A person waits for the answer.
 TIMEOUT_S: Final = 10.0
-# Of each partition at a time: a page needs little of each, and a topic may have a thousand. A batch
-# that is larger comes whole.
+# Of each partition at a time: a page needs little of each, and a topic may have a thousand. A
+# larger batch arrives whole.
 FETCH_BYTES: Final = 128 * 1024
 PROPERTIES: Final = {
     "isolation.level": "read_uncommitted",
@@ -28,7 +28,7 @@ END: Final = Position(kind=PositionKind.END)
 
 
 class Records(Protocol):
-    """What is being read; `finish` ends a partition before its span does."""
+    """A running read; `finish` ends a partition before its span does."""
 
     def batches(self) -> Iterator[list[Record]]: ...
     def finish(self, partition: int) -> None: ...
@@ -38,11 +38,11 @@ class Source(Protocol):
     """One topic. Every call may raise KafkaFailure."""
 
     def bounds(self, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return the first offset, and the one behind the last."""
+        """Return the first offset, and the one after the last."""
         ...
 
     def at_time(self, partitions: Sequence[int], time_ms: int) -> dict[int, int]:
-        """Return the offset of the first record that is not older; the end where there is none."""
+        """Return the offset of the first record of this time or later; the end if there is none."""
         ...
 
     def reading(
@@ -51,7 +51,7 @@ class Source(Protocol):
 
 
 class KafkaSource:
-    """See `Source`. For one thread."""
+    """See `Source`. Not thread-safe."""
 
     def __init__(self, places: Places) -> None:
         self._topic = places.topic

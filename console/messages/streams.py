@@ -1,4 +1,4 @@
-"""A page, a search or a tail as lines of JSON."""
+"""Serves a page, a search or a tail as lines of JSON."""
 
 from datetime import tzinfo
 from functools import partial
@@ -37,7 +37,7 @@ def _read(means: Means, question: Question, wanted: Filter | None, pipe: Pipe) -
         pipe.put(error_line(str(failed), failed.next_step))
         pipe.put(done_line("failed", f"failed: {failed.message}", None))
     except Stopped as stopped:
-        # Nobody listens any more, unless it is the session or the web server that has ended.
+        # The browser has left, unless the session or the web server has ended.
         pipe.put_last(done_line("stopped", f"stopped: {stopped}", None))
 
 

@@ -1,7 +1,7 @@
-"""Records as they come, until the browser leaves: held back where it is slow, and never dropped.
+"""Follows records until the browser disconnects, at its pace and without dropping any.
 
-A browser that does not read stops the thread that reads for it, and so the client that fetches.
-Where the log has deleted records meanwhile, the stream says which, and goes on behind them.
+A browser that does not read blocks the reading thread, and thereby the client that fetches. If the
+log has deleted records meanwhile, the stream reports which, and continues after them.
 """
 
 import time
@@ -21,15 +21,15 @@ from gateway.kafka.values import Record, Span
 
 Write = Callable[[Record], bytes]
 OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
-# Before a tail is begun again: each has a client of its own.
+# Before a tail is restarted: each has a client of its own.
 AGAIN_SECONDS: Final = 0.2
 DELETED: Final = "deleted before it was read"
-# What a cleaning and a transaction leave looks the same to a reader.
+# Compaction and transactions look the same to a reader.
 NO_RECORD: Final = "no record is there: compacted, or markers of transactions"
 
 
 class Tail:
-    """One stream; `run` once, in a thread."""
+    """One stream; call `run` once, in a thread."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Tail:
             self._order.pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
 
     def _follow(self) -> None:
-        """Read on from where every partition is, until an offset is not there any more."""
+        """Read on from each partition's position, until an offset no longer exists."""
         spans = [Span(partition=index, start=offset) for index, offset in self._next.items()]
         try:
             with self._order.source.reading(spans, stops_at_end=False) as reader:
@@ -100,13 +100,13 @@ class Tail:
         if self._matches[index](_found(record)):
             self._order.pipe.put(self._write(record))
             self._tally.hits += 1
-        # Only now, so that a stream that ends here begins with this record again.
+        # Only now, so that a stream that ends here resumes with this record.
         self._next[index] = row.position = offset + 1
         row.end = max(row.end, row.position)
 
     def _find_again(self) -> None:
-        """Say what is lost, and go on where the log begins, or ends."""
-        # A leader that has not heard of its own end yet refuses again and again.
+        """Report lost offsets, and continue at the beginning or the end of the log."""
+        # A leader that does not know its own end yet refuses repeatedly.
         self._order.pipe.rest(AGAIN_SECONDS)
         for index, (first, end) in self._order.source.bounds(sorted(self._next)).items():
             at = self._next[index]
@@ -129,7 +129,7 @@ class Tail:
 
 
 def _found(record: Record) -> Found:
-    """Return a record as predicates know it."""
+    """Return a record in the form of predicates."""
     return Found(
         record.offset,
         record.timestamp_ms or 0,

@@ -11,28 +11,28 @@ PROGRESS_SECONDS: Final = 0.25
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """One partition: what is looked through, and how much of it has been."""
+    """One partition: the range to examine, and the progress in it."""
 
     partition: int
     first: int
     end: int
-    # How far it is: up from `first`, or down from `end` where the newest records are wanted.
+    # The offset reached: up from `first`, or down from `end` in mode newest.
     position: int
     records: int = 0
     size: int = 0
-    looked: int = 0  # offsets, of a search
-    hits: int = 0  # of a search; a broker that was stopped has not said of how many records
-    waits: str = ""  # what for, where it has not begun
-    told: tuple[int, int, int] = (-1, 0, 0)  # position, end and records, as they were told last
+    looked: int = 0  # offsets, in a search
+    hits: int = 0  # in a search; a stopped broker does not report the number of records
+    waits: str = ""  # the reason, if it has not started
+    told: tuple[int, int, int] = (-1, 0, 0)  # position, end and records of the last report
 
     def has_moved(self) -> bool:
-        """Tell whether there is something to say since it was asked last."""
+        """Tell whether there is progress since the last call."""
         before, self.told = self.told, (self.position, self.end, self.records)
         return before != self.told
 
 
 class Tally:
-    """Of one stream, from whatever threads."""
+    """The progress of one stream, which several threads update."""
 
     def __init__(
         self, rows: Sequence[Row], *, clock: Callable[[], float], is_search: bool = False
@@ -53,7 +53,7 @@ class Tally:
 
     @property
     def share(self) -> int:
-        """How much of all offsets has been looked through, in per cent; 100 only for all."""
+        """The examined share of all offsets, in per cent; 100 only for all."""
         total = sum(row.end - row.first for row in self.rows.values())
         done = sum(row.looked for row in self.rows.values())
         return 100 if done >= total else done * 100 // total
@@ -62,7 +62,7 @@ class Tally:
         return self._clock() - self._began
 
     def due(self) -> bytes | None:
-        """Return a line of progress where it is time for one."""
+        """Return a line of progress if one is due."""
         now = self._clock()
         if now - self._told < PROGRESS_SECONDS:
             return None

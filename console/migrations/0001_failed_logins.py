@@ -1,4 +1,4 @@
-"""The table that bounds failed logins."""
+"""Creates the table that limits failed logins."""
 
 from typing import ClassVar
 

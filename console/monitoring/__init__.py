@@ -1,4 +1,4 @@
 """The collector: reads every broker's feed, keeps a snapshot and series, and serves both.
 
-Pages read `selectors` and nothing else of this room.
+Pages import only `selectors` of this package.
 """

@@ -1,19 +1,19 @@
-"""What the collector tells of one broker beside its row: its APIs, its clients, its groups.
+"""Builds the collector's detail of one broker: its APIs, its clients and its groups.
 
-Pure. All counts are since the broker's start; those of a minute ago stand beside them, so that a
-page can show the difference.
+Pure. All counts are since the broker's start; the counts of a minute ago are added, so that a page
+can show the difference.
 """
 
 from typing import Any, Final
 
 from console.monitoring.observed import Observed
 
-# Groups of a coordinator that are named; of the others there is the number.
+# Groups of a coordinator that are named; the others are counted.
 MAX_NAMED_GROUPS: Final = 200
 
 
 def broker_detail(observed: Observed, broker_id: int) -> dict[str, Any] | None:
-    """Return the detail; None where there is no such broker."""
+    """Return the detail of a broker; None if there is no such broker."""
     view = observed.brokers.get(broker_id)
     if view is None:
         return None

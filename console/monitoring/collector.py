@@ -1,7 +1,7 @@
-"""The collector without its sockets: feeds in, tables, details and series out.
+"""Turns the brokers' feeds into tables, details and series, without any sockets.
 
-Pure: time is an argument. `take` is called for each answer of a broker, `look` every three
-seconds, `sample` every ten; what has changed is published as one step of the deltas.
+Pure: time is an argument. Call `take` for each answer of a broker, `look` every three seconds and
+`sample` every ten; changes are published as one step of the deltas.
 """
 
 import math
@@ -29,7 +29,7 @@ Counters = tuple[int, int, int]
 
 
 class Collector:
-    """Belongs to one thread."""
+    """The state of the collector. Not thread-safe."""
 
     def __init__(self, run: str) -> None:
         self.observed = Observed()
@@ -38,24 +38,24 @@ class Collector:
         self.rings = {name: Ring(kind) for name, kind in KINDS.items()}
         self.partition_ring = PartitionRing()
         self.recent = {kind: Recent(kind) for kind in SHOWN}
-        self.offline_partitions: int | None = None  # None where the database has not told yet
+        self.offline_partitions: int | None = None  # None until the database has been read
         self.told_ms = 0  # when a broker answered last
-        self.published: Published | None = None  # None where no topic gets the samples
+        self.published: Published | None = None  # None if no topic gets the samples
         self._counters: dict[str, Counters] = {}
         self._rates: dict[str, tuple[float, float, float]] = {}
         self._sampled_ms = 0
         self._worst: dict[str, tuple[int, int, str, Verdict]] = {}
-        # The pairs of each group as they were published, by key.
+        # The published pairs of each group, by key.
         self._pair_keys: dict[str, dict[str, str]] = {}
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> bool:
-        """Take in what a broker told; return whether it is about a group or a topic."""
+        """Apply a broker's feed; return whether it concerns a group or a topic."""
         self.observed.take(broker_id, told, now_ms=now_ms)
         self.told_ms = now_ms
         return bool(self.observed.touched_groups or self.observed.touched_topics)
 
     def set_brokers(self, addresses: Mapping[int, str]) -> None:
-        """Take over which brokers the cluster has; what others told is forgotten."""
+        """Set the brokers of the cluster, and drop the data of all others."""
         brokers = self.observed.brokers
         for broker_id in [each for each in brokers if each not in addresses]:
             self.observed.forget_broker(broker_id)
@@ -65,10 +65,10 @@ class Collector:
     # --- publishing ----------------------------------------------------------------------------
 
     def look(self, now_ms: int) -> Iterator[None]:
-        """Weigh all groups, and publish what has changed, with pauses in which others may go on.
+        """Evaluate all groups and publish changes, pausing so that other tasks can run.
 
-        What brokers tell in a pause is published by this look or the next one. A reader that takes
-        all rows in a pause has some of the coming step already, which it is then told again.
+        What brokers report during a pause is published by this look or the next one. A reader that
+        fetches all rows during a pause gets part of the coming step early, and then again.
         """
         observed = self.observed
         groups, topics = observed.touched_groups, set[str]()
@@ -92,14 +92,14 @@ class Collector:
             pass
 
     def publish_brokers(self) -> None:
-        """Publish what brokers tell of themselves, and end the step."""
+        """Publish the brokers' rows, and end the step."""
         for view in self.observed.brokers.values():
             self.deltas.put("brokers", str(view.id), broker_row(view))
         self.deltas.keep_only("brokers", {str(each): None for each in self.observed.brokers})
         self.deltas.close_step()
 
     def _publish_group(self, name: str) -> set[str]:
-        """Publish a group with its pairs; return the topics in which it has others than before."""
+        """Publish a group with its pairs; return the topics whose pairs changed."""
         group = self.observed.groups.get(name)
         keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
         before, changed = self._pair_keys.get(name, {}), set()
@@ -128,7 +128,7 @@ class Collector:
         self.deltas.put("topics", name, (name, len(topic.slots), topic.size, *rates, *lag))
 
     def _find_worst(self, topic: str) -> None:
-        """Find the group that is worst in a topic, by verdict, then by lag."""
+        """Find the worst group of a topic, by verdict, then by lag."""
         found: tuple[int, int, str, Verdict] | None = None
         for pair in self.observed.readers.get(topic, {}).values():
             here = (SEVERITY[pair.verdict], pair.lag, pair.group, pair.verdict)
@@ -145,7 +145,7 @@ class Collector:
     # --- series --------------------------------------------------------------------------------
 
     def sample(self, now_ms: int) -> list[FullBlock]:
-        """Take a sample of all series; return blocks that are full."""
+        """Sample all series; return the blocks that are full."""
         at_s = now_ms // 1000
         at_s -= at_s % STEP_S
         full = self.end_blocks() if any(self._is_over(ring, at_s) for ring in self._rings()) else []
@@ -167,7 +167,7 @@ class Collector:
         return full
 
     def moments(self, now_ms: int, cluster_id: str) -> Moments:
-        """Return the newest sample of everything, which stays as it is when the next is taken."""
+        """Return an immutable copy of the newest sample of every series."""
         return Moments(
             at_ms=now_ms - now_ms % (STEP_S * 1000),
             cluster_id=cluster_id,
@@ -176,7 +176,7 @@ class Collector:
         )
 
     def end_blocks(self) -> list[FullBlock]:
-        """End the blocks that run, as a stop does."""
+        """End the current blocks, as a shutdown does."""
         return [ring.finish() for ring in self._rings() if ring.slots]
 
     def _rings(self) -> list[Ring]:
@@ -197,7 +197,7 @@ class Collector:
                 before = self._counters.get(name)
                 if before is None:
                     continue
-                # Counters of a topic that was gone meanwhile began again at zero.
+                # The counters of a topic that was deleted and created again restart at zero.
                 rates = (
                     round(max(0, records - before[0]) / seconds, 1),
                     round(max(0, bytes_in - before[1]) / seconds, 1),
@@ -210,7 +210,7 @@ class Collector:
             del self._rates[name]
         self._counters, self._sampled_ms = counters, now_ms
 
-    # Each of the three gives every series of its kinds the values of this moment.
+    # Each of the three sets every series of its kinds to the present values.
 
     def _set_topics(self) -> None:
         nothing = (math.nan,) * 3
@@ -220,7 +220,7 @@ class Collector:
             ring.set((name,), (records, topic.size, bytes_in, bytes_out))
 
     def _set_groups(self, now_ms: int) -> int:
-        """Return the lag of all groups together."""
+        """Set the series of groups and pairs; return the lag of all groups together."""
         groups, pairs, lag = self.rings["group"], self.rings["pair"], 0
         for name, group in self.observed.groups.items():
             whole, oldest = 0, math.nan
@@ -228,7 +228,7 @@ class Collector:
                 age = number(lag_ms(pair, now_ms))
                 pairs.set((name, topic), (pair.lag, age))
                 whole += pair.lag
-                # The worst that is known: a comparison with NaN is false.
+                # Keep the worst known age: a comparison with NaN is false.
                 if age >= oldest or math.isnan(oldest):
                     oldest = age
             groups.set((name,), (whole, oldest))
@@ -241,7 +241,7 @@ class Collector:
         for view in serving:
             values = [total(view, key) for key in BROKER_TOTALS]
             self.rings["broker"].set((str(view.id),), values)
-        # A sum without one of its parts would look like a drop: it is missing instead.
+        # A sum without one of its parts would look like a drop, so leave a gap.
         if serving and len(serving) == len(views):
             sums = [sum(total(view, key) for view in serving) for key in CLUSTER_TOTALS]
             self.rings["cluster"].set(("",), [*sums, lag])
@@ -251,7 +251,7 @@ class Collector:
     def group_detail(
         self, name: str, now_ms: int, part: Part = EVERYTHING
     ) -> dict[str, Any] | None:
-        """Return a group's topics, partitions and members; None where there is no such group."""
+        """Return a group's topics, partitions and members; None if there is no such group."""
         group = self.observed.groups.get(name)
         if group is None:
             return None
@@ -260,9 +260,9 @@ class Collector:
     def topic_detail(
         self, name: str, *, first: int = 0, rows: int = MAX_DETAIL
     ) -> dict[str, Any] | None:
-        """Return so many of a topic's partitions, from the number `first` on, and its groups.
+        """Return `rows` of a topic's partitions, from the number `first` on, and its groups.
 
-        None where there is no such topic.
+        None if there is no such topic.
         """
         topic: Topic | None = self.observed.topics.get(name)
         if topic is None:
@@ -285,7 +285,7 @@ class Collector:
         }
 
     def broker_detail(self, broker_id: int) -> dict[str, Any] | None:
-        """Return what a broker tells of its APIs and clients; None where there is no such one."""
+        """Return the APIs and clients of a broker; None if there is no such broker."""
         return broker_detail(self.observed, broker_id)
 
 
@@ -297,7 +297,7 @@ CLUSTER_TOTALS: Final = BROKER_TOTALS[:5]
 
 
 def total(view: BrokerView, key: str) -> float:
-    """Return one of a broker's totals; missing where its release does not tell it."""
+    """Return one of a broker's totals; NaN if its release does not report it."""
     return number(view.totals.get(key))
 
 

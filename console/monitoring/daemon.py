@@ -1,7 +1,7 @@
-"""The collector's life: follow the brokers, look, sample, serve, until told to stop.
+"""Runs the collector: follows the brokers, evaluates, samples and serves until it is stopped.
 
-The composition root of this room. Where the cluster's brokers are is the business of the
-`Directory` that it is given; nothing here knows a database of Django's.
+The composition root of this package. The `Directory` argument locates the cluster's brokers;
+nothing here knows a database of Django's.
 """
 
 import asyncio
@@ -32,60 +32,60 @@ from console.monitoring.server import Server
 T = TypeVar("T")
 
 FEED_SECONDS: Final = 1.0
-# A broker that hangs holds one thread this long.
+# A broker that hangs blocks one thread for this long.
 DEADLINE_SECONDS: Final = 3.0
-# How often groups are looked at where nobody tells anything: silence has a verdict too.
+# How often groups are evaluated without news: silence has a verdict too.
 LOOK_SECONDS: Final = 3.0
-# Where a broker has told of groups or topics they are looked at right then, in a small cluster so
-# soon after the last time, and in a large one in so small a share of a core: a commit is on a page
-# after one feed, one question of the web server and one renewal, 5 s at most.
+# News of groups or topics is evaluated at once: in a small cluster this long after the last look,
+# in a large one within this share of a core. A commit is then on a page after one feed, one request
+# of the web server and one refresh, 5 s at most.
 NEWS_SECONDS: Final = 0.2
 LOOK_SHARE: Final = 0.05
-# A look of half a second would hold up every page that asks for a series meanwhile.
+# A look of half a second would block every page that requests a series.
 TURN_SECONDS: Final = 0.005
-# Less than a second, so that the age of the oldest record is exact to one.
+# Less than a second, so that the age of the oldest record is accurate to a second.
 TIMES_SECONDS: Final = 0.8
-# How soon a broker that comes is followed.
+# How soon a new broker is followed.
 DIRECTORY_SECONDS: Final = 5.0
 PRUNE_SECONDS: Final = 3600.0
 GARBAGE_THRESHOLD: Final = 100_000
 # Brokers that are asked at the same time: each takes a thread while it answers.
 MAX_AT_ONCE: Final = 4
-# Series that are written at a time, some 20 ms of work; a full block of 50,000 takes 100 s so.
+# Series written at a time, some 20 ms of work; a full block of 50,000 then takes 100 s.
 PORTION: Final = 500
 PORTION_SECONDS: Final = 1.0
-# Sets of blocks that wait for the file; where a disk is slower than this, the oldest are lost.
+# Sets of blocks that wait for the file; if the disk is too slow, the oldest are lost.
 MAX_WAITING: Final = 2 * len(KINDS)
 
 
 class DirectoryFailed(Exception):
-    """Nobody can tell now where the brokers are; the message says why."""
+    """The brokers cannot be located now; the message says why."""
 
 
 class NoClusterYet(DirectoryFailed):
-    """The home is new, and its agent is about to make the cluster."""
+    """The home is new, and its agent will create the cluster shortly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What the control plane knows of the cluster."""
+    """The control plane's data about the cluster."""
 
     id: str
     brokers: Sequence[Broker] = ()
     offline_partitions: int = 0
-    # `retention.ms` by topic, and of topics that do not set it; -1 is for ever.
+    # `retention.ms` by topic, and the default of the others; -1 is unlimited.
     retention_ms: Mapping[str, int] = field(default_factory=dict)
     default_retention_ms: int | None = None
 
 
 class Directory(Protocol):
     def read(self) -> Cluster:
-        """Return the cluster as it is now. Blocks; DirectoryFailed where nobody can tell."""
+        """Return the present state of the cluster. Blocks. Raises DirectoryFailed."""
         ...
 
 
 class Outlet(Protocol):
-    """Where the samples go besides the file. None of it waits, but for `close`."""
+    """An additional destination of the samples. Only `close` may block."""
 
     published: Published
 
@@ -112,7 +112,7 @@ class Settings:
 
 
 class BrokerReader:
-    """Follows the feed of one broker. One question at a time, in a thread."""
+    """Reads the feed of one broker, one request at a time, in a thread."""
 
     def __init__(self, broker: Broker, keys: KeyFile, limit: asyncio.Semaphore) -> None:
         self.broker = broker
@@ -141,7 +141,7 @@ class BrokerReader:
 
 
 class Daemon:
-    """Runs once, on one event loop."""
+    """The collector's loops. Runs once, on one event loop."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Daemon:
         if outlet is not None:
             self.collector.published = outlet.published
         self.cluster_id = ""
-        # Where the inspection port of each broker is.
+        # The inspection address of each broker.
         self.targets: Mapping[int, str] = {}
         self.not_ready = "the collector has not found its cluster yet"
         self.server = Server(Pages(self).answer)
@@ -169,20 +169,20 @@ class Daemon:
         self._metrics_keys = KeyFile(settings.metrics_keys, monotonic=clock.monotonic)
         self._readers: dict[int, tuple[BrokerReader, asyncio.Task[None]]] = {}
         self._limit = asyncio.Semaphore(MAX_AT_ONCE)
-        self._news = asyncio.Event()  # something was told that a look has not seen
-        self._asked: set[int] = set()  # brokers that answered or failed once
+        self._news = asyncio.Event()  # news that no look has seen yet
+        self._asked: set[int] = set()  # brokers that answered or failed at least once
         self._samples = Samples(settings.samples)
         self._file = asyncio.Lock()
         self._waiting: deque[FullBlock] = deque(maxlen=MAX_WAITING)
-        # What is left of the block that is being written.
+        # The rest of the block that is being written.
         self._writing: Iterator[Finished] | None = None
-        self.port = 0  # of the address, where there is one
+        self.port = 0  # of the TCP address, if one is set
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
     async def open(self) -> None:
-        """Begin to serve; OSError where a socket or an address cannot be had."""
+        """Start serving. Raises OSError if a socket or an address is not available."""
         if self._samples.set_aside:
             self._log.info("samples.set_aside", reason=self._samples.set_aside)
         await self.server.open_socket(self._settings.socket)
@@ -191,7 +191,7 @@ class Daemon:
             self.port = await self.server.open_address(host, port, self._metrics_keys.keys)
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled, then write what is not written yet."""
+        """Follow the cluster until cancelled, then write the remaining samples."""
         loops = (self._follow, self._look, self._ask_times, self._sample, self._write, self._prune)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -208,7 +208,7 @@ class Daemon:
             try:
                 cluster = await finished(self._directory.read)
             except DirectoryFailed as error:
-                # Brokers that are known are read meanwhile.
+                # Known brokers are still read meanwhile.
                 if not isinstance(error, NoClusterYet):
                     self._log.limited("directory.failed", reason=str(error))
                 if not self.cluster_id:
@@ -241,7 +241,7 @@ class Daemon:
         self._judge_ready()
 
     def _judge_ready(self) -> None:
-        """Say that all is there once every broker was asked; that never becomes untrue again."""
+        """Mark the collector as ready, permanently, once every broker was asked."""
         if self.not_ready and self.cluster_id and self._readers.keys() <= self._asked:
             self.collector.look_at_once(self.now_ms())
             self.not_ready = ""
@@ -259,7 +259,7 @@ class Daemon:
                 except InspectionFailed as error:
                     self.collector.observed.fail(broker_id, str(error))
                 except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-                    # A feed of another shape is that broker's fault, and stays with it.
+                    # Attribute a malformed feed to its broker alone.
                     reason = f"{reader.broker.host} sent a feed that cannot be read: {error!r}"
                     self.collector.observed.fail(broker_id, reason)
                     self._log.limited("feed.unreadable", broker=broker_id, error=repr(error))
@@ -284,7 +284,7 @@ class Daemon:
             pause = min(LOOK_SECONDS, max(NEWS_SECONDS, spent / LOOK_SHARE))
 
     async def _look_in_turns(self) -> float:
-        """Look, and let others have their turn in between; return the seconds of work."""
+        """Look, yielding to other tasks in between; return the seconds of work."""
         monotonic = self._clock.monotonic
         spent, began = 0.0, monotonic()
         for _pause in self.collector.look(self.now_ms()):
@@ -310,7 +310,7 @@ class Daemon:
 
     async def _sample(self) -> None:
         while True:
-            # On the full ten seconds, so that samples of every run fall on the same grid.
+            # Sample at full ten seconds, so that the samples of every run share one grid.
             await asyncio.sleep(STEP_S - self.now_ms() / 1000 % STEP_S)
             if self.not_ready:
                 continue
@@ -329,16 +329,16 @@ class Daemon:
             if self._waiting:
                 block = self._waiting[0]
                 self._writing = block.series()
-                # Between two portions the file is free for readers, and the loop for everybody.
+                # Between two portions, readers can use the file and other tasks can run.
                 while await self._write_portion(self._writing):  # noqa: ASYNC110 - nothing tells when
                     await asyncio.sleep(PORTION_SECONDS)
-                # It may have been pushed out meanwhile.
+                # A newer block may have evicted it meanwhile.
                 if self._waiting and self._waiting[0] is block:
                     self._waiting.popleft()
                 self._writing = None
 
     async def _write_portion(self, series: Iterator[Finished]) -> bool:
-        """Write some; return whether there may be more."""
+        """Write a portion; return whether there may be more."""
         portion = list(islice(series, PORTION))
         try:
             async with self._file:
@@ -361,7 +361,7 @@ class Daemon:
     async def series(
         self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int
     ) -> Series:
-        """Return what the file has, and behind it what is only in memory yet."""
+        """Return the samples of the file, followed by those that are only in memory yet."""
         async with self._file:
             found = await finished(
                 lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
@@ -378,7 +378,7 @@ class Daemon:
         for begin_s, values in pieces:
             for number, value in enumerate(values):
                 at = (begin_s + number * FINE_S - found.start_s) // found.step_s
-                # By the minute the last of its samples stands for the others, until it is written.
+                # At minute resolution, the last sample stands for its minute until it is written.
                 if value == value and 0 <= at < len(samples):  # noqa: PLR0124 - NaN is not itself
                     samples[at] = value
         return Series(start_s=found.start_s, step_s=found.step_s, samples=samples)
@@ -405,9 +405,9 @@ class Daemon:
 
 
 async def finished(work: Callable[[], T]) -> T:
-    """Do what blocks in a thread, and return no sooner than it has ended, even when cancelled.
+    """Run blocking work in a thread, and wait for its end even if cancelled.
 
-    A thread cannot be cancelled: whoever goes on without it would use what it still uses.
+    A thread cannot be cancelled, and what it uses must stay valid until it ends.
     """
     doing = asyncio.ensure_future(asyncio.to_thread(work))
     try:
@@ -423,8 +423,8 @@ def _place(broker: Broker) -> tuple[str, int, int]:
 
 def run(daemon: Daemon, ready: Callable[[], None]) -> None:
     """Run until SIGTERM or SIGINT; `ready` is called once sockets are open."""
-    # Rows come and go by the thousand each second and form no circles: the default thresholds would
-    # have the garbage collector walk through all of them several times a second.
+    # Thousands of rows are replaced each second and form no cycles: with the default thresholds,
+    # the garbage collector would traverse all of them several times a second.
     gc.set_threshold(GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
     asyncio.run(_serve(daemon, ready))
 

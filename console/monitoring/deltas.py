@@ -1,7 +1,7 @@
-"""Tables of rows with numbered changes, for readers that want all once and then what has changed.
+"""Numbers the changes of tables of rows, for readers that fetch all rows once and then changes.
 
-Pure. The same scheme as a broker's feed: a reader names the run and the number that it has, and
-gets the steps since then, or the whole where those are gone.
+Pure. As in a broker's feed, a reader sends its run and number, and gets the steps since then, or
+all rows if those steps are gone.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-# A reader comes every second; steps of two minutes, or of some 20 MB of text, whichever is less.
+# A reader asks every second; keep steps of two minutes or some 20 MB of text, whichever is less.
 MAX_STEPS: Final = 120
 MAX_STEP_BYTES: Final = 20 * 1024 * 1024
 
@@ -20,11 +20,11 @@ Row = Sequence[Any]
 @dataclass(frozen=True, slots=True)
 class Step:
     number: int
-    text: str  # what changed, as a JSON object
+    text: str  # the changes, as a JSON object
 
 
 class Deltas:
-    """Belongs to one thread."""
+    """The writer's side: tables and their latest steps. Not thread-safe."""
 
     def __init__(self, run: str, tables: Iterable[str]) -> None:
         self.run = run
@@ -37,7 +37,7 @@ class Deltas:
         self._whole: tuple[int, str] | None = None
 
     def put(self, table: str, key: str, row: Row) -> bool:
-        """Give a row its present values; return whether it had others."""
+        """Set the values of a row; return whether they changed."""
         rows = self._tables[table]
         if rows.get(key) == row:
             return False
@@ -60,7 +60,7 @@ class Deltas:
         return self._tables[table]
 
     def close_step(self) -> None:
-        """End a step where something has changed."""
+        """End a step if something has changed."""
         changed = {name: rows for name, rows in self._changed.items() if rows}
         gone = {name: list(keys) for name, keys in self._gone.items() if keys}
         if not changed and not gone:
@@ -77,7 +77,7 @@ class Deltas:
             keys.clear()
 
     def since(self, run: str, number: int) -> Iterator[str]:
-        """Return JSON in pieces: the steps behind a number, or all rows."""
+        """Yield JSON in pieces: the steps after a number, or all rows."""
         first = self._steps[0].number if self._steps else self.number + 1
         if run == self.run and first - 1 <= number <= self.number:
             yield f'"kind": "steps", "number": {self.number}, "steps": ['
@@ -95,7 +95,7 @@ class Deltas:
 
 
 class Mirror:
-    """The reader's side. `take` what was told; rows are as the writer has them."""
+    """The reader's side: `take` applies an answer, so that rows equal those of the writer."""
 
     def __init__(self) -> None:
         self.run = ""

@@ -1,7 +1,7 @@
-"""The collector's numbers in Prometheus's text format, one row per metric.
+"""Formats the collector's numbers for Prometheus, with one row of a table per metric.
 
-Pure. What is known per group and topic is told here and not by brokers, since no broker knows both
-what is committed and where the partitions end.
+Pure. Metrics per group and topic are exported here and not by brokers, since no broker knows both
+the committed offsets and the ends of the partitions.
 """
 
 from collections.abc import Callable, Iterator

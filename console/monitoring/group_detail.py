@@ -1,7 +1,7 @@
-"""What is told of one group: its topics, a part of its partitions, its members.
+"""Builds the collector's detail of one group: its topics, some of its partitions, its members.
 
-Pure. Most partitions of most groups are at their end, so only those that may be more than OK are
-judged, and a page of a large group gets a hundred of its rows, the worst first.
+Pure. Most partitions of most groups are at their end, so only suspicious ones are judged, and a
+page of a large group gets a hundred of its rows, the worst first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,15 +13,15 @@ from console.monitoring.observed import Group, Observed, Pair
 from console.monitoring.rings import PartitionRing
 from console.monitoring.verdicts import BEHIND, RULES, SEVERITY, SINCE, Rule, Verdict, judge
 
-# Partitions and members that one detail tells of; the page says that there are more.
+# Partitions and members of one detail; the page says if there are more.
 MAX_DETAIL: Final = 10_000
-# Partitions without an owner that are named; how many there are is told beside them.
+# Partitions without an owner that are named; their number is sent too.
 MAX_UNOWNED: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Which partitions are told of: of one topic or of all, from which row, how many."""
+    """The selected partitions: of one topic or of all, the first row, and how many."""
 
     topic: str = ""
     first: int = 0
@@ -29,13 +29,13 @@ class Part:
 
 
 EVERYTHING: Final = Part()
-# The rule that holds for a partition of which nothing is suspected.
+# The rule of a partition that is not suspicious.
 FINE: Final = next(rule for rule in RULES if rule.verdict is Verdict.OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """A partition on its way into the order of a page."""
+    """A partition to be sorted into a page."""
 
     pair: Pair
     partition: int
@@ -57,7 +57,7 @@ def group_detail(
         for partition in partitions
     }
     places = [place for pair in _pairs(group, part) for place in _places(pair, now_ms)]
-    # By topic and number where nothing tells them apart: `sort` keeps the order of equals.
+    # Partitions of equal rank stay in the order of topic and number: `sort` is stable.
     places.sort(key=lambda place: place.rank)
     shown = places[part.first : part.first + min(part.rows, MAX_DETAIL)]
     unowned = list(_unowned(group, observed, owners))
@@ -86,7 +86,7 @@ def _places(pair: Pair, now_ms: int) -> Iterator[_Place]:
     history = pair.history
     suspects = set(history.suspects(now_ms))
     for partition in sorted(history.partitions()):
-        # What holds for the whole pair holds for its worst partition.
+        # The verdict of the whole pair is that of its worst partition.
         is_loss = pair.verdict is Verdict.LOSS_AHEAD and partition == pair.worst_partition
         if is_loss or partition in suspects:
             rule = judge(history.evidence(partition, is_loss_ahead=is_loss), now_ms)
@@ -106,7 +106,7 @@ def _partition_row(
     slot = None if topic is None else topic.slots.get(partition)
     committed, commit_ms = pair.history.committed(partition)
     start, end = (0, None) if slot is None else (observed.starts[slot], observed.ends[slot])
-    # As of now, like the offsets beside it; the place in the order is of the last look.
+    # The present lag, like the offsets beside it; the sort order is of the last look.
     lag = None if end is None else max(0, end - max(start, committed))
     rates = [] if slot is None else ring.rates(slot)
     return (
@@ -117,7 +117,7 @@ def _partition_row(
 
 
 def _topic_row(pair: Pair, observed: Observed) -> Row:
-    """Return what the table of pairs has no room for: rates, and since when the worst is so."""
+    """Return what the table of pairs leaves out: rates, and since when the worst lags."""
     topic = observed.topics.get(pair.topic)
     rates = (None, None) if pair.recent is None else (pair.recent.consumed, pair.recent.produced)
     since_ms = 0
@@ -126,7 +126,7 @@ def _topic_row(pair: Pair, observed: Observed) -> Row:
         since_ms = since.moment(pair.history.evidence(pair.worst_partition))
         written_ms = pair.history.written_ms(pair.worst_partition)
         if since is BEHIND and written_ms:
-            # Behind before anybody watched, as the record says that waits since then.
+            # The group was behind before the collector started, since its oldest unread record.
             since_ms = min(since_ms, written_ms)
     return (
         *(pair.topic, None if topic is None else len(topic.slots), *rates),
@@ -137,7 +137,7 @@ def _topic_row(pair: Pair, observed: Observed) -> Row:
 def _unowned(
     group: Group, observed: Observed, owners: Mapping[tuple[str, int], str]
 ) -> Iterator[tuple[str, int]]:
-    """Return partitions of the topics that a group reads and that no member has."""
+    """Return the partitions of the topics that a group reads which no member owns."""
     if not group.members:
         return
     for name in sorted(group.pairs.keys() | {topic for topic, _partition in owners}):
@@ -148,7 +148,7 @@ def _unowned(
 
 
 def _lag_of(group: Group, owned: Iterable[tuple[str, Iterable[int]]]) -> int:
-    """Return how many records wait in what a member owns, as far as it is known."""
+    """Return how many records wait in the partitions of a member, as far as known."""
     lag = 0
     for topic, partitions in owned:
         pair = group.pairs.get(topic)

@@ -1,7 +1,7 @@
-"""What the commits of one group in the partitions of one topic did, in one packed array.
+"""Records the commits of one group in the partitions of one topic, in one packed array.
 
-Pure. A hundred thousand of these places exist in a large cluster, so each is a few numbers of eight
-bytes beside the others and no object of its own.
+Pure. A large cluster has a hundred thousand of these partitions, so each is a few numbers of eight
+bytes in a shared array and no object of its own.
 """
 
 from array import array
@@ -11,7 +11,7 @@ from typing import Final
 
 from console.monitoring.verdicts import WINDOW_MS, Evidence
 
-# What is known of one partition: the columns of a cell.
+# The columns of a cell, which describes one partition.
 COMMITTED: Final = 0
 COMMIT_MS: Final = 1
 BEHIND_SINCE: Final = 2
@@ -23,7 +23,7 @@ FALL_MS: Final = 7
 LAG: Final = 8
 SEEN_COMMITTED: Final = 9
 SEEN_COMMIT_MS: Final = 10
-# When the oldest record that waits was written, and the offset of which that was told.
+# The timestamp of the oldest unread record, and the offset that it was reported for.
 WRITTEN_MS: Final = 11
 WRITTEN_AT: Final = 12
 CELL: Final = 13
@@ -33,18 +33,18 @@ EMPTY: Final = (0,) * CELL
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """All partitions of a group in a topic after one look."""
+    """Sums over all partitions of a group in a topic after one look."""
 
     lag: int
     committed: int
     end: int
-    unknown: int  # partitions whose end nobody tells
-    oldest_ms: int = 0  # when the oldest record of all was written; 0 where it is not known
-    undated: int = 0  # partitions of which it is not known, or was told of an earlier record
+    unknown: int  # partitions whose end is unknown
+    oldest_ms: int = 0  # the timestamp of the oldest unread record; 0 if unknown
+    undated: int = 0  # partitions where it is unknown or that of an earlier record
 
 
 class History:
-    """Belongs to one thread."""
+    """The cells of one pair of group and topic. Not thread-safe."""
 
     __slots__ = ("_cells", "_places")
 
@@ -62,7 +62,7 @@ class History:
         return iter(self._places)
 
     def commit(self, partition: int, *, committed: int, commit_ms: int) -> None:
-        """Note a commit; the next look weighs it."""
+        """Note a commit; the next look evaluates it."""
         base = self._places.get(partition)
         if base is None:
             base = self._places[partition] = len(self._cells)
@@ -86,14 +86,14 @@ class History:
     def look(
         self, partition: int, *, committed: int, commit_ms: int, end: int | None, now_ms: int
     ) -> None:
-        """Note a commit and weigh it at once."""
+        """Note a commit and evaluate it at once."""
         self.commit(partition, committed=committed, commit_ms=commit_ms)
         self._weigh(self._places[partition], committed, end, now_ms)
 
     def look_at_all(
         self, bounds: dict[int, int], starts: "array[int]", ends: "array[int]", now_ms: int
     ) -> Sums:
-        """Weigh every partition; `bounds` names the place of each one in `starts` and `ends`."""
+        """Evaluate every partition; `bounds` maps it to its place in `starts` and `ends`."""
         lag = committed_sum = end_sum = unknown = oldest_ms = undated = 0
         cells = self._cells
         for partition, base in self._places.items():
@@ -122,8 +122,8 @@ class History:
                 and cells[base + SEEN_COMMITTED] == committed
                 and cells[base + SEEN_COMMIT_MS] == cells[base + COMMIT_MS]
             ):
-                # At its end as before, which is how most partitions are found. One that commits the
-                # same again is weighed, or its commits would look like one long pause.
+                # Still at its end, as most partitions are. A repeated commit of the same offset is
+                # evaluated nevertheless, or such commits would look like one long pause.
                 cells[base + BEHIND_SINCE] = now_ms
                 continue
             self._weigh(base, following, end, now_ms)
@@ -145,8 +145,8 @@ class History:
             cells[base + BEHIND_SINCE] = now_ms
             cells[base + WRITTEN_MS] = 0
         elif cells[base + LAG] == 0:
-            # It was at its end until now: where nothing moves, nobody looks. So the record has come
-            # now, until its leader tells when it was written.
+            # It was at its end until now: without changes there is no look. So the record arrived
+            # now, until its leader reports the timestamp.
             cells[base + BEHIND_SINCE] = cells[base + WRITTEN_MS] = now_ms
             cells[base + WRITTEN_AT] = UNKNOWN
         cells[base + SEEN_COMMITTED] = committed
@@ -157,11 +157,11 @@ class History:
         cells = self._cells
         committed, before = cells[base], cells[base + SEEN_COMMITTED]
         commit_ms = cells[base + COMMIT_MS]
-        # A pause counts only while records waited, so that an idle night makes no silence usual.
-        # Records that no look has found waiting did so for less than the time between two looks.
+        # A pause only counts while records waited, so that an idle night does not make silence
+        # usual. Records that no look found waiting waited less than the time between two looks.
         waited = commit_ms - cells[base + BEHIND_SINCE] if cells[base + LAG] else 0
         pause = min(commit_ms - cells[base + SEEN_COMMIT_MS], waited)
-        # A pause is forgotten by a tenth with each commit that comes sooner.
+        # Each commit that comes sooner shortens the remembered pause by a tenth.
         cells[base + PAUSE_MS] = max(pause, cells[base + PAUSE_MS] * 9 // 10)
         if committed > before:
             cells[base + PROGRESS_MS] = now_ms
@@ -172,7 +172,7 @@ class History:
         cells[base + COMMIT_LAG] = lag
 
     def date(self, partition: int, following: int, written_ms: int) -> None:
-        """Note when the record at an offset was written, where a group goes on."""
+        """Note the timestamp of the record at the offset where a group continues."""
         base = self._places.get(partition)
         cells = self._cells
         if base is None or not cells[base + LAG]:
@@ -180,8 +180,8 @@ class History:
         cells[base + WRITTEN_MS], cells[base + WRITTEN_AT] = written_ms, following
         first_ms = cells[base + BEHIND_SINCE]
         if cells[base + PROGRESS_MS] == cells[base + FALL_MS] == first_ms > written_ms:
-            # Behind when it was first seen, and nothing has happened since: the record that waits
-            # says since when, so that whoever begins to watch need not do so for a window first.
+            # Behind since it was first seen, without any progress: the unread record's timestamp
+            # says since when, so that a new collector need not watch for a whole window first.
             cells[base + BEHIND_SINCE] = written_ms
 
     def is_dated(self, partition: int, following: int) -> bool:
@@ -190,7 +190,7 @@ class History:
         return is_known and self._cells[base + WRITTEN_AT] == following
 
     def written_ms(self, partition: int) -> int:
-        """Return when the oldest record that waits was written; 0 where it is not known."""
+        """Return the timestamp of the oldest unread record; 0 if unknown."""
         return self._cells[self._places[partition] + WRITTEN_MS]
 
     def committed(self, partition: int) -> tuple[int, int]:
@@ -203,7 +203,7 @@ class History:
         return None if lag == UNKNOWN else lag
 
     def suspects(self, now_ms: int) -> Iterator[int]:
-        """Return partitions for which a verdict other than OK may hold; most are none."""
+        """Return the few partitions for which a verdict other than OK is possible."""
         long_ago = now_ms - WINDOW_MS
         cells = self._cells
         for index, base in self._places.items():
@@ -212,7 +212,7 @@ class History:
                 yield index
 
     def lagging(self) -> Iterator[int]:
-        """Return partitions with records that wait, or of which the end is not known."""
+        """Return the partitions with unread records, or with an unknown end."""
         return (index for index, base in self._places.items() if self._cells[base + LAG])
 
     def evidence(self, partition: int, *, is_loss_ahead: bool = False) -> Evidence:

@@ -1,7 +1,7 @@
-"""One look at all groups: how far each is behind in each topic, and what that means.
+"""Evaluates all groups: how far each is behind in each topic, and its verdict.
 
-Pure. A pair of group and topic is weighed where a commit or an end has moved since its last look;
-one that is behind also where nothing has, since silence is what most verdicts are about.
+Pure. A pair of group and topic is evaluated if a commit or an end has moved since its last look;
+one that is behind also without changes, since most verdicts are about silence.
 """
 
 import heapq
@@ -20,17 +20,17 @@ from console.monitoring.verdicts import (
     worst,
 )
 
-# Rates are averages that fade over so long: a range between both says how sure the time to catch up
-# is. The longer one begins again after a standstill: else a group that goes on would be said never
-# to catch up for as long as that average remembers.
+# Rates are moving averages over these times: the range between both shows how certain the time to
+# catch up is. The longer one restarts after a standstill: otherwise a group that resumes would seem
+# never to catch up until that average forgets the pause.
 RECENT_S: Final = 20.0
 LONGER_S: Final = 300.0
 # Three commits of a client that commits every 5 s, and some.
 STANDSTILL_MS: Final = 20_000
-# A pair that is behind and where nothing moves is looked at this often: a verdict is told within a
-# minute of its truth.
+# A pair that is behind without changes is looked at this often, so that a verdict is at most a
+# minute late.
 STILL_MS: Final = 40_000
-# Places of which one leader is asked at once; the inspection port takes no more.
+# Offsets that one leader is asked about at once; the inspection port takes no more.
 MAX_ASKED: Final = 500
 
 # topic, partition, offset
@@ -38,27 +38,27 @@ Place = tuple[str, int, int]
 
 
 class Lags:
-    """Belongs to one thread."""
+    """Lags and verdicts of all pairs. Not thread-safe."""
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
         self._retention: Mapping[str, int] = {}
         self._default_retention: int | None = None
-        # Pairs with records that wait of which nobody has told when they were written, in turn.
+        # Pairs whose oldest unread record has an unknown timestamp, in order.
         self._undated: dict[Pair, None] = {}
-        # Pairs that are behind, each once, by when they are looked at though nothing moves.
+        # Pairs that are behind, each once, by the time of their next look without changes.
         self._queue: list[tuple[int, int, Pair]] = []
-        self._queued = 0  # how many ever: those of one moment are looked at in turn
+        self._queued = 0  # total so far: a tie-breaker for equal times
 
     def set_retention(self, by_topic: Mapping[str, int], default_ms: int | None) -> None:
-        """Take over `retention.ms` of the topics that set it, and of the others."""
+        """Set `retention.ms` by topic, and the default of the other topics."""
         self._retention, self._default_retention = by_topic, default_ms
 
     def look(self, now_ms: int, changed: set[str]) -> Iterator[None]:
-        """Weigh what has moved, and what has stood still for long, with a pause after each pair.
+        """Evaluate changed pairs, and pairs that stood still for long, pausing after each pair.
 
-        Add the names of groups of which something has moved or is found to be otherwise. Brokers
-        may tell of more in a pause: that waits for the next look.
+        Add the groups with changed offsets or results to `changed`. What brokers report during a
+        pause waits for the next look.
         """
         observed = self._observed
         pairs, observed.moved_pairs = observed.moved_pairs, set()
@@ -91,7 +91,7 @@ class Lags:
                 self._queue_up(pair)
 
     def _queue_up(self, pair: Pair) -> None:
-        """Have a pair looked at when it has stood still for long."""
+        """Schedule a look at a pair for when it has stood still for long."""
         if not pair.is_queued:
             pair.is_queued = True
             self._queued += 1
@@ -124,13 +124,13 @@ class Lags:
         seconds = (now_ms - pair.looked_ms) / 1000
         if before is None or seconds <= 0:
             return
-        # A group that went back, or a topic that was made again, has no rate.
+        # A group whose offsets were reset, or a topic that was created again, has no rate.
         consumed = max(0, committed - before[0]) / seconds
         produced = max(0, end - before[1]) / seconds
         if consumed:
             pair.read_ms = now_ms
         if pair.recent is None or pair.longer is None or now_ms - pair.read_ms > STANDSTILL_MS:
-            # What it did before it stood still says nothing of what it will do.
+            # Rates of before the standstill do not predict those after it.
             pair.recent = pair.longer = Rates(consumed, produced)
             pair.since_ms = now_ms
             return
@@ -153,18 +153,18 @@ class Lags:
             if SEVERITY[verdict] > SEVERITY[pair.verdict]:
                 pair.verdict, pair.worst_partition = verdict, partition
 
-    # --- when the records were written that wait --------------------------------------------------
+    # --- timestamps of unread records -------------------------------------------------------------
 
     def questions(self) -> dict[int, list[tuple[Pair, Place]]]:
-        """Return places to ask each leader about, a bounded number.
+        """Return offsets to ask each leader about, a bounded number.
 
-        Only those that nobody has told yet: a group that stands still is asked about once.
+        Only those with an unknown timestamp: a group that stands still is asked about once.
         """
         asked: dict[int, list[tuple[Pair, Place]]] = {}
         for pair in list(self._undated):
             if any(len(places) >= MAX_ASKED for places in asked.values()):
                 break
-            # To the end: who finds no room this time comes first the next time.
+            # Move it to the end, so that pairs that find no room this time come first next time.
             del self._undated[pair]
             if self._is_known(pair):
                 self._undated[pair] = None
@@ -190,17 +190,17 @@ class Lags:
                     places.append((pair, (pair.topic, partition, following)))
 
     def answer(self, asked: list[tuple[Pair, Place]], times: list[int | str | None]) -> None:
-        """Take over when records were written; a pair counts from its oldest one."""
+        """Take over timestamps of records; a pair counts from its oldest one."""
         for (pair, (_topic, partition, following)), written in zip(asked, times, strict=False):
-            # Producers may write -1, which is no time; a lag since 1969 would be loss ahead.
+            # Producers may write -1, which is no time; a lag since 1969 would look like loss ahead.
             if isinstance(written, int) and written > 0 and self._is_known(pair):
                 pair.history.date(partition, following, written)
-                # The next look weighs it, since whether loss is ahead depends on it.
+                # Evaluate the pair in the next look: whether loss is ahead depends on it.
                 self._observed.moved_pairs.add(pair)
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:
-    """Return the age of the oldest record that waits; None where nobody has told it."""
+    """Return the age of the oldest unread record; None if it is unknown."""
     if not pair.lag:
         return None if pair.unknown else 0
     return max(0, now_ms - pair.written_ms) if pair.written_ms else None
@@ -211,7 +211,7 @@ def group_verdict(group: Group) -> Verdict:
 
 
 def group_eta(group: Group) -> Eta | None:
-    """Return when the slowest topic of a group has caught up; None where one never does."""
+    """Return when the slowest topic of a group will have caught up; None if one never does."""
     found: list[Eta] = []
     for pair in group.pairs.values():
         if pair.eta is None:

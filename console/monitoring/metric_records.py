@@ -1,7 +1,7 @@
-"""One sample of everything as records of a topic: a key and a JSON object for each series.
+"""Serializes one sample as records of a topic: a key and a JSON object for each series.
 
-Pure. `docs/howto/publish-metrics.md` describes the fields, which programs of others read: a field
-may be added, and is never renamed.
+Pure. `docs/howto/publish-metrics.md` describes the fields, which external programs read: fields may
+be added but never renamed.
 """
 
 import json
@@ -21,7 +21,7 @@ NAMES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "group": ("group", ("group",)),
     "pair": ("group_topic", ("group", "topic")),
 }
-# Metrics whose field says more than their name in the collector.
+# Metrics whose field name is clearer than their name in the collector.
 FIELDS: Final[Mapping[str, str]] = {
     "records": "records_per_s",
     "bytes_in": "bytes_in_per_s",
@@ -29,13 +29,13 @@ FIELDS: Final[Mapping[str, str]] = {
     "requests": "requests_per_s",
     "lag": "lag_records",
 }
-# Samples are kept in single precision, and more digits than that has would be noise.
+# Samples have single precision, and further digits would be noise.
 DIGITS: Final = 7
 
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """How many records a topic got, and how many it did not, since the collector began."""
+    """How many records the topic got and how many were dropped, since the collector started."""
 
     written: int = 0
     dropped: int = 0
@@ -43,12 +43,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """One sample of all kinds. Threads may share it: nobody changes what is in it."""
+    """One sample of all kinds. Immutable, so threads may share it."""
 
     at_ms: int
     cluster_id: str
     kinds: Mapping[str, Moment]
-    # How many partitions each topic has.
+    # The number of partitions of each topic.
     partitions: Mapping[str, int]
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class Moments:
 
 
 def records_of(moments: Moments) -> Iterator[tuple[bytes, bytes]]:
-    """Return key and value of each series that has a value now."""
+    """Yield the key and value of each series that has a value now."""
     told = {
         "time": datetime.fromtimestamp(moments.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "cluster": moments.cluster_id,
@@ -82,7 +82,7 @@ def records_of(moments: Moments) -> Iterator[tuple[bytes, bytes]]:
 
 
 def measured(metrics: list[str], samples: list[float]) -> dict[str, Any]:
-    """Return what there is of a series; a sample that is missing is left out."""
+    """Return the metrics of a series; missing samples are left out."""
     return {
         metric: shortened(sample)
         for metric, sample in zip(metrics, samples, strict=False)
@@ -91,7 +91,7 @@ def measured(metrics: list[str], samples: list[float]) -> dict[str, Any]:
 
 
 def shortened(sample: float) -> float | int:
-    """Return a number with the digits that mean something, and without `.0` where it is whole."""
+    """Return a number with its significant digits, and without `.0` if it is whole."""
     number = float(f"{sample:.{DIGITS}g}")
     return int(number) if number.is_integer() else number
 

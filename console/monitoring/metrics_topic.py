@@ -1,7 +1,7 @@
 """Writes each sample of the collector to a topic, in a thread of its own (ADR 0052).
 
-The collector's loop hands over and goes on; a cluster that is away costs samples, which are
-counted, and never time. What is dropped here is in `samples.db` all the same.
+The collector's loop hands over samples without waiting; a cluster that is down costs samples, which
+are counted, and never time. Dropped samples are still in `samples.db`.
 """
 
 import threading
@@ -18,23 +18,23 @@ from gateway.kafka.producer import Producer
 from gateway.kafka.values import Delivered, NewRecord, NewTopic
 
 CLIENT_ID: Final = "samsa-collector"
-# Less than the ten seconds between two samples: what comes later is of no use to an alert.
+# Less than the ten seconds between two samples: later ones are of no use to an alert.
 TIMEOUT_S: Final = 5.0
-# Samples that wait while one is being written: half a minute, some 10 MB in the largest cluster.
+# Samples that wait during a write: half a minute, some 10 MB in the largest cluster.
 MAX_WAITING: Final = 3
-# What a stop waits for the sample that is being written; the collector has 5 s for all of its end.
+# How long a shutdown waits for the current sample; the collector has 5 s for all of its own.
 CLOSE_S: Final = 1.0
-# So that three tasks of Spark, or members of a group, can share the reading.
+# So that three tasks of Spark, or three members of a group, can share the reading.
 PARTITIONS: Final = 3
 CONFIGS: Final = {
     "cleanup.policy": "delete",
-    # As long as the collector's own file keeps minutes.
+    # As long as the collector's own file keeps samples of minutes.
     "retention.ms": str(7 * 24 * 3600 * 1000),
-    # 3 GiB in all. A cluster of fifty series writes 40 MB a day; one with 10,000 topics and 15,000
-    # groups writes 10 GB, and would fill a disk in a week otherwise.
+    # 3 GiB over all partitions. A cluster of fifty series writes 40 MB a day; one with 10,000
+    # topics and 15,000 groups writes 10 GB, and would otherwise fill a disk within a week.
     "retention.bytes": str(1024**3),
 }
-# Samples repeat the same words in every record.
+# The records of a sample repeat the same words, which compress well.
 CODEC: Final = "zstd"
 TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
@@ -46,7 +46,7 @@ class Log(Protocol):
 
 
 class MetricsTopic:
-    """`set_brokers`, `offer` and `close` belong to one thread; the rest happens in its own."""
+    """Writes samples in its own thread. Call `set_brokers`, `offer` and `close` from one thread."""
 
     def __init__(self, topic: str, *, log: Log) -> None:
         self.published = Published()
@@ -56,17 +56,17 @@ class MetricsTopic:
         self._producer: Producer | None = None
         self._waiting: Queue[Moments | None] = Queue(MAX_WAITING)
         self._is_closing = threading.Event()
-        # Two threads count what was dropped.
+        # Two threads count dropped samples.
         self._counting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="metrics-topic", daemon=True)
         self._thread.start()
 
     def set_brokers(self, addresses: Sequence[str]) -> None:
-        """Take over where brokers are: for the next connection, since one that lives follows."""
+        """Set the bootstrap addresses of the next connection; an open one tracks brokers itself."""
         self._bootstrap = ",".join(addresses)
 
     def offer(self, moments: Moments) -> None:
-        """Hand over a sample without waiting; where too many wait, the oldest is dropped."""
+        """Hand over a sample without waiting; if too many wait, drop the oldest."""
         while True:
             with suppress(Full):
                 self._waiting.put_nowait(moments)
@@ -77,7 +77,7 @@ class MetricsTopic:
                     self._drop(len(oldest), "the cluster is slower than the samples")
 
     def close(self) -> None:
-        """Stop writing; what waits is lost, as it is when the collector is killed."""
+        """Stop writing; waiting samples are lost, as they are when the collector is killed."""
         self._is_closing.set()
         with suppress(Full):
             self._waiting.put_nowait(None)
@@ -103,7 +103,7 @@ class MetricsTopic:
                 record = NewRecord(key=key, value=value, timestamp_ms=moments.at_ms)
                 self._producer.send(record)
             self._producer.flush()
-        # One sample that cannot be written must not end the thread, and with it all others.
+        # One sample that cannot be written must not end the thread, and thereby all later ones.
         except Exception as failed:  # noqa: BLE001
             # One with records under way would report them as those of the next sample.
             self._give_up()
@@ -116,12 +116,12 @@ class MetricsTopic:
             producer.close()
 
     def _opened(self) -> Producer:
-        """Return a producer, for a topic that exists."""
+        """Return a producer for an existing topic."""
         connection = Connection(
             bootstrap=self._bootstrap,
             timeout_s=TIMEOUT_S,
             client_id=CLIENT_ID,
-            # A topic that was deleted is made again here, with its configs, and not by a record.
+            # A deleted topic is created again here, with its configs, and not by a produce request.
             properties={"allow.auto.create.topics": "false"},
         )
         admin = Admin(connection)
@@ -133,7 +133,7 @@ class MetricsTopic:
         try:
             admin.create([NewTopic(name=self._topic, partitions=PARTITIONS, configs=CONFIGS)])
         except KafkaFailure as failed:
-            # The collector of another home may have been first.
+            # The collector of another home may have created it first.
             if failed.name != TOPIC_EXISTS:
                 raise
         else:

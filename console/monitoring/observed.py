@@ -1,8 +1,8 @@
-"""What the brokers' feeds tell, put together: partitions, topics, groups, commits, brokers.
+"""Combines the brokers' feeds: partitions, topics, groups, commits and brokers.
 
-Pure. A partition belongs to the broker that told of it last, and a group to its coordinator; what
-another broker says is gone stays. Numbers of partitions lie in packed columns, since there may be a
-hundred thousand of them.
+Pure. A partition belongs to the broker that reported it last, and a group to its coordinator; a
+removal by another broker is ignored. Numbers of partitions are stored in packed columns, since
+there may be a hundred thousand partitions.
 """
 
 from array import array
@@ -14,15 +14,15 @@ from typing import Any, Final
 from console.monitoring.history import History
 from console.monitoring.verdicts import Eta, Rates, Verdict
 
-# Twice what a cluster of the largest supported size has; what is beyond is not taken in, and the
-# snapshot says that it was cut.
+# Twice the size of the largest supported cluster; the rest is dropped, and the snapshot says that
+# it was cut.
 MAX_PARTITIONS: Final = 200_000
 MAX_GROUPS: Final = 30_000
 MAX_COMMITS: Final = 400_000
 MAX_MEMBERS: Final = 100_000
-# A broker tells of 200 clients and the rest, and has fewer APIs than this.
+# A broker reports 200 clients and the rest, and fewer APIs than this.
 MAX_DETAIL_ROWS: Final = 300
-# What a broker had counted is noted every ten seconds, for a minute.
+# A broker's counters are noted every ten seconds, for a minute.
 KEPT_MARKS: Final = 7
 
 Row = Sequence[Any]
@@ -37,14 +37,14 @@ class Topic:
         self.name = name
         self.slots: dict[int, int] = {}
         self.size = 0
-        # Counters since the collector began; only their growth means anything.
+        # Counters since the start of the collector; only their growth is meaningful.
         self.records = 0
         self.bytes_in = 0
         self.bytes_out = 0
 
 
 class Pair:
-    """A group in a topic."""
+    """A pair of group and topic."""
 
     __slots__ = (
         *(
@@ -73,24 +73,24 @@ class Pair:
         self.group = group
         self.topic = topic
         self.history = History()
-        self.looked_ms = 0  # when it was looked at last
-        self.is_queued = False  # it will be looked at though nothing of it moves
-        self.sums: tuple[int, int] | None = None  # committed, end
+        self.looked_ms = 0  # the time of the last look
+        self.is_queued = False  # a look is scheduled even without changes
+        self.sums: tuple[int, int] | None = None  # committed offsets, end offsets
         self.lag = 0
         self.unknown = 0
         self.verdict = Verdict.UNKNOWN
         self.worst_partition = -1
         self.recent: Rates | None = None
         self.longer: Rates | None = None
-        self.read_ms = 0  # when the group was seen to read last
+        self.read_ms = 0  # when the group was last seen to read
         self.since_ms = 0  # when the longer average began
         self.eta: Eta | None = None
-        # When the oldest record that waits was written; 0 where nobody has told.
+        # The timestamp of the oldest unread record; 0 if unknown.
         self.written_ms = 0
 
 
 class Group:
-    """A group as its coordinator tells of it, with what it has committed."""
+    """A group as its coordinator reports it, with its committed offsets."""
 
     __slots__ = ("members", "name", "owner", "pairs", "row")
 
@@ -104,7 +104,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a broker had counted at a moment; its rows are replaced and never changed."""
+    """A broker's counters at a moment; rows are replaced and never changed."""
 
     ms: int
     apis: Mapping[str, Row]
@@ -113,7 +113,7 @@ class Mark:
 
 @dataclass(slots=True, kw_only=True)
 class BrokerView:
-    """One broker as it told of itself last."""
+    """The latest report of one broker about itself."""
 
     id: int
     address: str = ""
@@ -128,39 +128,39 @@ class BrokerView:
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=KEPT_MARKS))
 
     def mark(self, now_ms: int) -> None:
-        """Note what it has counted, so that counts of the last minute can be told."""
+        """Save the present counters, so that those of the last minute can be computed."""
         self.marks.append(Mark(ms=now_ms, apis=dict(self.apis), clients=dict(self.clients)))
 
 
 class Observed:
-    """Belongs to one thread."""
+    """The combined state of all feeds. Not thread-safe."""
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
         self.groups: dict[str, Group] = {}
         self.brokers: dict[int, BrokerView] = {}
         self.starts = array("q")
-        self.ends = array("q")  # high watermarks: what can be read ends there
+        self.ends = array("q")  # high watermarks, where readable records end
         self.sizes = array("q")
         self.owners = array("i")
         self.partitions = 0
         self.commits = 0
         self.members = 0
         self.is_cut = False
-        # Names of which something has changed; whoever publishes them empties the sets.
+        # Names of changed topics and groups; the publisher empties the sets.
         self.touched_topics: set[str] = set()
         self.touched_groups: set[str] = set()
-        # Where offsets have moved; whoever looks at them empties these.
+        # Topics and pairs whose offsets moved; the evaluation empties the sets.
         self.moved_topics: set[str] = set()
         self.moved_pairs: set[Pair] = set()
         # By topic, then by group.
         self.readers: dict[str, dict[str, Pair]] = {}
-        # Places in the columns that another partition had before; whoever samples empties it.
+        # Places in the columns that were reused for another partition; the sampler empties it.
         self.taken_over: set[int] = set()
         self._free: list[int] = []
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
-        """Take in one answer of a broker's feed."""
+        """Apply one answer of a broker's feed."""
         view = self.brokers.setdefault(broker_id, BrokerView(id=broker_id))
         view.answered_ms, view.failure = now_ms, ""
         view.totals = told.get("totals", {})
@@ -172,18 +172,18 @@ class Observed:
                 self._take_step(view, step)
 
     def fail(self, broker_id: int, failure: str) -> None:
-        """Note that a broker did not answer; what it told stays."""
+        """Note that a broker did not answer; its earlier data stays."""
         self.brokers.setdefault(broker_id, BrokerView(id=broker_id)).failure = failure
 
     def forget_broker(self, broker_id: int) -> None:
-        """Drop a broker that the cluster does not have any more, with what it alone told of."""
+        """Drop a broker that left the cluster, with the data that only it reported."""
         self.brokers.pop(broker_id, None)
         self._drop_partitions(broker_id, told=set())
         for group in [group for group in self.groups.values() if group.owner == broker_id]:
             self._drop_group(group)
 
     def places(self) -> Iterator[tuple[str, int, int]]:
-        """Return topic, partition and place in the columns of every partition."""
+        """Yield topic, partition and place in the columns of every partition."""
         for topic in self.topics.values():
             for index, slot in topic.slots.items():
                 yield topic.name, index, slot
@@ -204,7 +204,7 @@ class Observed:
                 self.members -= len(group.members)
                 group.members = {}
         if view.run != told.get("run", ""):
-            # Counters of another run began at zero.
+            # Counters of another run started at zero.
             view.topic_bytes = {}
             view.marks.clear()
             view.run = told.get("run", "")
@@ -232,7 +232,7 @@ class Observed:
         self._take_rows(view, step)
 
     def _take_rows(self, view: BrokerView, told: Mapping[str, Any]) -> None:
-        """Take in what is there; a broker of an older release tells less."""
+        """Apply the rows of a feed; a broker of an older release sends fewer."""
         self._take_partitions(view.id, told["rows"])
         for row in told.get("groups", ()):
             group = self._group(row[0], view.id)
@@ -395,7 +395,7 @@ class Observed:
 
 
 def take_bounded(kept: dict[Any, Row], rows: Iterable[Row]) -> None:
-    """Keep rows by their first column, no more than a broker of ours tells of."""
+    """Keep rows by their first column, no more than a broker of this release sends."""
     for row in rows:
         if row[0] in kept or len(kept) < MAX_DETAIL_ROWS:
             kept[row[0]] = row

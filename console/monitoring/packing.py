@@ -1,7 +1,7 @@
-"""Blocks of samples as bytes: what a row of the file of samples holds.
+"""Packs blocks of samples into bytes for the rows of the file of samples.
 
-Pure. A block is a head (where in its hour it begins, how many samples), then each metric of the
-series: one flag, and one number where all samples are the same, else all of them. Blocks of an hour
+Pure. A block is a head (its start within the hour, the number of samples), then each metric of the
+series: one flag, and one number if all samples are the same, else all of them. Blocks of an hour
 follow each other in one row, so that adding one is appending bytes. A missing sample is NaN.
 Numbers are single precision, seven digits, which is more than a chart can show.
 """
@@ -24,7 +24,7 @@ MISSING: Final = math.nan
 
 
 class Damaged(ValueError):
-    """A row is no sequence of blocks."""
+    """A row that is not a sequence of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def pack(first: int, metrics: Sequence[Sequence[float]]) -> bytes:
 
 
 def unpack(data: bytes, metrics: int) -> Iterator[Block]:
-    """Return the blocks of a row; Damaged where it has none of this shape."""
+    """Return the blocks of a row; raise Damaged for any other bytes."""
     at = 0
     while at < len(data):
         if len(data) - at < HEAD.size:
@@ -67,7 +67,7 @@ def unpack(data: bytes, metrics: int) -> Iterator[Block]:
 
 
 def mean(samples: Sequence[float]) -> float:
-    """Return the mean of what is there; missing where nothing is."""
+    """Return the mean of the present samples; NaN if there are none."""
     total = sum(samples)
     if samples and not math.isnan(total):
         return total / len(samples)
@@ -76,7 +76,7 @@ def mean(samples: Sequence[float]) -> float:
 
 
 def roll_up(samples: Sequence[float], ratio: int) -> list[float]:
-    """Return one sample for each `ratio` of them."""
+    """Return one sample for each `ratio` samples."""
     one = samples[0]
     if samples.count(one) == len(samples):
         return [one] * (len(samples) // ratio)
@@ -84,7 +84,7 @@ def roll_up(samples: Sequence[float], ratio: int) -> list[float]:
 
 
 def thin(samples: Sequence[float], max_points: int) -> tuple[int, list[float]]:
-    """Return how many samples one point stands for, and at most so many points."""
+    """Return how many samples one point stands for, and at most `max_points` points."""
     ratio = max(1, -(-len(samples) // max_points))
     if ratio == 1:
         return 1, list(samples)

@@ -1,6 +1,6 @@
-"""What the collector answers, by address: tables, details, series, numbers for Prometheus.
+"""Answers the collector's requests by path: tables, details, series, metrics for Prometheus.
 
-Knows no sockets. A question that cannot be answered is answered with a sentence.
+Knows no sockets. A request that cannot be answered gets a sentence that says why.
 """
 
 import json
@@ -20,7 +20,7 @@ from console.monitoring.tables import FORMAT
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
-# Points of a chart: more than a screen has columns of pixels.
+# Points of a chart: more than the pixel columns of a screen.
 MAX_POINTS: Final = 2_000
 LONGEST_S: Final = max(KEPT_S.values())
 
@@ -35,7 +35,7 @@ class Answer:
 
 
 class Sources(Protocol):
-    """What pages are made of."""
+    """The data behind the pages."""
 
     @property
     def collector(self) -> Collector: ...
@@ -84,7 +84,7 @@ class Pages:
     async def _snapshot(self, query: Query) -> Answer:
         sources = self._sources
         if sources.not_ready:
-            # Tables that are not whole yet would look like a cluster that has lost its topics.
+            # Incomplete tables would look like a cluster that has lost its topics.
             return refusal(503, sources.not_ready)
         since = query.get("since", "0")
         if not since.isdecimal() or len(since) > 18:
@@ -189,7 +189,7 @@ class Pages:
         return Answer(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))
 
     async def _targets(self, _query: Query) -> Answer:
-        """Answer as Prometheus's discovery over HTTP asks: brokers get another port each start."""
+        """Answer Prometheus's HTTP service discovery: brokers get other ports at each start."""
         found = [
             {"targets": [address], "labels": {"broker": str(broker_id)}}
             for broker_id, address in sorted(self._sources.targets.items())

@@ -1,7 +1,7 @@
-"""The last minutes of every topic and group in one number each, for the small pictures of lists.
+"""Keeps one metric of the last minutes of every topic and group, for sparklines in lists.
 
-Pure. Kept beside the series, since a list shows a hundred of them at once and the file would have
-to be read a hundred times.
+Pure. Kept beside the series, since a list shows a hundred sparklines at once and would otherwise
+read the file a hundred times.
 """
 
 import math
@@ -11,19 +11,19 @@ from typing import Final
 
 from console.monitoring.rings import KINDS, STEP_S, Ring
 
-# Every third sample, a quarter of an hour of them: more points would make a page of a hundred rows
-# twice as long, and charts show longer times.
+# Every third sample, for a quarter of an hour: more points would double a page of a hundred rows,
+# and charts show longer times.
 EVERY: Final = 3
 STEPS: Final = 30
 RECENT_STEP_S: Final = EVERY * STEP_S
-# What the small pictures show, by kind.
+# The metric that sparklines show, by kind.
 SHOWN: Final = {"topic": "bytes_in", "group": "lag"}
 # Rows of a page.
 MAX_NAMES: Final = 100
 
 
 class Recent:
-    """Belongs to one thread."""
+    """The recent samples of one kind of series. Not thread-safe."""
 
     def __init__(self, kind: str) -> None:
         self._metric = KINDS[kind].metrics.index(SHOWN[kind])
@@ -31,7 +31,7 @@ class Recent:
         self._taken = 0
 
     def sample(self, ring: Ring) -> None:
-        """Take over every third sample of all series; one that has ended is forgotten."""
+        """Take over every third sample of all series; drop series that have ended."""
         self._taken += 1
         if self._taken % EVERY != 1:
             return
@@ -45,7 +45,7 @@ class Recent:
             self._samples[name[0]] = samples
 
     def of(self, names: Iterable[str]) -> dict[str, list[float | None]]:
-        """Return the samples of those that are known, the newest last; a gap is None."""
+        """Return the samples of known names, oldest first; a gap is None."""
         found = {name: self._samples[name] for name in names if name in self._samples}
         return {
             name: [None if math.isnan(value) else round(value, 1) for value in samples]

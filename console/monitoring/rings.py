@@ -1,7 +1,7 @@
-"""Series in memory: the samples of the block that runs, as one packed column per metric and moment.
+"""Holds the current block of samples in memory, as one packed column per metric and moment.
 
-Pure. A column has one number per series of a kind, so taking a sample is one copy of an array,
-however many series there are. A full block goes to the file, in portions, while the next one fills.
+Pure. A column has one number per series of a kind, so taking a sample is one copy of an array, for
+any number of series. A full block is written to the file in portions while the next one fills.
 """
 
 import math
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Final
 
 STEP_S: Final = 10
-# Five minutes: what a collector that is killed loses of the series, and what lies in memory.
+# Five minutes: the series that a killed collector loses, and what is kept in memory.
 BLOCK_STEPS: Final = 30
 BLOCK_S: Final = STEP_S * BLOCK_STEPS
-# Ten minutes of each partition.
+# Ten minutes for each partition.
 PARTITION_STEPS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of series and its metrics, in the order in which rows of the file hold them.
+    """A kind of series and its metrics, in the order of the rows of the file.
 
-    Metrics are added at the end of the row of a new kind, never in between: old rows stay readable.
+    New metrics are appended to the row of a kind, never inserted: old rows stay readable.
     """
 
     name: str
@@ -50,7 +50,7 @@ KINDS: Final = {
     )
 }
 
-# What names a series within its kind: the group and the topic of a pair, one name for the others.
+# The name of a series within its kind: group and topic of a pair, one name for the others.
 Name = tuple[str, ...]
 
 
@@ -66,7 +66,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The values of all series of a kind in one sample; nobody changes them any more."""
+    """The values of all series of a kind in one sample. Immutable."""
 
     names: tuple[Name, ...]
     # By metric; a column is as long as there were series.
@@ -74,19 +74,19 @@ class Moment:
 
 
 class Ring:
-    """All series of one kind. Belongs to one thread."""
+    """All series of one kind. Not thread-safe."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.slots: dict[Name, int] = {}
-        self.block_s = 0  # when the block that runs began
+        self.block_s = 0  # the start of the current block
         self._live = tuple(array("f") for _ in kind.metrics)
-        # By the moment's place in the block.
+        # By the moment's index in the block.
         self._columns: dict[int, tuple[array[float], ...]] = {}
         self._seen: set[Name] = set()
 
     def set(self, name: Name, values: Sequence[float]) -> None:
-        """Give a series the values of the sample that is taken next."""
+        """Set the values of a series for the next sample."""
         slot = self.slots.get(name)
         if slot is None:
             slot = self.slots[name] = len(self.slots)
@@ -97,7 +97,7 @@ class Ring:
         self._seen.add(name)
 
     def sample(self, at_s: int) -> None:
-        """Take a sample of all; what was not set since the last one is missing from it."""
+        """Sample all series; a series that was not set since the last sample is missing."""
         if len(self._seen) != len(self.slots):
             for name, slot in self.slots.items():
                 if name not in self._seen:
@@ -109,14 +109,14 @@ class Ring:
         )
 
     def recent(self, name: Name, metric: int) -> list[float]:
-        """Return the samples of the block that runs, missing ones included."""
+        """Return the samples of the current block, including missing ones."""
         slot = self.slots.get(name)
         if slot is None or not self._columns:
             return []
         return self._of(slot, metric, max(self._columns) + 1)
 
     def newest(self, metric: int) -> Iterator[tuple[Name, float]]:
-        """Return every series with its value of now; one that is missing is left out."""
+        """Return every series with its present value; missing ones are left out."""
         column = self._live[metric]
         return (
             (name, column[slot])
@@ -125,12 +125,12 @@ class Ring:
         )
 
     def moment(self) -> "Moment":
-        """Return all values of the newest sample; none where there was no sample in this block."""
+        """Return all values of the newest sample; none if the block has no sample yet."""
         columns = self._columns[max(self._columns)] if self._columns else ()
         return Moment(tuple(self.slots), columns)
 
     def finish(self) -> "FullBlock":
-        """End the block, and keep only the series that had a value in it."""
+        """End the block, and keep only the series that have a value now."""
         full = FullBlock(self.kind, self.block_s, dict(self.slots), self._columns)
         self._columns = {}
         live = [name for name, slot in self.slots.items() if not math.isnan(self._live[0][slot])]
@@ -146,7 +146,7 @@ class Ring:
 
 
 class FullBlock:
-    """A block that has ended, on its way to the file."""
+    """A block that has ended and waits to be written."""
 
     def __init__(
         self,
@@ -175,9 +175,9 @@ class FullBlock:
 def lane_of(
     columns: dict[int, tuple["array[float]", ...]], metric: int, series: int
 ) -> list["array[float]"]:
-    """Return one metric's column of each moment; what came later, or was not sampled, is missing.
+    """Return one metric's column of each moment; NaN for series that were new or not sampled.
 
-    Once for fifty thousand series: to look for each sample by itself would cost the most of all.
+    Built once for fifty thousand series: a lookup of each sample would be far slower.
     """
     missing = array("f", [math.nan]) * series
     lane = []
@@ -194,7 +194,7 @@ def samples_of(
     found = []
     for moment in range(number):
         column = columns.get(moment)
-        # A series that came later has no place in the columns before.
+        # A series that was added later is missing in earlier columns.
         there = column is not None and slot < len(column[metric])
         found.append(column[metric][slot] if column is not None and there else math.nan)
     return found
@@ -208,7 +208,7 @@ class PartitionRing:
         self._columns: list[array[float]] = []
 
     def sample(self, ends: "array[int]", taken_over: Collection[int] = ()) -> None:
-        """Take a sample of all ends; places that were taken over have another partition now."""
+        """Sample all ends; the places in `taken_over` were reused for other partitions."""
         before, self._before = self._before, array("q", ends)
         if before is None:
             return
@@ -219,7 +219,7 @@ class PartitionRing:
                 if slot < len(column):
                     column[slot] = 0.0
         grown = array("f", map(int.__sub__, ends, before))
-        # Partitions that came since then began at their present end.
+        # Partitions that were added since start at their present end.
         grown.extend([0.0] * (len(ends) - len(before)))
         self._columns.append(grown)
         del self._columns[:-PARTITION_STEPS]

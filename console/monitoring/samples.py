@@ -1,8 +1,8 @@
-"""The collector's own file: series of ten seconds for six hours, of a minute for seven days.
+"""Stores series in a file: ten-second samples for six hours, minute samples for seven days.
 
-One process writes and reads it, and nobody else opens it, which is why it needs none of the turns
-that writers of the other databases take (ADR 0031). What lies in it is worth less than what it
-costs to make it safe: a file that cannot be read is set aside, and a new one begins.
+Only one process opens the file, so it needs none of the turns that writers of the other databases
+take (ADR 0031). Its content is not worth the cost of making it safe: a file that cannot be read is
+set aside, and a new one is created.
 """
 
 import json
@@ -22,10 +22,10 @@ FILE_NAME: Final = "samples.db"
 HOUR_S: Final = 3600
 FINE_S: Final = STEP_S
 COARSE_S: Final = 60
-# How long samples of a resolution are kept: the coarsest last, because the finest is dropped first.
+# How long each resolution is kept; the order is that of pruning, the finest first.
 KEPT_S: Final = {FINE_S: 6 * HOUR_S, COARSE_S: 7 * 24 * HOUR_S}
 MAX_BYTES: Final = 2 * 1024**3
-# Where the file is full, so much is made free at once.
+# A full file is pruned to this share of its limit.
 ROOM: Final = 0.9
 FORMAT: Final = 1
 
@@ -64,9 +64,9 @@ class Series:
 
 
 class Samples:
-    """Safe for threads, which take turns: a call may still run after its asker was cancelled.
+    """The file of samples. Thread-safe: a call may still run after its caller was cancelled.
 
-    A connection that is closed under a running statement ends the process.
+    Closing a connection under a running statement would crash the process.
     """
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
@@ -87,7 +87,7 @@ class Samples:
             try:
                 return self._add(blocks)
             except SamplesFailed:
-                # Ids that the failed transaction gave are gone with it.
+                # The ids that the failed transaction assigned do not exist.
                 self._ids.clear()
                 raise
 
@@ -98,7 +98,7 @@ class Samples:
         return len(rows) // len(KEPT_S)
 
     def read(self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int) -> Series:
-        """Return a metric of a series, in the finest resolution that reaches back so far."""
+        """Return a metric of a series, in the finest resolution that covers the time."""
         place = KINDS[kind].metrics.index(metric)
         oldest = end_s - KEPT_S[FINE_S]
         with self._turn, told_as_failure(self.path):
@@ -110,7 +110,7 @@ class Samples:
         return Series(start_s=start_s, step_s=step_s, samples=samples)
 
     def prune(self, now_s: int) -> None:
-        """Delete what is too old, then, where the file is full, the oldest of the finest."""
+        """Delete expired samples, and the oldest of the finest resolution if the file is full."""
         with self._turn, told_as_failure(self.path):
             self._prune(now_s)
 
@@ -131,7 +131,7 @@ class Samples:
         self._ids.clear()
 
     def used_bytes(self) -> int:
-        """Return the bytes of the file that hold something."""
+        """Return the bytes of the file that are in use."""
         with self._turn:
             numbers = [
                 self._database.execute(f"PRAGMA {name}").fetchone()[0]
@@ -140,7 +140,7 @@ class Samples:
         return int((numbers[0] - numbers[1]) * numbers[2])
 
     def _make_room(self, step_s: int) -> None:
-        """Delete hours of one resolution, the oldest first, until there is room."""
+        """Delete hours of one resolution, oldest first, until the file is small enough."""
         hours = self._database.execute(
             "SELECT DISTINCT hour FROM samples WHERE step = ? ORDER BY hour", (step_s,)
         ).fetchall()
@@ -183,7 +183,7 @@ class Samples:
         return None if row is None else int(row[0])
 
     def _has(self, step_s: int, start_s: int) -> bool:
-        """Tell whether samples of a resolution reach back as far as any do, or are asked for."""
+        """Tell whether a resolution covers the requested time, or reaches back as far as any."""
         oldest, coarsest = (
             self._database.execute(
                 "SELECT min(hour) FROM samples WHERE step = ?", (resolution,)
@@ -203,7 +203,7 @@ class Samples:
             (step_s, start_s // HOUR_S, end_s // HOUR_S, series),
         )
         for hour, data in found:
-            # An hour that is damaged is a gap.
+            # A damaged hour is a gap.
             with suppress(Damaged):
                 for block in unpack(data, len(KINDS[kind].metrics)):
                     for place, value in enumerate(block.metrics[metric], start=block.first):
@@ -228,7 +228,7 @@ class Samples:
         database = sqlite3.connect(self.path, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL")
-            # A power cut may take the last minutes, and never the file.
+            # A power failure may lose the last minutes, but does not corrupt the file.
             database.execute("PRAGMA synchronous = NORMAL")
             self._require_format(database)
             database.executescript(TABLES)

@@ -1,8 +1,8 @@
-"""What pages read of the collector: a mirror of its tables, details, series.
+"""Gives pages access to the collector: a mirror of its tables, details and series.
 
-The one door of this room for the web. One thread of a web server follows the collector: it reads
-all once and then what has changed, and no page waits for it. Where the collector is away the mirror
-stays as it was and says how old it is; it is never empty because of that.
+The only module of this package that the web uses. One thread of a web server follows the collector:
+it reads all rows once and then changes, and no page waits for it. If the collector is down, the
+mirror keeps its data and reports their age; it is never emptied for that.
 """
 
 import http.client
@@ -32,19 +32,19 @@ from console.monitoring.verdicts import Verdict
 
 FOLLOW_SECONDS: Final = 1.0
 DEADLINE_SECONDS: Final = 2.0
-# What is older than this is called stale; a page says so 5 s after the collector has died, with one
-# second for the question and the answer of the page.
+# Older data is stale; a page says so 5 s after the collector died, which leaves one second for the
+# request and the answer of the page.
 STALE_SECONDS: Final = 4.0
 # All tables of the largest supported cluster take some 10 MB.
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 MAX_REASON: Final = 300
-# The metrics of each kind of series, for whoever asks for them.
+# The metrics of each kind of series.
 METRICS: Final = {kind.name: kind.metrics for kind in KINDS.values()}
-# The place of the verdict in a group's row.
+# The index of the verdict in a group's row.
 VERDICT: Final = [field.name for field in fields(GroupRow)].index("verdict")
-# What needs nobody.
+# Verdicts that need no attention.
 CALM: Final = frozenset({Verdict.OK.value, Verdict.UNKNOWN.value})
-# What a snapshot says beside its tables.
+# The fields of a snapshot beside its tables.
 HEAD: Final = ("cluster_id", "ms", "told_ms", "offline_partitions", "is_cut")
 
 
@@ -53,12 +53,12 @@ class CollectorFailed(Exception):
 
 
 class NotThere(CollectorFailed):
-    """The collector knows of no such thing."""
+    """The collector has no such object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Where the collector is asked: its socket, or an address with a key."""
+    """The collector's address: its socket, or a host and port with a key."""
 
     socket: Path
     address: tuple[str, int] | None = None
@@ -67,15 +67,15 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What a page may show, and how old it is. `age_s` is None where nothing was ever read."""
+    """What a page may show, and its age. `age_s` is None if nothing was ever read."""
 
     cluster_id: str
     age_s: float | None
-    failure: str  # why the last question to the collector failed; empty where it did not
+    failure: str  # why the last request failed; empty if it did not
     tables: Mapping[str, Mapping[str, Row]]
     offline_partitions: int | None = None
     is_cut: bool = False
-    # The collector's run and step that the tables are of: another one means that something moved.
+    # The collector's run and step of the tables: another one means that something changed.
     step: str = ""
 
     @property
@@ -86,7 +86,7 @@ class Snapshot:
     def is_stale(self) -> bool:
         return self.age_s is not None and self.age_s > STALE_SECONDS
 
-    # Made into values when they are asked for: a page shows few of ten thousand rows.
+    # Create values on demand: a page shows few of ten thousand rows.
     def brokers(self) -> list[BrokerRow]:
         return [BrokerRow(*row) for row in self.tables.get("brokers", {}).values()]
 
@@ -104,7 +104,7 @@ class Snapshot:
         return self.tables.get("groups", {})
 
     def groups_in_trouble(self) -> list[GroupRow]:
-        """Return the groups whose verdict needs somebody; values of the others are not made."""
+        """Return the groups that need attention, without creating values of the others."""
         rows = self.tables.get("groups", {}).values()
         return [GroupRow(*row) for row in rows if row[VERDICT] not in CALM]
 
@@ -117,12 +117,12 @@ class Snapshot:
         return None if row is None else PairRow(*row)
 
     def verdicts(self) -> Mapping[str, int]:
-        """Return how many groups have each verdict, without making values of the groups."""
+        """Return how many groups have each verdict, without creating values of the groups."""
         return Counter(row[VERDICT] for row in self.tables.get("groups", {}).values())
 
     @property
     def groups_in_need(self) -> int:
-        """Return how many groups have a verdict that needs somebody."""
+        """Return how many groups need attention."""
         return sum(count for verdict, count in self.verdicts().items() if verdict not in CALM)
 
     def pairs_of(self, group: str) -> list[PairRow]:
@@ -131,7 +131,7 @@ class Snapshot:
         return [PairRow(*pairs[key]) for key in pairs if key.startswith(first)]
 
     def silent_brokers(self) -> list[BrokerRow]:
-        """Return brokers that did not answer last: what they lead is as old as they are."""
+        """Return brokers that did not answer the last request, so their partitions are stale."""
         return [broker for broker in self.brokers() if broker.failure]
 
 
@@ -149,7 +149,7 @@ class SocketConnection(http.client.HTTPConnection):
 
 
 class Line:
-    """One connection to the collector. Not safe for threads."""
+    """One connection to the collector. Not thread-safe."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -165,7 +165,7 @@ class Line:
         self._connection.close()
 
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
-        """Return an answer's JSON; NotThere or CollectorFailed where there is none."""
+        """Return an answer's JSON. Raises NotThere or CollectorFailed."""
         target = f"{path}?{urlencode(query)}"
         try:
             status, page = self._exchange(target)
@@ -192,7 +192,7 @@ class Line:
 
 
 class Follower:
-    """The mirror of one process, and the thread that keeps it. Safe in any thread."""
+    """The mirror of one process, and the thread that keeps it current. Thread-safe."""
 
     def __init__(self, reach: Reach, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._reach = reach
@@ -203,19 +203,19 @@ class Follower:
         self._read_at: float | None = None
         self._failure = "the collector has not been asked yet"
         self._line = Line(reach)
-        self._asking = threading.Lock()  # for whoever uses the line
+        self._asking = threading.Lock()  # held while the line is in use
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
 
     def snapshot(self) -> Snapshot:
-        """Return the mirror as it is, at once."""
+        """Return the present mirror, without waiting."""
         with self._lock:
             self._begin()
             tables = {name: dict(rows) for name, rows in self._mirror.tables.items()}
             head, failure, read_at = self._head, self._failure, self._read_at
             step = f"{self._mirror.run}:{self._mirror.number}"
         age = None if read_at is None else max(0.0, self._monotonic() - read_at)
-        # A collector that answers and hears of no broker has nothing new to tell.
+        # A collector that answers but hears from no broker has no fresh data.
         told_age = (head["ms"] - head["told_ms"]) / 1000 if head.get("told_ms") else 0.0
         return Snapshot(
             cluster_id=str(head.get("cluster_id", "")),
@@ -228,7 +228,7 @@ class Follower:
         )
 
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
-        """Ask for what is not mirrored; waits for `DEADLINE_SECONDS` at most."""
+        """Request what is not mirrored; wait for `DEADLINE_SECONDS` at most."""
         line = Line(self._reach)
         try:
             return line.ask(path, **query)
@@ -236,7 +236,7 @@ class Follower:
             line.close()
 
     def follow_once(self) -> None:
-        """Read what has changed; a failure is noted, and the mirror stays."""
+        """Read changes; on a failure, note it and keep the mirror."""
         with self._asking:
             if not self._ended.is_set():
                 self._follow_once()
@@ -257,12 +257,12 @@ class Follower:
             self._fail(str(error))
         except (KeyError, TypeError, AttributeError) as error:
             self._fail(f"the collector sent a snapshot that cannot be read: {error!r}")
-            # All of it next time.
+            # Read all rows next time.
             with self._lock:
                 self._mirror.run = ""
 
     def close(self) -> None:
-        """Follow no more; what is mirrored stays."""
+        """Stop following; the mirrored data stays."""
         self._ended.set()
         with self._asking:
             self._line.close()

@@ -1,7 +1,7 @@
-"""HTTP in front of the collector's pages, on a unix socket and, where one is named, on an address.
+"""Serves the collector's pages over HTTP, on a unix socket and optionally on a TCP address.
 
-Knows no page. The socket belongs to the owner of the home, and its mode is the key; on an address
-every page but `/health` asks for the metrics key.
+Knows no page. The socket belongs to the owner of the home and its mode protects it; on an address,
+every page but `/health` requires the metrics key.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ import h11
 
 from console.monitoring.pages import Answer, Query, refusal
 
-# Web servers, each with one thread that follows and some that ask; a Prometheus, an operator.
+# Web servers, each with one following thread and some requests; a Prometheus, an operator.
 MAX_CONNECTIONS: Final = 64
 MAX_HEAD_BYTES: Final = 16_384
 MAX_FIELDS: Final = 20
-# A connection may be silent, and an answer under way, this long.
+# Limits for a silent connection, and for an answer in progress.
 IDLE_SECONDS: Final = 60.0
 ANSWER_SECONDS: Final = 30.0
-# Less than a head: what is read at once is not counted against it.
+# Less than a head: the bytes of a single read do not count against its limit.
 READ_BYTES: Final = 4_096
-# Text is sent when so much of it is there; others have their turn in between.
+# Send text in pieces of this size, so that other tasks run in between.
 PIECE_BYTES: Final = 65_536
-# Nobody else on the machine may ask.
+# No other user of the machine may connect.
 PRIVATE: Final = 0o077
 
 Ask = Callable[[str, Query], Awaitable[Answer]]
@@ -36,7 +36,7 @@ Keys = Callable[[], tuple[str, ...]]
 
 
 class Server:
-    """Belongs to one event loop."""
+    """The HTTP server. Runs on one event loop."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -44,7 +44,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open_socket(self, path: Path) -> None:
-        """Listen on a unix socket, in place of one that an earlier run left behind."""
+        """Listen on a unix socket, replacing one that an earlier run left behind."""
         path.unlink(missing_ok=True)  # noqa: ASYNC240 - a local file, before anybody is served
         before = os.umask(PRIVATE)
         try:
@@ -81,7 +81,7 @@ class Server:
             if len(self._tasks) <= MAX_CONNECTIONS:
                 await self._serve(reader, writer, keys)
         except (OSError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The peer left, or speaks something else, or we stop: nobody is there to be told.
+            # The peer left, sent no HTTP, or the server stops: there is no one to answer.
             pass
         finally:
             self._tasks.discard(task)
@@ -152,7 +152,7 @@ def _gathered(pieces: Iterator[str]) -> Iterator[bytes]:
 async def _next_request(
     connection: h11.Connection, reader: asyncio.StreamReader
 ) -> h11.Request | None:
-    """Return the next request; None where the peer has left or is silent for too long."""
+    """Return the next request; None if the peer has left or is silent for too long."""
     request = None
     with suppress(TimeoutError):
         async with asyncio.timeout(IDLE_SECONDS):

@@ -1,7 +1,7 @@
-"""The tables of the snapshot that readers mirror: one frozen value per row, its fields in order.
+"""Defines the rows of the mirrored tables: one frozen value per row, its fields in order.
 
-Collector and readers are of one release, and `FORMAT` says so: a reader refuses another number
-rather than misread a row.
+Collector and readers must be of one release, which `FORMAT` identifies: a reader refuses any other
+number rather than misread a row.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class BrokerRow:
-    """A broker. What an older release does not tell is None."""
+    """A broker. A value that an older release does not report is None."""
 
     id: int
     address: str
-    answered_ms: int  # 0 where it never has
-    failure: str  # why the last question failed; empty where it did not
+    answered_ms: int  # 0 if it never did
+    failure: str  # why the last request failed; empty if it did not
     bytes_in_per_s: float
     bytes_out_per_s: float
     requests_per_s: float
@@ -37,25 +37,25 @@ class TopicRow:
     name: str
     partitions: int
     size_bytes: int
-    # Over the last ten seconds, None before there are two samples.
+    # Over the last ten seconds; None before there are two samples.
     records_per_s: float | None
     bytes_in_per_s: float | None
     bytes_out_per_s: float | None
-    lag: int | None  # of the group that is worst; None where no group reads it
+    lag: int | None  # of the worst group; None if no group reads it
     verdict: str
     worst_group: str
 
 
 @dataclass(frozen=True, slots=True)
 class LagRow:
-    """How far something is behind: the end of a group's row and of a pair's."""
+    """A lag: the last fields of a group's row and of a pair's."""
 
     lag: int
-    unknown: int  # partitions of which nobody tells where they end
+    unknown: int  # partitions whose end is unknown
     verdict: str
-    oldest_ms: int  # when the oldest record that waits was written; 0 where it is not known
+    oldest_ms: int  # the timestamp of the oldest unread record; 0 if unknown
     eta_low_s: float | None  # None: it does not catch up
-    eta_high_s: float | None  # None beside a low end: by its longer rate it never does
+    eta_high_s: float | None  # None beside a low end: at its longer-term rate, it never does
 
     @property
     def verdict_value(self) -> Verdict:
@@ -89,5 +89,5 @@ ROW_TYPES: Final = {
 
 
 def pair_key(group: str, topic: str) -> str:
-    """Return the key of a pair: no topic's name holds a NUL, whatever a group's does."""
+    """Return the key of a pair: a topic name holds no NUL, though a group name may."""
     return f"{group}\0{topic}"

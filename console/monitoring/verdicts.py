@@ -1,7 +1,7 @@
-"""How a consumer group keeps up with a partition, as one of a few words.
+"""Rates how a consumer group keeps up with a partition, as one of a few verdicts.
 
-Pure: the time is an argument. The rules are those of Burrow, adapted: they look at what commits did
-over a window and never at one number alone. The first rule that holds gives the verdict.
+Pure: the time is an argument. The rules are adapted from Burrow: they examine the commits of a
+window and never a single number. The first rule that matches gives the verdict.
 """
 
 import math
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-# Twenty-four commits of a client that commits every 5 s, which is what clients do by default.
+# Twenty-four commits of a client that commits every 5 s, the default of clients.
 WINDOW_MS: Final = 120_000
 # A group that commits rarely is silent for long between two commits; twice its longest recent pause
-# is more silence than it ever kept.
+# exceeds any silence that it ever kept.
 SILENCE_FACTOR: Final = 2
-# A longer time to catch up is no forecast.
+# A longer time to catch up is not a useful forecast.
 MAX_ETA_S: Final = 30 * 86_400.0
 
 
 class Verdict(Enum):
-    """What holds for a group, by how bad it is."""
+    """The state of a group, in order of severity."""
 
     OK = "ok"
     UNKNOWN = "unknown"
@@ -36,18 +36,18 @@ SEVERITY: Final = {verdict: place for place, verdict in enumerate(Verdict)}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the commits of one group in one partition did; times are wall milliseconds."""
+    """A summary of one group's commits in one partition; times are wall-clock milliseconds."""
 
-    lag: int | None  # None where no broker tells where the partition ends
+    lag: int | None  # None if the end of the partition is unknown
     # When the lag was zero last, or the partition was first seen.
     behind_since_ms: int
-    # Where the group was before its offset went back; 0 where it did not, or has recovered.
+    # The offset before a reset to an earlier one; 0 if there was none, or it has recovered.
     rewound_from: int
     commit_ms: int
-    # The longest recent pause between two commits, as far as records waited in it.
+    # The longest recent pause between two commits, counting only time with unread records.
     pause_ms: int
     progress_ms: int  # when the committed offset last grew
-    fall_ms: int  # when a commit last found less lag than the commit before
+    fall_ms: int  # when a commit last found less lag than the one before
     is_loss_ahead: bool = False
 
 
@@ -55,7 +55,7 @@ class Evidence:
 class Rule:
     verdict: Verdict
     holds: Callable[[Evidence, int], bool]
-    word: str  # as a page shows it
+    word: str  # as shown on a page
     meaning: str  # the rule in words
 
 
@@ -64,7 +64,7 @@ def silence_allowed_ms(evidence: Evidence) -> int:
 
 
 def is_silent(evidence: Evidence, moment_ms: int, now_ms: int) -> bool:
-    """Tell whether a moment is too long ago; nothing can be missed before records wait."""
+    """Tell whether a moment is too long ago; silence only counts while records wait."""
     since_ms = max(moment_ms, evidence.behind_since_ms)
     return now_ms - since_ms > silence_allowed_ms(evidence)
 
@@ -126,7 +126,7 @@ WORDS: Final = {rule.verdict: rule.word for rule in RULES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """From when on a verdict has held, in words before the moment; 0 where no moment says it."""
+    """The start of a verdict: words, and a moment to follow them; 0 if none is known."""
 
     words: str
     moment: Callable[[Evidence], int]
@@ -146,46 +146,46 @@ SINCE: Final = {
 
 
 def judge(evidence: Evidence, now_ms: int) -> Rule:
-    """Return the rule that holds, which names the verdict and says why."""
+    """Return the matching rule, with its verdict and the reason."""
     return next(rule for rule in RULES if rule.holds(evidence, now_ms))
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of a whole from those of its parts; OK for nothing at all."""
+    """Return the worst of the verdicts of parts; OK if there are none."""
     return max(verdicts, key=SEVERITY.__getitem__, default=Verdict.OK)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Records per second that a group reads and that producers write, over one stretch of time."""
+    """Records per second that a group reads and that producers write, over one time span."""
 
     consumed: float
     produced: float
 
     def moved(self, consumed: float, produced: float, share: float) -> "Rates":
-        """Return these rates after a newer measurement that weighs `share`."""
+        """Return these rates moved towards a newer measurement that weighs `share`."""
         return Rates(
             self.consumed + share * (consumed - self.consumed),
             self.produced + share * (produced - self.produced),
         )
 
 
-# How far a rate strays from what follows, and how far a commit lies behind what was read. Over
-# made-up groups whose rates stray by up to a third, ranges with these hold in nine cases of ten.
+# How much rates vary, and how far commits lag behind reading. For simulated groups whose rates vary
+# by up to a third, ranges with these margins hold in nine cases of ten.
 RATE_MARGIN: Final = 0.35
 COMMIT_SLACK_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Eta:
-    """Seconds until the lag is zero. `high_s` is None where one of the rates never gets there."""
+    """Seconds until the lag is zero. `high_s` is None if one of the rates never gets there."""
 
     low_s: float
     high_s: float | None
 
 
 def eta(lag: int, recent: Rates, longer: Rates) -> Eta | None:
-    """Return when a group catches up by its recent rate and by its longer one; None for never."""
+    """Return when a group catches up, by its recent and its longer-term rate; None for never."""
     if lag == 0:
         return Eta(0.0, 0.0)
     seconds = [
@@ -205,12 +205,12 @@ def is_loss_ahead(
 ) -> bool:
     """Tell whether retention deletes the next unread record before the group catches up.
 
-    Unknown ages and endless retention never say so.
+    False for unknown ages and unlimited retention.
     """
     if not lag or lag_ms is None or retention_ms is None or retention_ms < 0:
         return False
     left_ms = retention_ms - lag_ms
     if eta_s is None or eta_s.high_s is None:
-        # It may never catch up: what counts is whether loss is near, within one window of work.
+        # It may never catch up, so test whether the loss is near, within one window of work.
         return left_ms < max(10 * WINDOW_MS, retention_ms // 10)
     return left_ms < eta_s.high_s * 1000

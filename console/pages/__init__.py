@@ -1,1 +1,1 @@
-"""One module per page: from a request to a template, and no decision in between."""
+"""One module per page: from a request to a template, without decisions in between."""

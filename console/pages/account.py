@@ -1,4 +1,4 @@
-"""One's own account: what one may do, and where one is signed in."""
+"""Shows a user's own account: their rights and sessions."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""The interfaces for programs, described so that they can be tried from the page."""
+"""Shows the programmatic interfaces, with a viewer that can call them."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,6 +16,6 @@ def api(request: HttpRequest) -> HttpResponse:
     context = {"page": "api", "reading": reading, "data": reading.data}
     status = 503 if reading.is_failed else 200
     page = render(request, "console/api.html", context, status=status)
-    # The style sheet of the viewer holds its arrows and ticks as images in its own text.
+    # The viewer's style sheet embeds its arrows and ticks as images.
     page["Content-Security-Policy"] = "data images"
     return page

@@ -1,4 +1,4 @@
-"""Start, stop and restart a broker, and read its log: by orders to the agent of its host."""
+"""Starts, stops and restarts a broker, and reads its log, by orders to the agent of its host."""
 
 import time
 from typing import Final
@@ -22,13 +22,13 @@ from gateway.access.selectors import rights_of
 
 START, STOP, RESTART = Verb.START, Verb.STOP, Verb.RESTART
 CONFLICT: Final = 409
-MAX_ORDER: Final = 2**63 - 1  # as the database counts
+MAX_ORDER: Final = 2**63 - 1  # limited by the database
 
 
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
-    """Show what an order leads to; give it where that was shown and agreed to."""
+    """Show the consequences of an order; give it once they were shown and confirmed."""
     if request.method == "POST":
         return _give(request, number, verb)
     cluster_id = request.GET.get("cluster", "")
@@ -64,7 +64,7 @@ def ask_log(request: HttpRequest, number: int) -> HttpResponse:
     cluster_id, cursor = given.get("cluster", ""), given.get("cursor", "")
     if is_missing(cluster_id, number):
         return error_page(404)
-    # Without its script a page is told where the lines will be.
+    # Without its script, a page links to the lines instead.
     is_part = "HX-Request" in request.headers
     try:
         order = services.ask_order(
@@ -89,7 +89,7 @@ def ask_log(request: HttpRequest, number: int) -> HttpResponse:
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked, is_activity=False)
 @require_safe
 def log_part(request: HttpRequest, number: int, order: int) -> HttpResponse:
-    """Show what an order for a log has brought so far."""
+    """Show what a log order has returned so far."""
     cluster_id = request.GET.get("cluster", "")
     if number > MAX_BROKER_ID or order > MAX_ORDER:
         return error_page(404)

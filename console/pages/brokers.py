@@ -1,4 +1,4 @@
-"""The brokers of a cluster: all of them, and one with what it does, has and was told."""
+"""Shows the brokers of a cluster, and one broker with its tabs."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,25 +20,25 @@ from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
-# No key and no value of a broker's config that is accepted is longer.
+# The longest key or value of a valid broker config.
 MAX_TEXT: Final = 32_768
-# More digits than an epoch or the number of an order ever has.
+# No epoch or order number has more digits.
 MAX_DIGITS: Final = 18
-MAX_BROKER_ID: Final = 2**31 - 1  # as the protocol has it
+MAX_BROKER_ID: Final = 2**31 - 1  # as in the protocol
 
 
 def number_in(text: str) -> int:
-    """Return a number that a form or an address holds; 0 where it is none."""
+    """Return a number from a form or a URL; 0 if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else 0
 
 
 def is_missing(cluster_id: str, number: int) -> bool:
-    """Tell whether there is no such cluster, or could be no such broker."""
+    """Tell whether the cluster does not exist, or the broker id is impossible."""
     return number > MAX_BROKER_ID or selectors.cluster(cluster_id=cluster_id) is None
 
 
 def cluster_asked(request: HttpRequest, _arguments: Mapping[str, Any]) -> Resource:
-    """Return the cluster that a request names; without one it is none that anybody is allowed."""
+    """Return the cluster that a request names; without one, no user has a right on it."""
     asked = request.POST if request.method == "POST" else request.GET
     return Resource(kind=Kind.CLUSTER, cluster=asked.get("cluster", "")[: one.MAX_CLUSTER_CHARS])
 
@@ -72,7 +72,7 @@ def broker(request: HttpRequest, number: int) -> HttpResponse:
 @requires(Operation.VIEW, resource=cluster_asked, is_activity=False)
 @require_safe
 def order(request: HttpRequest, number: int) -> HttpResponse:
-    """Show how the newest order goes: a part of the broker's page, which asks for it."""
+    """Show the progress of the newest order: a part of the broker's page, which polls it."""
     cluster_id = request.GET.get("cluster", "")
     if is_missing(cluster_id, number):
         return error_page(404)
@@ -102,7 +102,7 @@ def edit(request: HttpRequest, number: int) -> HttpResponseBase:
     )
     action = AlterConfigs(
         resource_type=ResourceType.BROKER,
-        # What holds for the whole cluster cannot be set for one broker; the plan says which it is.
+        # A cluster-wide config cannot be set for one broker; the plan says which one it is.
         name="" if given.get("scope") == "all" or key in CLUSTER_WIDE else str(number),
         edits=(change,),
     )

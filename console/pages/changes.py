@@ -1,4 +1,4 @@
-"""Changes and audit: who changed or tried to change what, as a list, one by one, or as a file."""
+"""Shows changes and the audit log: who changed or tried to change what; also as a file."""
 
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from gateway.access.selectors import rights_of
 @requires(Operation.VIEW_AUDIT)
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
-    # What a crash left behind, or a database that was away, is told before it is looked for.
+    # Deliver changes left by a crash, or by an outage of the database, before reading.
     access_changes.deliver()
     asked = query.asked_of(request.GET.dict())
     reading = query.changes(request.GET.get("cluster"), asked, rights_of(request))
@@ -43,7 +43,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 def export(request: HttpRequest, form: str) -> HttpResponse:
     cluster_id = request.GET.get("cluster")
     shown = frame(cluster_id, rights_of(request)).shown
-    # A file of another cluster's audit would be taken for the one that was named.
+    # The audit of another cluster could be taken for that of the named one.
     if shown is None or cluster_id not in {None, shown.cluster_id}:
         raise Http404
     access_changes.deliver()

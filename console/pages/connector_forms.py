@@ -1,7 +1,7 @@
-"""Create a connector and edit one: the catalogue, a form made from a definition, and a preview.
+"""Creates and edits a connector: the catalogue, a form made from a definition, and a preview.
 
-One form serves both. Its buttons say what is wanted: to look (`check`), to take over the JSON
-beside it, or more lines; without one of these, what would be done is shown, and then applied.
+One form serves both. Its buttons select an action: check, take over the JSON beside the form, or
+add lines; without one of these, the change is previewed, and then applied.
 """
 
 from collections.abc import Mapping
@@ -37,13 +37,13 @@ NOT_FOUND: Final = 404
 CONFLICT: Final = 409
 UNAVAILABLE: Final = 503
 FAILED: Final = "FAILED"
-# Buttons that leave everything as it is.
+# Buttons that change nothing.
 LOOKS: Final = frozenset({"check", "json", "more", "back"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """A form that somebody has before them: for a new connector, or for a stored one."""
+    """A form for a new or a stored connector."""
 
     request: HttpRequest
     reading: Reading[Catalogue] | Reading[ConnectorPage]
@@ -71,7 +71,7 @@ class Desk:
 
     @property
     def first_config(self) -> dict[str, str]:
-        """Return the config to begin with."""
+        """Return the initial config."""
         if self.stored is not None:
             return dict(self.stored.config)
         return {drafts.CLASS: self.plugin}
@@ -89,22 +89,22 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a form says beside its fields."""
+    """The messages of a form besides its fields."""
 
     wrong: str = ""
     wrong_json: str = ""
-    # The JSON as it was typed, where it could not be read.
+    # The typed JSON, if it could not be parsed.
     json: str | None = field(default=None, repr=False)
     status: int = 200
     more_rows: int = 0
-    # Somebody is still typing, so what is only missing is no reproach.
+    # The user is still typing, so missing values are no errors.
     is_typing: bool = False
 
 
 @requires(Operation.CREATE_CONNECTORS)
 @require_safe
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """Show what connectors can be made from."""
+    """Show the available connector plugins."""
     reading = query.catalogue(request.GET.get("cluster"), rights_of(request))
     context = {"page": "connectors", "reading": reading, "data": reading.data}
     status = UNAVAILABLE if reading.is_failed else 200
@@ -119,7 +119,7 @@ def new_connector(request: HttpRequest, plugin: str) -> HttpResponse:
     shown = None if reading.data is None else reading.data.frame.shown
     if reading.data is None or shown is None:
         return catalogue(request)
-    # A connector is never made in another cluster than the one that was named.
+    # Never create a connector in another cluster than the named one.
     if asked not in {None, shown.cluster_id}:
         raise Http404
     if all(plugin not in known.names for known in reading.data.plugins):
@@ -143,7 +143,7 @@ def edit_connector(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "console/connector_missing.html", context, status=status)
     if asked is None and request.method != "POST":
         return redirect(link("edit-connector", data.info.cluster, name))
-    # The right was asked for in the cluster that was named.
+    # The right was checked in the named cluster.
     if asked != data.info.cluster:
         raise Http404
     return _answer(
@@ -222,7 +222,7 @@ def _form(
 
 
 def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
-    """Show what would be done, unless something is wrong with it."""
+    """Preview the change, unless the config is invalid."""
     if _is_other_generation(desk):
         return _outdated(desk)
     draft = desk.look(config, is_deep=True)
@@ -271,7 +271,7 @@ def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
     except refusals.Conflict as error:
         return refused(error, "Nothing was changed")
     except refusals.NotServed:
-        # The draft says it in the words of the form, at the field that it is about.
+        # The draft shows the error in the words of the form, at its field.
         return _form(desk, config, Said(status=BAD_REQUEST), desk.look(config, is_deep=True))
     messages.success(desk.request, told)
     here = reverse("console:connector", args=[name])

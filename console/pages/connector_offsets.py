@@ -1,4 +1,4 @@
-"""Change how far a source was read, or forget it: as JSON, with a preview first."""
+"""Changes or deletes the offsets of a source: as JSON, with a preview first."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
 STOPPED: Final = "STOPPED"
-# Changes that a preview lists; more are counted by their file, over the command line.
+# Changes that a preview lists; more have to be made with a file on the command line.
 MAX_CHANGES: Final = 500
 Pairs = Sequence[tuple[forms.Place, forms.Place | None]]
 
@@ -45,7 +45,7 @@ class NoGroups:
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
 @form_page
 def offsets(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask for offsets of a stopped source, show what would change, and change it."""
+    """Ask for offsets of a stopped source, preview the change, and apply it."""
     asked = request.POST.get("cluster") or request.GET.get("cluster")
     reading = query.connector(asked, name, Tab.OFFSETS, rights_of(request))
     data = reading.data
@@ -55,7 +55,7 @@ def offsets(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "console/connector_missing.html", context, status=status)
     if asked is None and request.method != "POST":
         return redirect(link("connector-offsets", data.info.cluster, name))
-    # The right was asked for in the cluster that was named.
+    # The right was checked in the named cluster.
     if asked != data.info.cluster:
         raise Http404
     if data.is_sink or data.info.target != STOPPED:
@@ -120,7 +120,7 @@ def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None
 def _changes(
     stored: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], wanted: Pairs
 ) -> list[dict[str, str | None]]:
-    """Return places whose offset changes, as JSON: before, and after; None for none."""
+    """Return places whose offset changes, as JSON: before and after; None for no offset."""
     before = {_spelled(place): _spelled(offset) for place, offset in stored}
     after = {
         _spelled(place): None if offset is None else _spelled(offset) for place, offset in wanted

@@ -1,4 +1,4 @@
-"""The connectors of a cluster, those in need first, and one of them with its tasks and its log."""
+"""Shows the connectors of a cluster, those in need first, and one with its tasks and log."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ CONFLICT: Final = 409
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One order to a connector: what does it, and what is said once it is given."""
+    """One order to a connector: its function, and the message afterwards."""
 
     run: Callable[[changes.By, str, str], object]
     told: str
@@ -54,7 +54,7 @@ VERBS: Final[Mapping[str, Verb]] = {
 
 
 def connector_asked(request: HttpRequest, parts: Mapping[str, Any]) -> Resource:
-    """Return the connector that a form is about, in the cluster that it names."""
+    """Return the connector of a form, in the cluster that the form names."""
     cluster = request.POST.get("cluster") or request.GET.get("cluster", "")
     return Resource(kind=Kind.CONNECTOR, cluster=cluster, name=str(parts.get("name", "")))
 
@@ -105,7 +105,7 @@ def restart_task(request: HttpRequest, name: str, number: int) -> HttpResponse:
 @requires(Operation.DELETE_CONNECTORS, resource=connector_asked)
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Show what goes with a connector, and delete it where its name was typed."""
+    """Show what is deleted with a connector, and delete it once its name was typed."""
     cluster = request.POST.get("cluster") or request.GET.get("cluster", "")
     page = "console/connector_delete.html"
     if request.method != "POST" or request.POST.get("typed", "") != name:
@@ -122,14 +122,14 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def by_of(request: HttpRequest) -> changes.By:
-    """Return who changes a connector in a browser."""
+    """Return the user who changes a connector in a browser."""
     name = request.user.get_username()
     caller = Caller(kind=CallerKind.SESSION, name=name, rights=rights_of(request))
     return changes.By(caller=caller, address=origin_of(request).address)
 
 
 def refused(error: refusals.NotServed, title: str) -> HttpResponse:
-    """Return the page for a change that was not made."""
+    """Return the page for a change that was refused."""
     status = CONFLICT
     if isinstance(error, refusals.NotFound):
         status = 404

@@ -1,7 +1,7 @@
-"""Dead letters of a connector: list, choose, plan, start, follow, stop and resume.
+"""Shows dead letters of a connector: list, choose, plan, start, follow, stop and resume.
 
-A run starts exactly the plan that was shown: the browser returns it sealed, and it is refused if
-the facts behind it have changed.
+A run starts exactly the previewed plan: the browser returns it sealed, and it is refused if the
+facts behind it have changed.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The pages for what went wrong: they need no database, no session and no login.
+"""Shows error pages, without needing a database, a session or a login.
 
-Django names the arguments that it gives them, and none of it is for a visitor to see.
+Django passes details to these views, and none of them is for visitors to see.
 """
 
 import sys
@@ -33,14 +33,14 @@ WORDS: Final = {
         "Brokers go on serving meanwhile. See whether the database runs, then try again.",
     ),
 }
-# Of a console with hundreds of admins a page needs not all.
+# A console may have hundreds of admins; a page names only some.
 NAMED_ADMINS: Final = 3
-# A name in DNS is no longer.
+# The length limit of a DNS name.
 MAX_SHOWN_HOST: Final = 253
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that makes no sense; one by a name that is not the console's says so."""
+    """Answer an invalid request; one with a host name that is not the console's says so."""
     if isinstance(exception, DisallowedHost):
         named = request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]
         return error_page(
@@ -60,7 +60,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer somebody who lacks a right: which one, and who can give it."""
+    """Answer a user who lacks a right: which one, and who can grant it."""
     if not isinstance(exception, AccessDenied):
         return error_page(403)
     named = selectors.admins()
@@ -83,7 +83,7 @@ def not_found(_request: HttpRequest, exception: Exception) -> HttpResponse:  # n
 
 
 def failed(_request: HttpRequest) -> HttpResponse:
-    """Answer for what nobody expected; a database that is away is told by its name."""
+    """Answer an unexpected error; a database that is down is named."""
     is_database = isinstance(sys.exc_info()[1], Error)
     return error_page(503 if is_database else 500)
 
@@ -98,5 +98,5 @@ def error_page(
         "next_step": next_step or usual_step,
         "has_account": has_account,
     }
-    # Without the request: asking who is logged in might be what failed.
+    # Render without the request: looking up the user might be what failed.
     return HttpResponse(render_to_string("console/error.html", context), status=status)

@@ -1,4 +1,4 @@
-"""Packages that only some connectors need, and the button that installs them."""
+"""Shows optional packages of connectors, with the button that installs them."""
 
 import time
 

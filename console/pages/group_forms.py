@@ -1,6 +1,6 @@
-"""Forms about changes of groups: each makes a plan of what it asks for, which is then shown.
+"""Shows forms about changes of groups: each makes a plan, which is then previewed.
 
-Nothing is changed here. Names of groups have any bytes, so they stand in the query.
+Changes nothing. Names of groups may have any bytes, so they are in the query.
 """
 
 import time
@@ -43,7 +43,7 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Who asks, and which group of which cluster for."""
+    """The user of a form, and the group and cluster that it is about."""
 
     frame: Frame
     cluster_id: str
@@ -54,7 +54,7 @@ class Asking:
         return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.TOPIC, topic) == ""
 
     def hides(self, group: str) -> str:
-        """Return why another group may not be looked at; empty where it may, or none is named."""
+        """Return why the user may not read another group; empty if they may, or none is named."""
         if not group:
             return ""
         return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.GROUP, group)
@@ -71,7 +71,7 @@ class Asking:
 @requires(Operation.VIEW)
 @form_page
 def reset_offsets(request: HttpRequest) -> HttpResponse:
-    """Ask where a group shall go on reading, and show what that would change."""
+    """Ask for new positions of a group, and preview the change."""
     asking = _asking(request)
     if isinstance(asking, HttpResponse):
         return asking
@@ -105,7 +105,7 @@ def reset_offsets(request: HttpRequest) -> HttpResponse:
 @requires(Operation.VIEW)
 @require_safe
 def delete_offsets(request: HttpRequest) -> HttpResponse:
-    """Show what would go with a group's offsets of one topic; ask which one where none is named."""
+    """Preview the deletion of a group's offsets of a topic; ask for one if none is named."""
     asking = _asking(request)
     if isinstance(asking, HttpResponse):
         return asking
@@ -131,7 +131,7 @@ def delete_offsets(request: HttpRequest) -> HttpResponse:
 @requires(Operation.VIEW)
 @require_safe
 def delete_group(request: HttpRequest) -> HttpResponse:
-    """Show what would go with a group."""
+    """Preview the deletion of a group."""
     asking = _asking(request)
     if isinstance(asking, HttpResponse):
         return asking
@@ -150,7 +150,7 @@ def _previewed(
     *,
     failed: Callable[..., HttpResponse],
 ) -> HttpResponse:
-    """Make a plan and show it; what keeps it from being made is told on the form."""
+    """Make a plan and show it; show the reason on the form if that is impossible."""
     try:
         with desk(asking.cluster_id) as at:
             plan = make(at)
@@ -185,11 +185,11 @@ def _context(asking: Asking, operation: Operation) -> dict[str, Any]:
 
 
 def _asking(request: HttpRequest) -> Asking | HttpResponse:
-    """Return what the address names; a page that says why where it cannot be."""
+    """Return what the URL names; an error page if it is not available."""
     rights = rights_of(request)
     wanted = request.GET.get("cluster")
     around = frame(wanted, rights)
-    # A change is never made in another cluster than the one that was named.
+    # Never change a group in another cluster than the named one.
     if around.shown is None or (wanted and wanted != around.shown.cluster_id):
         raise Http404
     group = request.GET.get("name", "")

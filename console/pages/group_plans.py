@@ -1,6 +1,6 @@
-"""Plans of changes of groups: shown, and applied when their seal comes back.
+"""Shows plans of changes of groups, and applies them when their seal is returned.
 
-Nothing else is applied than what was shown, and only where all that it rests on is as it was.
+Applies exactly what was shown, and only if everything that it depends on is unchanged.
 """
 
 import time
@@ -36,7 +36,7 @@ from gateway.kafka.errors import Kind as FailureKind
 from gateway.kafka.offset_plan import csv_of
 
 CONFLICT: Final = 409
-# A call that fails midway leaves thousands, all for the same reason.
+# A call that fails midway refuses thousands, all for the same reason.
 NAMED_REFUSALS: Final = 100
 SLOW: Final = "See whether the brokers are up and try again; fewer topics take less time."
 RIGHTS: Final = {
@@ -105,7 +105,7 @@ def said(error: TooBusy | KafkaFailure) -> str:
 @signed_in
 @require_POST
 def show(request: HttpRequest) -> HttpResponse:
-    """Show another page of a plan that was shown, or give it as a file."""
+    """Show another page of a previewed plan, or send it as a file."""
     opened = _opened(request)
     if isinstance(opened, HttpResponse):
         return opened
@@ -118,7 +118,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @signed_in
 @require_POST
 def apply_plan(request: HttpRequest) -> HttpResponse:
-    """Apply the plan that was shown, if what it rests on is as it was."""
+    """Apply the previewed plan, if everything that it depends on is unchanged."""
     opened = _opened(request)
     if isinstance(opened, HttpResponse):
         return opened
@@ -131,7 +131,7 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
         return plan_page(request, plan, sealed=sealed, status=CONFLICT)
     is_deletion = plan.kind is GroupChangeKind.DELETE_GROUP
     name = group_names.shown(plan.group)
-    # What cannot be typed is typed as it is shown.
+    # A name that cannot be typed is typed as it is shown.
     if is_deletion and request.POST.get("name", "") not in {plan.group, name}:
         words = f"What was typed is not the name of the group: type {name}"
         return plan_page(request, plan, sealed=sealed, status=400, refused=words)
@@ -172,7 +172,7 @@ def _answered(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResp
 
 
 def _after(plan: GroupPlan) -> str:
-    """Return the address of the group's page, of the list where the group is gone."""
+    """Return the link to the group's page, or to the list if the group was deleted."""
     if plan.kind is GroupChangeKind.DELETE_GROUP:
         return f"{reverse('console:groups')}?{urlencode({'cluster': plan.cluster_id})}"
     return group_names.link(plan.cluster_id, plan.group)
@@ -213,7 +213,7 @@ def _opened(request: HttpRequest) -> tuple[GroupPlan, str] | HttpResponse:
 
 
 def _denied(rights: Rights, plan: GroupPlan) -> str:
-    """Return a sentence on the first right that is missing to apply a plan; empty: none is."""
+    """Return a sentence on the first missing right for a plan; empty if none is missing."""
     cluster = plan.cluster_id
     if reason := decided(rights, RIGHTS[plan.kind], cluster, Kind.GROUP, plan.group):
         return reason
@@ -228,7 +228,7 @@ def _number(text: str) -> int:
 
 
 def _file(plan: GroupPlan) -> HttpResponse:
-    """Return the offsets of a plan as Kafka's tool exports and reads them."""
+    """Return the offsets of a plan in the CSV format of Kafka's tool."""
     offsets = [(step.place, step.after) for step in plan.steps if step.after is not None]
     answer = HttpResponse(csv_of(offsets), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="plan.csv"'

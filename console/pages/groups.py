@@ -1,4 +1,4 @@
-"""The groups of a cluster, worst first, and one of them with its partitions and members."""
+"""Shows the groups of a cluster, worst first, and one with its partitions and members."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -36,5 +36,5 @@ def group(request: HttpRequest) -> HttpResponse:
 @requires(Operation.VIEW)
 @require_safe
 def group_by_path(request: HttpRequest, name: str) -> HttpResponse:
-    """Lead from an address that was written by hand to the one that can carry every name."""
+    """Redirect from a handwritten URL to the one that supports every name."""
     return redirect(group_names.link(request.GET.get("cluster", ""), name))

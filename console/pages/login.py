@@ -1,4 +1,4 @@
-"""The login, bounded by address and account, and by the passwords that are checked at once."""
+"""Signs users in, limited by address and account, and by concurrent password checks."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from console.events import running
 from console.turns import TooBusy
 from gateway.access import audit, first_user, selectors, sessions
 
-# What a browser is told to wait when too many passwords are being checked.
+# The Retry-After while too many passwords are being checked.
 BUSY_SECONDS: Final = 5
 
 
@@ -21,8 +21,8 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        # Counted before the password is looked at: guesses sent at once must not all pass, and
-        # checking a password is work on purpose.
+        # Count before the check: guesses sent at once must not all pass, and checking a password is
+        # deliberately expensive.
         sources = _sources(request)
         wait_s = login_limits.attempt(sources)
         if wait_s:
@@ -30,14 +30,14 @@ class Login(LoginView):
         try:
             answer: HttpResponse = super().post(request, *args, **kwargs)
         except TooBusy:
-            # Not a failure of whoever tried.
+            # Not a failure of the user.
             login_limits.take_back(sources)
             return limited(request, BUSY_SECONDS, is_busy=True)
         return answer
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         login_limits.forget(_sources(self.request))
-        # Nothing of what the browser had before goes into the session of a user.
+        # Drop all data of the browser's former session before signing in.
         self.request.session.flush()
         answer: HttpResponse = super().form_valid(form)
         sessions.note_origin(self.request)
@@ -50,7 +50,7 @@ class Login(LoginView):
         return answer
 
     def get_redirect_url(self, **kwargs: object) -> str:
-        """Return where the visitor wanted to be: on this site, and not on this page again."""
+        """Return the requested page, on this site and other than this page."""
         wanted: str = super().get_redirect_url(**kwargs)
         return "" if wanted.partition("?")[0] == self.request.path else wanted
 

@@ -1,4 +1,4 @@
-"""The first page: the cluster, its brokers, and what needs attention."""
+"""Shows the first page: the cluster, its brokers, and what needs attention."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

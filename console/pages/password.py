@@ -1,4 +1,4 @@
-"""A new password for oneself: by choice, or because somebody else has made the present one."""
+"""Changes a user's own password: by choice, or because another person has set it."""
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -22,7 +22,7 @@ from gateway.access.requirements import open_before_change, signed_in
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HttpRequest) -> HttpResponse:
-    """Change one's own password; guesses at the present one count as failed logins do."""
+    """Change the own password; wrong present passwords count as failed logins."""
     user = request.user
     assert isinstance(user, User), "the address is open to those who are signed in"
     if request.method != "POST":
@@ -50,7 +50,7 @@ def _change(request: HttpRequest, user: User, sources: login_limits.Sources) -> 
         return _form(request, form, status=400)
     actor = selectors.actor_of(request)
     services.change_own_password(user, actor=actor, password=form.cleaned_data["new"])
-    # This session goes on under another key, the others end.
+    # This session continues under another key, the others end.
     update_session_auth_hash(request, user)
     services.end_sessions(actor=actor, number=user.pk, but=request.session.session_key)
     messages.success(request, "Your password is changed. Your other sessions have ended.")

@@ -1,7 +1,7 @@
-"""Plan, preview, apply: the one way by which a page changes the cluster.
+"""Plans, previews and applies changes: the only way in which a page changes the cluster.
 
-A form makes actions and returns `previewed`; what it has shown, and nothing else, is applied when
-its seal comes back. Rights are asked for each action, both times.
+A form makes actions and returns `previewed`; exactly what was shown is applied when its seal is
+returned. Rights are checked for each action, both times.
 """
 
 import time
@@ -46,9 +46,9 @@ def previewed(
     actions: Sequence[Action],
     follows: Sequence[str] = (),
 ) -> HttpResponse:
-    """Show what actions would do, with the button that does it where the user may.
+    """Show the effects of actions, with an apply button if the user has the rights.
 
-    `follows` are sentences on what they meet just now, which no plan can rest on.
+    `follows` are sentences on present effects, which a plan cannot depend on.
     """
     rights, holder = rights_of(request), request.user.get_username()
     if reason := hidden(rights, cluster_id, actions):
@@ -71,7 +71,7 @@ def previewed(
 @signed_in
 @require_POST
 def preview_again(request: HttpRequest) -> HttpResponse:
-    """Plan the same anew, on the cluster as it is now; what was chosen for it is chosen again."""
+    """Plan the same actions again, on the present cluster; automatic choices are made again."""
     try:
         plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
     except KafkaError as error:
@@ -83,7 +83,7 @@ def preview_again(request: HttpRequest) -> HttpResponse:
 @signed_in
 @require_POST
 def apply(request: HttpRequest) -> HttpResponse:
-    """Apply the plan that was shown, all of it or nothing."""
+    """Apply the previewed plan, all of it or nothing."""
     try:
         plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
     except KafkaError as error:
@@ -142,7 +142,7 @@ def unfixed(action: Action) -> Action:
 
 
 def _before(cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return where one sees what is there while the plan is not applied."""
+    """Return the page that shows the state before the plan."""
     match actions:
         case [CreateTopic()]:
             return f"{reverse('console:topics')}?cluster={cluster_id}"
@@ -153,7 +153,7 @@ def _before(cluster_id: str, actions: Sequence[Action]) -> str:
 
 
 def _after(cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return where one sees what was done. The plan says it, and nothing else that was sent."""
+    """Return the page that shows the result. Derived only from the plan, not from other input."""
     view, arguments, tab = "console:overview", [], ""
     match actions:
         case [CreateTopic(name=name)] | [CreatePartitions(name=name)]:

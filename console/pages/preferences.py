@@ -1,4 +1,4 @@
-"""Sets what a browser prefers, and leads back to where it was."""
+"""Sets a browser's preferences, and redirects back to the former page."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from console.preferences import COOKIE_SECONDS, LOCAL, THEME_COOKIE, THEMES, TIM
 from gateway.access.requirements import signed_in
 
 SYSTEM: Final = "system"
-# field: (cookie, values, the one that is kept by keeping no cookie)
+# field: (cookie, values, the default, which needs no cookie)
 CHOICES: Final = {
     "theme": (THEME_COOKIE, frozenset({*THEMES, SYSTEM}), SYSTEM),
     "times": (TIMES_COOKIE, frozenset({LOCAL, "utc"}), "utc"),
@@ -47,7 +47,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 def _way_back(request: HttpRequest) -> str:
-    """Return the page that the form stood on, if it is one of this console's."""
+    """Return the page of the form, if it is one of this console's."""
     wanted = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()

@@ -1,4 +1,4 @@
-"""Writes one record by hand: a form, and the place that the cluster gave the record."""
+"""Writes one record by hand: a form, and the position of the written record."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,14 +28,14 @@ from gateway.kafka.errors import Kind as FailureKind
 BUSY: Final = 429
 REFUSED: Final = 400
 UNAVAILABLE: Final = 503
-# Failures after which the record may be in the log all the same.
+# Failures after which the record may be in the log nevertheless.
 UNKNOWN: Final = frozenset(
     {"BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
 )
 
 
 def topic_of(request: HttpRequest, named: Mapping[str, Any]) -> Resource:
-    """Return the topic that an address is about, of the cluster that its page shows."""
+    """Return the topic of a URL, in the cluster that its page shows."""
     shown = frame(request.GET.get("cluster"), rights_of(request)).shown
     cluster = "" if shown is None else shown.cluster_id
     return Resource(kind=Kind.TOPIC, cluster=cluster, name=named["name"])

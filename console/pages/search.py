@@ -1,4 +1,4 @@
-"""What the search box shows: a fragment for the dialog, a page of its own without a script."""
+"""Shows search results: a fragment for the dialog, or a page of its own without a script."""
 
 import time
 

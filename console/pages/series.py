@@ -1,4 +1,4 @@
-"""The samples behind a chart, as JSON; a refusal is a sentence in it."""
+"""Answers with the samples of a chart as JSON; a refusal is a sentence in it."""
 
 import time
 
@@ -14,7 +14,7 @@ from gateway.access.requirements import requires
 from gateway.access.selectors import actor_of, rights_of
 
 
-# A chart asks by itself, for as long as its page is open.
+# A chart polls automatically while its page is open.
 @requires(Operation.VIEW, is_activity=False)
 @require_safe
 def series(request: HttpRequest) -> JsonResponse:
@@ -22,7 +22,7 @@ def series(request: HttpRequest) -> JsonResponse:
         asked = query.asked_of(request.GET.dict())
     except query.BadQuestion as error:
         return _refusal(400, str(error))
-    # What must be viewed depends on the kind, and a script that asked cannot read a page.
+    # The required right depends on the kind, and a script cannot read an error page.
     for resource in query.resources(asked):
         decision = decide(rights_of(request), Operation.VIEW, resource)
         if not decision.is_allowed:

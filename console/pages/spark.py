@@ -1,4 +1,4 @@
-"""Spark: its session, the connectors that run on it, and how to bring one's own."""
+"""Shows Spark: its session, the connectors that run on it, and how to use an own one."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""The tokens of programs: everybody makes and revokes their own, who manages tokens revokes all."""
+"""Shows API tokens: users create and revoke their own, managers of tokens revoke all."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -51,7 +51,7 @@ def new_token(request: HttpRequest) -> HttpResponse:
 @signed_in
 @form_page
 def revoke_token(request: HttpRequest, number: int) -> HttpResponse:
-    """Ask whether a token is to end, and end it when the form comes back."""
+    """Ask for confirmation, and revoke a token when the form is returned."""
     asking = _asking(request)
     reading = query.token_page(asking, number)
     if reading.data is not None and reading.data.token is None:

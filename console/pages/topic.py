@@ -1,4 +1,4 @@
-"""One topic: a head with its charts, and a tab for partitions, consumers and configs each."""
+"""Shows one topic: a head with charts, and tabs for partitions, consumers and configs."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
 TABS: Final = {tab.value: tab for tab in Tab}
-# The address of the form for a new topic, as it can be guessed; a topic may have this name.
+# A path that users may guess for a new topic; a topic may have this name, too.
 NEW: Final = "new"
 
 

@@ -1,4 +1,4 @@
-"""What is done to topics: create, edit configs, add partitions, delete. Each ends in a preview."""
+"""Changes topics: create, edit configs, add partitions, delete. Each ends in a preview."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 BAD_REQUEST: Final = 400
 NOT_FOUND: Final = 404
 UNAVAILABLE: Final = 503
-# The field of the form that a refusal of a new topic is about.
+# The form field of an error about a new topic.
 FIELDS: Final = MappingProxyType(
     {
         ErrorCode.INVALID_TOPIC_EXCEPTION: "name",
@@ -54,11 +54,11 @@ OnTopic = Callable[["Asked"], HttpResponse]
 @requires(Operation.CREATE_TOPICS)
 @form_page
 def new_topic(request: HttpRequest) -> HttpResponse:
-    """Ask for a new topic; buttons of the form suggest partitions, and make room for configs."""
-    # The cluster is all that is asked for: no topic has this name.
+    """Ask for a new topic; buttons of the form suggest partitions, and add rows for configs."""
+    # Only the cluster is needed: no topic has an empty name.
     reading = stored_topic(request.GET.get("cluster"), "", rights_of(request))
     shown = None if reading.data is None else reading.data.frame.shown
-    # A topic is never made in another cluster than the one that was named.
+    # Never create a topic in another cluster than the named one.
     if shown is not None and request.GET.get("cluster") not in {None, shown.cluster_id}:
         raise Http404
     given = request.POST if request.method == "POST" else None
@@ -67,7 +67,7 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     pressed = "" if given is None else given.get("do", "")
     is_sent = given is not None and not pressed and shown is not None
     if is_sent and shown is not None and form.is_whole():
-        # Whether there is one is not for those who may not view it.
+        # Users who may not view the topic must not learn whether it exists.
         is_hidden = hidden(rights_of(request), shown.cluster_id, [form.action()])
         wrong = None if is_hidden else _refusal(shown.cluster_id, form.action())
         if wrong is None:
@@ -110,7 +110,7 @@ def delete_topic(request: HttpRequest, name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request about a topic that is there, from somebody who may do what it is about."""
+    """A request about an existing topic, from a user with the necessary right."""
 
     request: HttpRequest
     reading: Reading[StoredTopic]
@@ -125,7 +125,7 @@ class Asked:
         return previewed(self.request, cluster_id=cluster_id, actions=[action], follows=follows)
 
     def form(self, name: str, *, wrong: str = "", **more: object) -> HttpResponse:
-        """Show a form, with what is wrong with it as it was sent."""
+        """Show a form, with the errors of what was sent."""
         context = {
             "page": "topics",
             "reading": self.reading,
@@ -182,7 +182,7 @@ def _delete(asked: Asked) -> HttpResponse:
 def _on_topic(
     request: HttpRequest, name: str, operation: Operation, answer: OnTopic
 ) -> HttpResponse:
-    """Answer for a topic that is there and that the user may do this to."""
+    """Answer for an existing topic, on which the user has the right."""
     rights = rights_of(request)
     reading = stored_topic(request.GET.get("cluster"), name, rights)
     found = None if reading.data is None else reading.data.found
@@ -199,13 +199,13 @@ def _on_topic(
 
 
 def _refusal(cluster_id: str, action: CreateTopic) -> tuple[str | None, str] | None:
-    """Return the field and the words of what the rules refuse a new topic for; None: nothing."""
+    """Return the field and text of the rule that a new topic violates; None if there is none."""
     try:
         plan = services.preview(
             cluster_id=cluster_id, actions=[action], now_ms=int(1000 * time.time())
         )
     except KafkaError:
-        # No plan can be made at all, which the preview itself says best.
+        # No plan is possible at all, which the preview itself explains best.
         return None
     step = plan.steps[0]
     return (FIELDS.get(step.error), step.message) if step.error else None

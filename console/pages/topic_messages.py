@@ -1,4 +1,4 @@
-"""The messages of a topic: a form that asks, and the rows that the browser's module streams in."""
+"""Shows the messages of a topic: a form, and the rows that the browser's module streams in."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,7 +10,7 @@ from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
 
-# On any topic: which one, the query knows once it has found the cluster.
+# On any topic: the query checks which one, once it has found the cluster.
 @requires(Operation.VIEW)
 @require_safe
 def topic_messages(request: HttpRequest, name: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The topics of a cluster: found, sorted and counted, a hundred at a time."""
+"""Shows the topics of a cluster: filtered, sorted and counted, a hundred at a time."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""What programs did in the last minutes: one's own calls, for those who govern everybody's."""
+"""Shows the recent traffic of programs: a user's own calls, or all for those who govern."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

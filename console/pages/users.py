@@ -1,4 +1,4 @@
-"""The users of the console: who there is, what they may do, and changes of both."""
+"""Shows and changes the users of the console and their rights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ manages = requires(Operation.MANAGE_USERS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A change of a user that is asked about first."""
+    """A change of a user that needs confirmation."""
 
     title: str
     button: str
@@ -34,7 +34,7 @@ class Action:
     done: str
     run: Callable[[Actor, int], object]
     is_final: bool = False
-    # The answer is a page with a password that is shown once.
+    # The answer is a page that shows a password once.
     shows_password: bool = False
 
 
@@ -150,7 +150,7 @@ def remove_grant(request: HttpRequest, number: int, grant: int) -> HttpResponse:
 @manages
 @form_page
 def change_user(request: HttpRequest, number: int, action: str) -> HttpResponse:
-    """Ask whether a user is to be changed, and change them when the form comes back."""
+    """Ask for confirmation, and change a user when the form is returned."""
     chosen = ACTIONS.get(action)
     if chosen is None:
         raise Http404
@@ -231,7 +231,7 @@ def _show_password(
     password: str,
     is_new: bool,
 ) -> HttpResponse:
-    """Answer with a password, this once: it is kept nowhere but as a hash."""
+    """Answer with a password, once: only its hash is stored."""
     return _answer(
         request,
         "console/user_password.html",

@@ -1,5 +1,4 @@
-"""What each page shows, as frozen values made from what the control plane knows.
+"""Reads what each page shows from the control plane, as frozen values.
 
-No page view calls a broker: all of this is read from the database, and works with every broker
-down.
+No page view calls a broker: all data comes from the database, so pages work with every broker down.
 """

@@ -1,4 +1,4 @@
-"""The page about the interfaces for programs: the frame; a browser asks for the description."""
+"""Reads the frame of the page about programmatic interfaces; a browser fetches the description."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""One broker: how it is, and a tab each for its load, clients, configs, log and changes."""
+"""Reads the page of one broker: its state, and tabs for load, clients, configs, log and changes."""
 
 import time
 from dataclasses import dataclass, replace
@@ -31,9 +31,9 @@ TABS: Final = (
 MAX_EVENTS: Final = 50
 # The id of a cluster: 16 bytes in base64.
 MAX_CLUSTER_CHARS: Final = 22
-# An order stands on the page for so long after its end.
+# A page keeps showing an order for this long after its end.
 SHOWN_AFTER_MS: Final = 600_000
-# The words and the mark of each state of an order.
+# The text and the CSS mark of each state of an order.
 STATES: Final = {
     OrderState.WAITING: ("stale", "Waiting"),
     OrderState.TAKEN: ("warn", "Under way"),
@@ -45,7 +45,7 @@ STATES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderView:
-    """An order as a page shows it, while it is under way and for a while after."""
+    """An order as a page shows it, while it is open and for a while afterwards."""
 
     broker_id: int
     mark: str
@@ -66,7 +66,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerPage:
-    """`row` is None where the cluster has no such broker. What another tab shows is not read."""
+    """`row` is None if the cluster has no such broker. Data of the other tabs is not read."""
 
     frame: Frame
     number: int
@@ -91,7 +91,7 @@ class BrokerPage:
 class Asked:
     tab: str = ""
     key: str = ""
-    log: int = 0  # the order for the lines that are shown; 0: none
+    log: int = 0  # the log order whose lines are shown; 0: none
     asks_broker: bool = False
 
 
@@ -101,7 +101,7 @@ def broker(
     tab = asked.tab if asked.tab in dict(TABS) else TABS[0][0]
     asked = replace(asked, tab=tab)
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("broker", cluster_id, number, asked, rights.grants),
         lambda: _read(cluster_id, number, asked, rights),
         is_empty=lambda data: data.row is None,
@@ -154,7 +154,7 @@ def _read(cluster_id: str | None, number: int, asked: Asked, rights: Rights) -> 
 def _with_tab(
     page: BrokerPage, row: BrokerRow, cluster_id: str, asked: Asked, rights: Rights
 ) -> BrokerPage:
-    """Return the page with what its tab shows."""
+    """Return the page with the data of its tab."""
     match page.tab:
         case "load" | "clients":
             traffic, failure = _traffic(row, cluster_id, rights)
@@ -172,7 +172,7 @@ def _with_tab(
 
 
 def verbs_of(row: BrokerRow) -> tuple[str, ...]:
-    """Return what can be ordered of a broker as it is."""
+    """Return the orders that a broker can take in its present state."""
     if row.held_by:
         return (Verb.START.value,)
     if row.up_since is None:
@@ -247,7 +247,7 @@ def _sentence(order: Order, host: str, now_ms: int) -> str:
 
 
 def _events(cluster_id: str, number: int, rights: Rights) -> tuple[Event, ...]:
-    """Return what happened to a broker, newest first: its life, its orders, its configs."""
+    """Return events of a broker, newest first: its starts and stops, its orders, its configs."""
     now_ms = int(1000 * time.time())
     lives = selectors.broker_events(cluster_id=cluster_id, broker_id=number, limit=MAX_EVENTS)
     events = [

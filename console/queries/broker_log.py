@@ -1,4 +1,4 @@
-"""Lines of a broker's log as a page shows them, once the agent of its host has sent them."""
+"""Reads lines of a broker's log for a page, once the agent of the broker's host has sent them."""
 
 import json
 import time
@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from brokers.controlplane import orders
 
-# Keys of an entry that have their own place.
+# Keys of an entry that get their own columns.
 PLACED: Final = frozenset({"event", "level", "timestamp", "timestamp_ms"})
 MARKS: Final = {"warning": "warn", "error": "bad", "critical": "bad"}
-# A page that follows adds lines for so many rounds of three seconds, and then asks to be told to.
+# A page that follows the log polls this many times, every three seconds, then stops until asked.
 MAX_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRow:
-    """One line; without a moment where it is none of ours."""
+    """One line; `at` is None for a line that is not a log entry of Samsa."""
 
     at: datetime | None
     level: str
@@ -27,7 +27,7 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPart:
-    """What one order for a log has brought; `rows` is None until then."""
+    """What one log order has returned so far; `rows` is None until then."""
 
     number: int  # of the broker
     order: int
@@ -50,7 +50,7 @@ class LogPart:
 def log_part(
     cluster_id: str, number: int, order: int, *, round_number: int = 0, follows: bool = False
 ) -> LogPart | None:
-    """Return what an order for a log has brought so far; None where there is no such order."""
+    """Return what a log order has returned so far; None if there is no such order."""
     now_ms = int(1000 * time.time())
     found = orders.log_lines(cluster_id=cluster_id, broker_id=number, number=order, now_ms=now_ms)
     if found is None:
@@ -67,7 +67,7 @@ def log_part(
 
 
 def row_of(line: str) -> LogRow:
-    """Return a line as it is shown: an entry of ours in its parts, any other one as it is."""
+    """Return a line for display: an entry of Samsa in its parts, any other line unchanged."""
     entry = _entry(line)
     if entry is None:
         return LogRow(at=None, level="", mark="", text=line)

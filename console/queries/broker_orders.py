@@ -1,7 +1,7 @@
-"""What an order for a broker would lead to, before anybody gives it: read now, from what is known.
+"""Predicts the consequences of an order for a broker before it is given, from current data.
 
-Nothing here asks a broker. What cannot be known without one (which producers are open) is told by
-the rates of the last seconds.
+Asks no broker. Which producers are open is not known here, so rates of the last seconds stand in
+for it.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from console.queries.reading import Reading, last_good
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 
-# Names in a sentence; of the others there is the number.
+# A sentence names this many items and counts the others.
 NAMED: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
-    """Something that follows; `mark` is the class of its sign."""
+    """A consequence of the order; `mark` is the CSS class of its sign."""
 
     mark: str
     word: str
@@ -38,7 +38,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderPage:
-    """`row` is None where there is no such broker, or not for this user."""
+    """`row` is None if there is no such broker or the user may not see it."""
 
     frame: Frame
     number: int
@@ -46,7 +46,7 @@ class OrderPage:
     row: BrokerRow | None = None
     is_whole: bool = True
     can_manage: bool = False
-    # Why the order makes no sense now; empty where it does.
+    # Why the order makes no sense now; empty if it does.
     refusal: str = ""
     consequences: tuple[Consequence, ...] = ()
     command: str = ""
@@ -56,7 +56,7 @@ def order_page(
     cluster_id: str | None, number: int, verb: Verb, rights: Rights
 ) -> Reading[OrderPage]:
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("broker order", cluster_id, number, verb, rights.grants),
         lambda: _read(cluster_id, number, verb, rights),
         is_empty=lambda data: data.row is None,
@@ -86,7 +86,7 @@ def _read(cluster_id: str | None, number: int, verb: Verb, rights: Rights) -> Or
 
 
 def refusal_of(row: BrokerRow, verb: Verb) -> str:
-    """Return why an order makes no sense, or would be taken by nobody."""
+    """Return why an order makes no sense, or why no agent would take it."""
     if not row.takes_orders:
         return (
             f"The agent of {row.host or 'its host'} takes no orders, as those of earlier releases:"
@@ -148,7 +148,7 @@ def _pauses(alone: dict[str, int], seen: list[str], lasts: str, *, is_up: bool) 
             mark="ok", word="No pause", sentence="No partition has its only replica here."
         )
     have = "pause" if is_up else "stay paused"
-    # Those with the most partitions first.
+    # Name the topics with the most partitions first.
     named = sorted(seen, key=lambda name: (-alone[name], name))[:NAMED]
     return Consequence(
         mark="bad",
@@ -164,7 +164,7 @@ def _pauses(alone: dict[str, int], seen: list[str], lasts: str, *, is_up: bool) 
 def _traffic(
     led: dict[str, tuple[int, int]], cluster_id: str, seen: list[str]
 ) -> Iterator[Consequence]:
-    """Tell which topics of this broker were written and read in the last seconds."""
+    """Report which topics of this broker were written and read in the last seconds."""
     known = live.of(cluster_id)
     if not known.is_fresh:
         yield Consequence(
@@ -206,7 +206,7 @@ def _active(rows: list[TopicRow], visible: frozenset[str], word: str, what: str)
 
 
 def _groups(number: int, cluster_id: str, rights: Rights) -> Iterator[Consequence]:
-    """Tell which groups the broker coordinates."""
+    """Report which groups the broker coordinates."""
     try:
         detail = live.ask("/broker", id=number)
     except CollectorFailed:

@@ -1,7 +1,7 @@
-"""The configs of one broker: what holds, where it comes from, what it means.
+"""Reads the configs of one broker: the value in effect, its source and its meaning.
 
-What was set while brokers run stands in the database. What a broker was told at its start only the
-broker knows: it is asked once, when somebody wants to know, and says so on the page.
+The database holds configs that were set at run time. Only the broker knows its start-up configs: it
+is asked on request, and the page says whether it was.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Config, ResourceKind
 
 HIDDEN: Final = "(hidden)"
-# A broker answers in milliseconds; a page does not wait for one that is away.
+# A broker answers in milliseconds; a page does not wait longer for one that is down.
 ASK_SECONDS: Final = 3.0
 SOURCES: Final[Mapping[str, str]] = {
     "DEFAULT_CONFIG": "default",
@@ -27,7 +27,7 @@ SOURCES: Final[Mapping[str, str]] = {
     "DYNAMIC_BROKER_CONFIG": "this broker",
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "all brokers",
 }
-# Each question is a client of its own, with threads.
+# Each question creates a client with threads of its own.
 _turns: Final = Turns(places=2, queue=2, wait_s=ASK_SECONDS, what="brokers are being asked")
 
 
@@ -36,25 +36,25 @@ class Setting:
     key: str
     value: str
     source: str
-    is_set: bool  # while brokers run, for this one or for all
+    is_set: bool  # at run time, for this broker or for all
     default: str
     meaning: str
-    can_change: bool  # while brokers run, to a value that has an effect
-    is_wide: bool  # can be set for all brokers at once only
+    can_change: bool  # at run time, to a value that has an effect
+    is_wide: bool  # can only be set for all brokers at once
     no_effect: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     rows: tuple[Setting, ...]
-    others: tuple[Setting, ...] = ()  # at their default, and not to be changed while brokers run
-    # The broker was asked: what it was told at its start is known.
+    others: tuple[Setting, ...] = ()  # at their default and not dynamic
+    # The broker was asked, so its start-up configs are known.
     is_whole: bool = False
     failure: str = ""
 
 
 def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
-    """Return all settings; `ask` is the address of the broker where it shall be asked."""
+    """Return all settings; `ask` is the address of the broker if it shall be asked."""
     own = selectors.configs(
         cluster_id=cluster_id, resource_type=ResourceType.BROKER, name=str(broker_id)
     )
@@ -64,7 +64,7 @@ def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
     if ask:
         told, failure = _asked(ask, broker_id)
     rows = [_setting(row, own, wide, told or {}) for row in broker_configs.ROWS.values()]
-    # What somebody set stands first.
+    # List the configs that were set first.
     rows.sort(key=lambda row: (not row.is_set, row.source == "default", row.key))
     others = [row for row in rows if row.source == "default" and not row.can_change]
     return Settings(

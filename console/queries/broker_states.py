@@ -1,4 +1,4 @@
-"""How a broker is, in one word with a cause: from the database, its orders, and the collector."""
+"""Derives a broker's state, a word with a cause, from the database, orders and the collector."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ from brokers.cluster.image import Broker
 from brokers.controlplane.orders import Order, Place, Verb
 from console.monitoring.tables import BrokerRow
 
-# A broker that has registered so recently is not yet let in, rather than shut out.
+# A broker that registered this recently counts as starting rather than as fenced.
 STARTING_MS: Final = 30_000
 UNDER_WAY: Final = {
     Verb.START: "Starting",
@@ -18,7 +18,7 @@ UNDER_WAY: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """`mark` is the class of the sign; `since_ms` is 0 where no moment belongs to it."""
+    """`mark` is the CSS class of the sign; `since_ms` is 0 if no moment is known."""
 
     mark: str
     word: str
@@ -27,14 +27,14 @@ class BrokerState:
 
     @property
     def rank(self) -> int:
-        """Return the place among states, the worst first."""
+        """Return the sort position of the state, the worst first."""
         return ("bad", "warn", "stale", "ok").index(self.mark)
 
 
 def state_of(
     broker: Broker, place: Place | None, order: Order | None, row: BrokerRow | None, *, now_ms: int
 ) -> BrokerState:
-    """Return the state of a broker; `row` is None where the collector has told nothing of it."""
+    """Return the state of a broker; `row` is None if the collector has no data about it."""
     if order is not None and order.is_open:
         return BrokerState(
             mark="warn",
@@ -59,5 +59,5 @@ def state_of(
 
 
 def person(actor: str) -> str:
-    """Return a principal as people say it."""
+    """Return a principal without its type."""
     return actor.removeprefix("User:")

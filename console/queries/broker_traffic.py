@@ -1,15 +1,15 @@
-"""Requests and clients of one broker over its last minute, from what the collector tells of it.
+"""Computes the requests and clients of one broker over its last minute, from the collector's data.
 
-Pure. A broker counts since its start; the collector also tells what was counted a minute ago, and
-the difference is what somebody wants to see. Where there is no earlier count yet, or the broker has
-begun anew since, counts are those since its start, and the page says so.
+Pure. A broker counts since its start; the collector also keeps the counts of a minute ago, and the
+page shows the difference. If there is no earlier count, or the broker has restarted since, counts
+are those since its start, and the page says so.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-# A difference over less says little.
+# A difference over a shorter time means little.
 LEAST_WINDOW_S: Final = 5.0
 Row = Sequence[Any]
 
@@ -28,7 +28,7 @@ class ApiRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
-    """One client id; None is all that are not told apart."""
+    """One client id; None stands for all clients that are not counted separately."""
 
     client_id: str | None
     software: str
@@ -43,17 +43,17 @@ class ClientRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """`window_s` is None where counts are since the broker's start."""
+    """`window_s` is None if counts are those since the broker's start."""
 
     window_s: float | None
     apis: tuple[ApiRow, ...]
     clients: tuple[ClientRow, ...]
-    groups: tuple[str, ...]  # that it coordinates, the first of them
+    groups: tuple[str, ...]  # groups that it coordinates, the first ones only
     group_count: int
 
 
 def traffic_of(detail: Mapping[str, Any]) -> Traffic:
-    """Return what the collector's detail of a broker says, the busiest first."""
+    """Return the broker's traffic from the collector's detail, the busiest first."""
     earlier = detail.get("earlier") or {}
     window_s = (detail["ms"] - earlier["ms"]) / 1000 if earlier else 0.0
     window = window_s if window_s >= LEAST_WINDOW_S else None
@@ -74,7 +74,7 @@ def traffic_of(detail: Mapping[str, Any]) -> Traffic:
 
 
 def quantile(counts: Sequence[int], bounds: Sequence[float], share: float) -> float | None:
-    """Return below which time a share of requests was answered, within the bucket by its place."""
+    """Return the time within which a share of requests was answered, interpolated in its bucket."""
     wanted = share * sum(counts)
     if not wanted:
         return None
@@ -82,7 +82,7 @@ def quantile(counts: Sequence[int], bounds: Sequence[float], share: float) -> fl
     for place, here in enumerate(counts):
         if here and below + here >= wanted:
             low = bounds[place - 1] if place else 0.0
-            # The last bucket has no end.
+            # The last bucket has no upper bound.
             high = bounds[place] if place < len(bounds) else low
             return float(low + (high - low) * (wanted - below) / here)
         below += here
@@ -108,7 +108,7 @@ def _client(row: Row, before: Row | None, window_s: float | None) -> ClientRow:
     name, software, version, connections, bytes_in, bytes_out, requests = row[:7]
     sums = (bytes_in, bytes_out, requests)
     then = tuple(before[4:7]) if before is not None else (0, 0, 0)
-    # A sum that is lower than before has begun again.
+    # A sum that is lower than before was reset.
     grown = [now - was if now >= was else now for now, was in zip(sums, then, strict=True)]
     rates = [None if window_s is None else each / window_s for each in grown]
     return ClientRow(
@@ -126,5 +126,5 @@ def _client(row: Row, before: Row | None, window_s: float | None) -> ClientRow:
 
 def _busiest_first(row: ClientRow) -> tuple[bool, float, str]:
     traffic = (row.in_per_s or 0.0) + (row.out_per_s or 0.0) or row.bytes_in + row.bytes_out
-    # The rest comes last, whatever it is.
+    # Put the rest last, whatever its count.
     return (row.client_id is None, -traffic, row.client_id or "")

@@ -1,4 +1,4 @@
-"""The list of brokers: what the database has of them, and what the collector was told."""
+"""Reads the list of brokers from the database and the collector."""
 
 import time
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
 
-# Disks whose series are asked for: each is a question of a millisecond to the collector. A cluster
-# with more brokers shows the rest on the page of each.
+# Disks whose series are read: each costs the collector a millisecond. A cluster with more brokers
+# shows the others on their own pages.
 MAX_ASKED: Final = 24
-# Above these a disk is marked; a log needs room to be cleaned, and a filesystem some to work.
+# A disk above these is marked; log cleaning and the filesystem both need free space.
 WARN_USED: Final = 0.80
 BAD_USED: Final = 0.90
 
@@ -40,7 +40,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
-    """One broker; a number that nobody tells is None."""
+    """One broker; an unknown number is None."""
 
     id: int
     address: str
@@ -50,7 +50,7 @@ class BrokerRow:
     state: BrokerState
     state_since: datetime | None
     leaders: int
-    up_since: datetime | None  # None while it is not up
+    up_since: datetime | None  # None while it is down
     held_by: str
     takes_orders: bool
     disk: Disk | None
@@ -102,14 +102,14 @@ DEFAULT_SORT: Final = "id"
 class Heading:
     title: str
     is_number: bool
-    sort: str  # what a click asks for
+    sort: str  # the sort order that a click selects
     direction: str  # ascending, descending, or empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brokers:
     frame: Frame
-    # False where the user may not see the cluster itself.
+    # False if the user may not see the cluster itself.
     is_whole: bool = True
     rows: tuple[BrokerRow, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -118,7 +118,7 @@ class Brokers:
 def brokers(cluster_id: str | None, sort: str, rights: Rights) -> Reading[Brokers]:
     sort = sort if sort.removeprefix("-") in KEYS else DEFAULT_SORT
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("brokers", cluster_id, sort, rights.grants),
         lambda: _read(cluster_id, sort, rights),
         is_empty=lambda data: not data.rows,
@@ -154,7 +154,7 @@ def rows_of(cluster_id: str, around: Frame, *, only: int | None = None) -> list[
         if only is None or broker.id == only
     ]
     asked = [broker.id for broker in found[:MAX_ASKED] if broker.id in told]
-    # While the tables are old, their collector would not answer either.
+    # If the tables are stale, the collector would not answer this question either.
     full = forecasts.of(asked) if around.live.is_fresh else {}
     return [
         row_of(
@@ -182,7 +182,7 @@ def row_of(
 ) -> BrokerRow:
     state = state_of(broker, place, order, told, now_ms=now_ms)
     is_up = not broker.is_fenced and place is not None
-    # Of one that is away, what it told last is only true of its disk.
+    # The last data of a broker that is down is only valid for its disk.
     live = None if told is None or not is_up or told.failure else told
     return BrokerRow(
         id=broker.id,
@@ -217,7 +217,7 @@ def disk_of(told: Told | None) -> Disk | None:
 
 
 def _sorted(rows: list[BrokerRow], sort: str) -> list[BrokerRow]:
-    """Return rows by a column; those without a value come last, whichever way it goes."""
+    """Sort rows by a column; those without a value come last in either direction."""
     value = KEYS[sort.removeprefix("-")].value
     known = [row for row in rows if value(row) is not None]
     known.sort(key=value, reverse=sort.startswith("-"))
@@ -236,6 +236,6 @@ def _heading(column: Column, sorted_by: str, *, is_descending: bool) -> Heading:
         return Heading(
             title=column.title, is_number=column.is_number, sort=other, direction=direction
         )
-    # Of numbers the largest are looked for.
+    # Sort numbers by the largest first.
     sort = f"-{column.key}" if column.is_number else column.key
     return Heading(title=column.title, is_number=column.is_number, sort=sort, direction="")

@@ -1,4 +1,4 @@
-"""Every change that somebody asked for, done or refused: a page of them, one of them, a file."""
+"""Reads the audit log of all changes, done or refused: as a page, a single entry or a file."""
 
 import csv
 import io
@@ -25,12 +25,12 @@ from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Rights
 
 PAGE_ROWS: Final = 100
-# No name and no principal that is kept is longer.
+# No stored name or principal is longer.
 MAX_FILTER: Final = 249
-# Entries of one file, made in memory: ten megabytes or so. A file that ends there says where the
-# next one goes on.
+# Entries of one file, built in memory: about ten megabytes. A file that is cut here says where the
+# next one continues.
 MAX_EXPORTED: Final = 10_000
-# More digits than a number of an entry ever has.
+# No entry number has more digits.
 MAX_DIGITS: Final = 18
 HOUR_MS: Final = 3_600_000
 PERIODS: Final = {
@@ -47,7 +47,7 @@ KINDS: Final = (
     *(kind.value for kind in ConnectorChangeKind),
     *(kind.value for kind in ExtraChangeKind),
 )
-# Objects with one side only: the other one is not a value that is missing.
+# Kinds of changes with one side only, where the missing side is not a missing value.
 MADE_OR_GONE: Final = frozenset(
     {
         *("create topic", "delete topic"),
@@ -69,7 +69,7 @@ OUTCOMES: Final = {"done": False, "refused": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a visitor filters by, as it goes back into links and fields."""
+    """The filter of a visitor, as links and fields repeat it."""
 
     name: str = ""
     actor: str = ""
@@ -98,10 +98,10 @@ class ChangeRow:
     at: datetime
     last_at: datetime
     actor: str
-    source: str  # how it came, from where, by which client
+    source: str  # the interface, the address and the client
     kind: str
     what: str  # the object in words
-    state: str  # the class of the mark: ok or bad
+    state: str  # the CSS class of the mark: ok or bad
     word: str
     detail: str
     times: int
@@ -109,7 +109,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One value of an object before and after; None: not set, or not there."""
+    """One value of an object before and after; None: not set, or absent."""
 
     key: str
     before: str | None
@@ -140,12 +140,12 @@ class File:
     content: str
     content_type: str
     name: str
-    older: int | None  # where the next file goes on; None: that was all
+    older: int | None  # where the next file continues; None: this was the last one
 
 
 def changes(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Changes]:
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("changes", cluster_id, asked, rights.grants),
         lambda: _read(cluster_id, asked, rights),
         is_empty=lambda data: not data.rows,
@@ -161,7 +161,7 @@ def change(cluster_id: str | None, number: int, rights: Rights) -> Reading[Chang
 
 
 def asked_of(values: dict[str, str]) -> Asked:
-    """Return what a query string asks for; what makes no sense is left out."""
+    """Return the filter of a query string; invalid values are ignored."""
     below = values.get("below", "")
     is_number = below.isascii() and below.isdigit() and len(below) <= MAX_DIGITS
     return Asked(
@@ -175,7 +175,7 @@ def asked_of(values: dict[str, str]) -> Asked:
 
 
 def exported(cluster_id: str, asked: Asked, *, is_csv: bool) -> File:
-    """Return the newest entries that are asked for as a file; errors of the database go up."""
+    """Return the newest matching entries as a file; database errors propagate."""
     which = asked.filter(_now_ms())
     found = audit.all_entries(cluster_id=cluster_id, which=which, below=asked.below)
     entries = list(islice(found, MAX_EXPORTED))
@@ -193,7 +193,7 @@ def _now_ms() -> int:
 
 
 def _text(text: str) -> str:
-    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    # No name holds a NUL, and PostgreSQL rejects a query with one.
     return text.replace("\0", "").strip()[:MAX_FILTER]
 
 
@@ -260,7 +260,7 @@ def _row(entry: Entry) -> ChangeRow:
 
 
 def _summary(entry: Entry) -> str:
-    """Return what fits on a line: the values that differ, or those of a new or deleted object."""
+    """Return a one-line summary: the values that differ, or those of a new or deleted object."""
     if entry.kind not in MADE_OR_GONE:
         return ", ".join(
             f"{v.key}: {v.before or 'not set'} → {v.after or 'not set'}"
@@ -304,7 +304,7 @@ def _as_csv(entries: list[Entry]) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: names come from anybody."""
+    """Return a cell that no spreadsheet reads as a formula: names are untrusted input."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):

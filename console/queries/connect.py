@@ -1,4 +1,4 @@
-"""The list of connectors: those in need first, what they carry, and how far sinks are behind."""
+"""Reads the list of connectors: those in need first, with their rates and the lag of sinks."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
-# Of a trace: enough for its first line to say what went wrong.
+# Of a stack trace: enough for its first line to name the error.
 TRACE_CHARS: Final = 300
 FAILED: Final = "FAILED"
 PARTLY: Final = "PARTLY"
@@ -27,9 +27,9 @@ RETRYING: Final = "RETRYING"
 # A single failed attempt is normal: servers restart, and transactions conflict.
 MIN_TRIES: Final = 2
 SINK: Final = "sink"
-# No batch takes less, so what divides by it is a number.
+# The shortest duration of a batch, so that the divisor is never zero.
 SHORTEST_CYCLE_S: Final = 0.001
-# By state: the class, the word, and what it means; the order is that of the list.
+# By state: the CSS class, the word and its meaning, in the order of the list.
 STATES: Final[Mapping[str, Mark]] = MappingProxyType(
     {
         FAILED: Mark(state="bad", word="Failed", meaning="It does nothing until it is restarted."),
@@ -54,14 +54,14 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
         ),
     }
 )
-# The states of connectors that make no progress.
+# States of connectors that make no progress.
 IN_TROUBLE: Final = (FAILED, PARTLY, RETRYING)
 ORDER: Final = {state: place for place, state in enumerate(STATES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """How far a sink's group is behind, as the collector told."""
+    """The lag of a sink's group, as the collector reports it."""
 
     mark: Mark
     lag: int
@@ -70,7 +70,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A connector that needs attention, or may."""
+    """A connector that needs attention, or may need it."""
 
     name: str
     state: str
@@ -87,9 +87,9 @@ class Row:
     mark: Mark
     running: int
     tasks: int
-    cause: str  # the first line of what went wrong
+    cause: str  # the first line of the error
     restarts: int
-    rate: float | None  # records a second, of the last seconds
+    rate: float | None  # records per second, over the last seconds
     behind: Behind | None
     topics: tuple[str, ...]
     changed_at: datetime
@@ -101,7 +101,7 @@ class Connectors:
     is_whole: bool = True
     rows: tuple[Row, ...] = ()
     failed: int = 0
-    # No worker has said for a while that it is there, and some connector needs one.
+    # No worker has sent a heartbeat lately, and some connector needs one.
     lacks_workers: bool = False
     may_create: bool = False
 
@@ -168,7 +168,7 @@ def troubled(cluster: str, rights: Rights) -> list[Trouble]:
 
 
 def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, Behind]:
-    """Return how far sinks are behind, by connector; those whose group the user may see."""
+    """Return the lag of each sink whose group the user may see, by connector."""
     if around.shown is None or around.live is None:
         return {}
     cluster = around.shown.cluster_id
@@ -212,17 +212,17 @@ def tries_of(status: Status) -> int:
 
 
 def causes_of(cluster: str, statuses: Iterable[Status]) -> dict[str, str]:
-    """Return a line on each connector that has a problem."""
+    """Return one line for each connector that has a problem."""
     found = {status.name: (state_of(status), _first_line(status)) for status in statuses}
     retrying = [name for name, (state, _) in found.items() if state == RETRYING]
-    # The reason for a retry is only in the task's log.
+    # Only the task's log has the reason for a retry.
     warnings = selectors.last_warnings(cluster, retrying) if retrying else {}
     causes = {name: line for name, (_, line) in found.items()}
     return {**causes, **{name: _cut(text) for name, text in warnings.items()}}
 
 
 def _first_line(status: Status) -> str:
-    """Return the first line of what went wrong: of the connector, or of the first task."""
+    """Return the first line of the error of the connector, or of its first failed task."""
     traces = (status.trace, *(task.trace for task in status.tasks))
     first = next((trace for trace in traces if trace.strip()), "")
     lines = first.strip().splitlines()
@@ -230,7 +230,7 @@ def _first_line(status: Status) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a long text, with a sign that there is more, between two words."""
+    """Cut a long text between two words and append an ellipsis."""
     if len(text) <= TRACE_CHARS:
         return text
     whole, _, _ = text[:TRACE_CHARS].rpartition(" ")
@@ -238,7 +238,7 @@ def _cut(text: str) -> str:
 
 
 def rate_of(status: Status) -> float | None:
-    """Return the records a second of all tasks; None where none has told one."""
+    """Return the records per second of all tasks; None if no task reports a rate."""
     rates = [rate for task in status.tasks if (rate := task_rate(task, status.kind)) is not None]
     return sum(rates) if rates else None
 
@@ -252,10 +252,10 @@ def task_rate(task: TaskStatus, kind: str) -> float | None:
 
 
 def batch_rate(batch: Mapping[str, Any], now_ms: float) -> float:
-    """Return the records a second of a job by its last batch, with the time that it waited before.
+    """Return the records per second of a job by its last batch, including the wait before it.
 
-    Counts of the last seconds would jump between nothing and a whole batch. Where the next batch is
-    late, the rate falls.
+    Counts of the last seconds would jump between zero and a whole batch. The rate falls while the
+    next batch is late.
     """
     cycle_s = batch["read_s"] + batch["write_s"] + (batch["waited_s"] or 0.0)
     since_s = (now_ms - batch["ended_ms"]) / 1000

@@ -1,4 +1,4 @@
-"""One connector: how it is, its tasks, its config, its log and its offsets."""
+"""Reads the page of one connector: its state, tasks, config, log and offsets."""
 
 import json
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ from console.queries.reading import Reading, last_good
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 
-# Lines of the log that a page shows; the newest thousand are kept.
+# Log lines that a page shows; the newest thousand are stored.
 MAX_LINES: Final = 300
-# Places of a source that a page shows; the REST interface tells all.
+# Source partitions that a page shows; the REST interface returns all.
 MAX_PLACES: Final = 500
 DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 CAUSES: Final = "errors.deadletterqueue.context.headers.enable"
@@ -64,7 +64,7 @@ class TaskRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRow:
     line: Line
-    mark: str  # the class of its level, or empty
+    mark: str  # the CSS class of its level, or empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +78,11 @@ class May:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Where a sink puts records that it could not take, and how many its tasks have put there."""
+    """The dead letter topic of a sink, and how many records its tasks have put there."""
 
     topic: str
     count: int
-    # Their headers say what was wrong with each.
+    # Their headers hold the error of each record.
     has_causes: bool
 
 
@@ -96,13 +96,13 @@ class ConnectorPage:
     status: Status | None = None
     mark: Mark | None = None
     cause: str = ""
-    # Consecutive retries of a task, if that is the problem.
+    # Consecutive retries of a task, if retrying is the problem.
     tries: int = 0
     rate: float | None = None
     behind: Behind | None = None
     may: May | None = None
     missing: str = ""  # why the plugin cannot run here
-    extra: str = ""  # what would bring what it lacks
+    extra: str = ""  # the extra that would install what is missing
     tasks: tuple[TaskRow, ...] = ()
     config: tuple[tuple[str, str], ...] = ()
     config_json: str = ""
@@ -110,7 +110,7 @@ class ConnectorPage:
     places: tuple[tuple[str, str], ...] = ()
     more_places: int = 0
     dead: DeadLetters | None = None
-    # Where the group of a sink is set back.
+    # The page that resets the offsets of a sink's group.
     reset_link: str = ""
 
     @property
@@ -136,7 +136,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
     cluster = around.shown.cluster_id
     infos = selectors.connectors(cluster, among=[name])
     statuses = selectors.statuses(cluster, among=[name])
-    # It may be deleted between the two.
+    # The connector may be deleted between the two reads.
     if not infos or not statuses:
         return nothing
     info, status = infos[0], statuses[0]
@@ -181,7 +181,7 @@ def _may(rights: Rights, cluster: str, name: str) -> May:
 
 
 def offsets_of(info: ConnectorInfo) -> list[tuple[str, str]]:
-    """Return the places of a source and how far each was read, as JSON; none of a sink."""
+    """Return the source partitions and their offsets, as JSON; an empty list for a sink."""
     if info.kind == SINK:
         return []
     return [

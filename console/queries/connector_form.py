@@ -1,4 +1,4 @@
-"""What there is to create a connector from, and a draft of one laid out in sections."""
+"""Lays out a draft of a new connector in sections, with the choices that exist."""
 
 import json
 import shlex
@@ -16,13 +16,13 @@ from console.queries.reading import Reading, last_good
 from console.queries.topics import visible
 from gateway.access.grants import Rights
 
-# Of a call of HTTP: the token stays in the environment.
+# Of an HTTP call: the token stays in the environment.
 HEADERS: Final = '-H "Authorization: Bearer $SAMSA_TOKEN" -H "Content-Type: application/json"'
-# More than a user reads; the names of other topics can still be typed.
+# More than a user reads; other topic names can still be typed.
 MAX_TOPICS: Final = 300
-# Groups of parts that the config itself names; what they ask for is shown at once.
+# Groups for parts that the config itself names; their fields are shown unfolded.
 OF_PARTS: Final = ("Transforms: ", "Predicates: ")
-# Groups that Kafka Connect names after a key, and their titles in a form.
+# Groups that Kafka Connect names after a key, and their titles in the form.
 TITLES: Final[Mapping[str, str]] = {"offsets.topic": "Offsets Topic"}
 
 
@@ -40,7 +40,7 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One group of a form: what is asked for first, and what is folded away."""
+    """One group of a form: the fields shown first, and the folded ones."""
 
     name: str
     first: tuple[Field, ...]
@@ -64,7 +64,7 @@ def catalogue(cluster_id: str | None, rights: Rights) -> Reading[Catalogue]:
 
 
 def sections_of(draft: Draft) -> list[Section]:
-    """Return the fields of a draft by group; the class and what does not matter are left out."""
+    """Return the fields of a draft by group, without the class and irrelevant fields."""
     groups: dict[str, list[Field]] = {}
     for field in draft.fields:
         is_used = bool(field.value or field.is_held or field.errors)
@@ -86,7 +86,7 @@ def json_of(config: Mapping[str, str]) -> str:
 
 
 def commands(config: Mapping[str, str], *, origin: str) -> tuple[str, str]:
-    """Return how the same is done by `./samsa`, and by any client of HTTP."""
+    """Return equivalent commands: one of `./samsa`, and one of any HTTP client."""
     name = config.get(NAME, "")
     body = json_of(config)
     inner = {key: text for key, text in sorted(config.items()) if key != NAME}
@@ -115,7 +115,7 @@ def _by_title(plugins: Iterable[Plugin]) -> tuple[Plugin, ...]:
 def _section(name: str, fields: list[Field]) -> Section:
     is_part = name.startswith(OF_PARTS)
     first = [field for field in fields if field.is_high or field.is_required or is_part]
-    # The name stands before all else, and what has no default before what has one.
+    # Put the name first, and fields without a default before those with one.
     first.sort(key=lambda field: (field.name != NAME, not field.is_required))
     return Section(
         name=TITLES.get(name, name),

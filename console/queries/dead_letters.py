@@ -1,4 +1,4 @@
-"""Dead letters of a connector as its pages show them, and the runs that send them again."""
+"""Reads dead letters of a connector for its pages, and the runs that send them again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from gateway.kafka.errors import KafkaFailure
 
 T = TypeVar("T")
 
-# A page has to answer within five seconds, the wait for a turn and all requests included.
+# A page has to answer within five seconds, including the wait for a turn and all requests.
 TURN_WAIT_S: Final = 0.5
 ASK_S: Final = 4.0
 # Each holds a thread and its read-ahead buffer.
@@ -41,7 +41,7 @@ RUN_MARKS: Final[Mapping[str, Mark]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterRow:
-    """One letter, with the moment of its record."""
+    """One letter, with the timestamp of its record."""
 
     letter: Shown
     at: datetime | None
@@ -135,7 +135,7 @@ def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
 
 
 def _command(plan: RedrivePlan) -> str:
-    """Return the command line that makes the same plan."""
+    """Return the equivalent command line."""
     words = ["./samsa connectors redrive", plan.name]
     if plan.destination is Destination.ORIGIN:
         words.append("--to origin")

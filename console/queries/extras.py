@@ -1,7 +1,7 @@
-"""Packages that only some connectors need: which are there, and how an installation goes.
+"""Reads which optional packages of connectors are installed, and the progress of an installation.
 
-What is asked for is a file in the home, which its supervisor takes away; what it is doing then
-stands in a second file, which is there only where a supervisor installs.
+A request is a file in the home, which the supervisor picks up. It writes its progress to a second
+file, which exists only if a supervisor installs.
 """
 
 import json
@@ -20,22 +20,22 @@ from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
 from gateway.access.grants import Rights
 
-# As the supervisor of the home looks for it, and tells what it does.
+# The supervisor of the home uses the same file names.
 MARK: Final = "extras.wanted"
 TOLD: Final = Path("run", "extras.json")
-# The supervisor's lines are shorter.
+# The supervisor's file is shorter.
 MAX_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
     name: str
-    # Whose presence tells that it is installed.
+    # The extra is installed if these are.
     packages: tuple[str, ...]
     purpose: str
 
 
-# As `./samsa extras` has them, but for the Java that comes with Spark where it is needed.
+# The extras of `./samsa extras`; a missing Java for Spark is not among them.
 EXTRAS: Final = {
     extra.name: extra
     for extra in (
@@ -55,7 +55,7 @@ EXTRAS: Final = {
 
 
 class Progress(Enum):
-    """How an extra stands: the word, and the mark beside it."""
+    """The state of an extra: the word and the CSS class of its mark."""
 
     MISSING = ("Not installed", "stale")
     WAITING = ("Waiting", "stale")
@@ -77,9 +77,9 @@ class ExtraRow:
     name: str
     purpose: str
     progress: Progress
-    # The installer's last line, or why it failed.
+    # The last line of the installer, or the reason of its failure.
     line: str = ""
-    # Whether processes that run were started before it was there.
+    # Whether running processes were started before it was installed.
     is_new: bool = False
 
     @property
@@ -95,7 +95,7 @@ class ExtraRow:
 class Extras:
     frame: Frame
     rows: tuple[ExtraRow, ...]
-    # Whether a supervisor of this home would install.
+    # Whether a supervisor of this home would install it.
     can_install: bool
 
     @property
@@ -112,7 +112,7 @@ def extras(cluster_id: str | None, rights: Rights) -> Reading[Extras]:
 
 
 def ask_for(name: str) -> None:
-    """Leave the name for the supervisor, whole or not at all; errors of the disk go up."""
+    """Write the request for the supervisor atomically; disk errors propagate."""
     assert name in EXTRAS, f"{name} is one of the table"
     home: Path = settings.SAMSA_HOME
     number, temporary = tempfile.mkstemp(dir=home)
@@ -154,7 +154,7 @@ def _row(extra: Extra, told: Mapping[str, Any], wanted: str) -> ExtraRow:
 
 
 def is_installed(package: str) -> bool:
-    """Tell whether a package is there as a whole: installers write this file last."""
+    """Tell whether a package is complete: installers write this file last."""
     try:
         return distribution(package).read_text("INSTALLER") is not None
     except PackageNotFoundError:
@@ -162,7 +162,7 @@ def is_installed(package: str) -> bool:
 
 
 def _told() -> Mapping[str, Any] | None:
-    """Return what the supervisor tells; None where none of this home installs."""
+    """Return the supervisor's status; None if no supervisor of this home installs."""
     found = _text_of(settings.SAMSA_HOME / TOLD)
     try:
         told = json.loads(found)

@@ -13,29 +13,29 @@ from gateway.access.operations import Kind, Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The cluster that a page is about, and those that it could be about."""
+    """The cluster that a page is about, and the other ones that the user can select."""
 
     shown: ClusterSummary | None
     others: tuple[ClusterSummary, ...]
     # Clusters exist, and the user may see none of them.
     is_hidden: bool = False
-    # The user may see every topic of the cluster shown, and so may know how many there are.
+    # The user may see every topic of the shown cluster, and so their number.
     has_all_topics: bool = True
-    # The user may see the cluster with all that is in it, and so numbers that are about all of it.
+    # The user may see the cluster with all that is in it, and so numbers over all of it.
     sees_all: bool = False
-    # What is shown of brokers is then as old as its end, and nothing can be changed.
+    # Data about brokers is then as old as the agent's end, and nothing can be changed.
     is_agent_gone: bool = False
-    # What the brokers tell of the cluster shown, and how old it is; None where none is shown.
+    # What the brokers report of the shown cluster, and its age; None if none is shown.
     live: Live | None = None
 
     @property
     def groups_in_need(self) -> int:
-        """Return how many groups need somebody, to those who may know it."""
+        """Return how many groups need attention; 0 for users who may not see all."""
         return self.live.snapshot.groups_in_need if self.sees_all and self.live else 0
 
 
 def frame(cluster_id: str | None, rights: Rights) -> Frame:
-    """Return the cluster asked for, or the first one of those that the user may see."""
+    """Return the frame for the requested cluster, or for the first one that the user may see."""
     every = selectors.clusters()
     clusters = [
         cluster

@@ -1,7 +1,7 @@
-"""When a disk is full if it goes on filling as it does: a range, from its free space in the past.
+"""Predicts when a disk is full, as a range, from its free space in the past.
 
-Pure, but for `fullness_of`, which asks the collector. The range holds what the last hours and the
-whole day say, since one alone takes a burst for a habit, or misses that something has begun.
+Pure, except for `fullness_of`, which asks the collector. The range spans the trends of the last
+hours and of the whole day: one alone takes a burst for a trend, or misses that a new one has begun.
 """
 
 import math
@@ -14,28 +14,27 @@ from console.monitoring.selectors import CollectorFailed
 from console.queries import live
 
 DAY_S: Final = 86_400
-# What the lines are drawn through: the newest six hours, and the day.
+# The time spans of the fitted lines: the newest six hours, and the day.
 WINDOWS_S: Final = (6 * 3_600, DAY_S)
-# A line through less says more about chance than about the disk.
+# A line through less data is mostly noise.
 LEAST_S: Final = 1_800
 LEAST_SAMPLES: Final = 6
-# One sample in five minutes.
+# One sample every five minutes.
 MAX_POINTS: Final = 288
-# A line through hours does not turn within a minute, and pages that renew themselves ask for it
-# every few seconds.
+# A trend over hours does not change within a minute, and pages refresh every few seconds.
 KEPT_S: Final = 60.0
-# As many brokers as pages ask for at once, of a few clusters.
+# As many brokers as pages request at once, for a few clusters.
 MAX_KEPT: Final = 100
-# What takes longer than this is not filling, for whoever looks at a page.
+# A disk that takes longer than this is not shown as filling.
 LONGEST_DAYS: Final = 365.0
-# Full within so many days: somebody has to order a disk, or has to run.
+# Days until full: time enough to order a disk, and time to act at once.
 WARN_DAYS: Final = 14.0
 BAD_DAYS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullness:
-    """The words of a page, and the class of their mark; the days where it is filling."""
+    """The text of a page and the CSS class of its mark; the days if the disk is filling."""
 
     words: str
     state: str = "ok"
@@ -49,14 +48,14 @@ NOT_FILLING: Final = Fullness(words="not filling")
 
 
 class Forecasts:
-    """What was said of the disks of brokers, for a minute. Safe in any thread."""
+    """Forecasts of the disks of brokers, cached for a minute. Thread-safe."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._kept: dict[int, tuple[float, Fullness]] = {}
 
     def of(self, broker_ids: Iterable[int]) -> dict[int, Fullness]:
-        """Return the forecast of each; a collector that does not answer is asked once."""
+        """Return the forecast of each broker; ask a collector that does not answer only once."""
         found = {}
         is_silent = False
         for broker_id in broker_ids:
@@ -94,7 +93,7 @@ def fullness_of(broker_id: int, *, now_s: int | None = None) -> Fullness:
 
 
 def estimate(samples: Sequence[float | None], *, step_s: float) -> Fullness:
-    """Return the same from samples of free bytes, the oldest first; None where there is none."""
+    """Return the forecast for samples of free bytes, oldest first; None for a missing sample."""
     points = [(at * step_s, free) for at, free in enumerate(samples) if free is not None]
     if len(points) < LEAST_SAMPLES or points[-1][0] - points[0][0] < LEAST_S:
         return EARLY
@@ -112,7 +111,7 @@ def estimate(samples: Sequence[float | None], *, step_s: float) -> Fullness:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """Return how steep the line through points is, by least squares."""
+    """Return the slope of the line through points, by least squares."""
     count = len(points)
     middle_x = sum(x for x, _ in points) / count
     middle_y = sum(y for _, y in points) / count

@@ -1,4 +1,4 @@
-"""One group: how far it is behind and why, its topics, partitions and members."""
+"""Reads the page of one group: its lag and the cause, its topics, partitions and members."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,16 +19,16 @@ from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Resource, Rights
 from gateway.access.operations import Kind, Operation
 
-# Topics that one page lists, the worst first; a group that reads by an expression may have more.
+# Topics that a page lists, worst first; a group that subscribes by a pattern may have more.
 MAX_TOPICS: Final = 100
 MAX_DIGITS: Final = 6
-# Charts of single topics: two lines of them below those of the group.
+# Charts of single topics: two rows of them below those of the group.
 MAX_TOPIC_CHARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What of a group a visitor wants to see, as it goes back into links."""
+    """The view of a group that a visitor selects, as links repeat it."""
 
     name: str
     topic: str = ""  # partitions of this topic only
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLine:
-    """A group in one of its topics."""
+    """The lag of a group in one of its topics."""
 
     name: str
     mark: Mark
@@ -57,10 +57,10 @@ class TopicLine:
     unknown: int
     lag_time: str
     eta: str
-    committed: int  # partitions in which something is committed
+    committed: int  # partitions with a committed offset
     rates: Rates | None
     link: str = ""  # to its partitions on this page
-    remove_link: str = ""  # to the form that removes its offsets, where that can be done
+    remove_link: str = ""  # to the form that removes its offsets, if that is possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +68,17 @@ class Action:
     """A button of the page."""
 
     word: str
-    link: str  # empty where it cannot be done now
+    link: str  # empty if it is not possible now
     is_risk: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class May:
-    """What the user may do with the group, and why it cannot be done now."""
+    """What the user may do with the group, and why an action is not possible now."""
 
     actions: tuple[Action, ...] = ()
     hindrance: str = ""
-    can_remove: bool = False  # what is committed in one topic
+    can_remove: bool = False  # removes the offsets committed in one topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class GroupPage:
     asked: Asked
     shown_name: str
     told_at: datetime | None = None
-    # None where there is no such group, or none that the user may see: the page says the same.
+    # None if the group does not exist or the user may not see it: both look the same.
     row: GroupRow | None = None
     mark: Mark | None = None
     sentence: str = ""
@@ -96,7 +96,7 @@ class GroupPage:
     topics: tuple[TopicLine, ...] = ()
     more_topics: int = 0
     unseen_topics: int = 0
-    worst: TopicLine | None = None  # the topic that the verdict comes from, where it is not OK
+    worst: TopicLine | None = None  # the topic that the verdict comes from, unless it is OK
     cause: Cause | None = None
     charts: tuple[Chart, ...] = ()
     detail: Detail | None = None
@@ -122,7 +122,7 @@ def group(
     now: Callable[[], float] = time.time,
 ) -> Reading[GroupPage]:
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("group", cluster_id, asked, rights.grants),
         lambda: _read(cluster_id, asked, rights, now()),
         is_empty=lambda data: data.row is None,
@@ -142,7 +142,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     at_ms = aged_at_ms(around.live, now_s)
     seen = rights.names(Operation.VIEW, cluster=shown, kind=Kind.TOPIC)
     if asked.topic not in seen:
-        # How many partitions a topic has is not for those who may not view it.
+        # Hide the number of partitions from users who may not view the topic.
         asked = replace(asked, topic="")
         nothing = replace(nothing, asked=asked)
     pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
@@ -180,7 +180,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
 
 
 def _detail(asked: Asked, seen: Names, cluster_id: str) -> tuple[Detail | None, str]:
-    """Return what the collector tells of the group beside its tables, or why there is nothing."""
+    """Return the collector's detail of the group, or the reason why there is none."""
     try:
         told = live.ask(
             "/group",
@@ -201,7 +201,7 @@ def _detail(asked: Asked, seen: Names, cluster_id: str) -> tuple[Detail | None, 
 
 
 def _charts(cluster_id: str, name: str, topics: tuple[str, ...]) -> tuple[Chart, ...]:
-    """Return the lag of a group in time and in records, and in time in each of its worst topics."""
+    """Return charts of the group's lag in time and in records, and in time for its worst topics."""
     whole = tuple(
         Chart(
             id=f"chart-{metric}",
@@ -218,7 +218,7 @@ def _charts(cluster_id: str, name: str, topics: tuple[str, ...]) -> tuple[Chart,
             ("lag", "Lag in records", "records"),
         )
     )
-    # The chart of a group that reads one topic says it already.
+    # Leave out the chart of the only topic: it equals that of the group.
     parts = tuple(
         Chart(
             id=f"chart-of-{topic}",
@@ -259,7 +259,7 @@ def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
 
 
 def _sentence(row: GroupRow, at_ms: int) -> str:
-    """Say how far a group is behind, and whether it will catch up."""
+    """Return how far a group is behind, and whether it will catch up."""
     if not row.lag:
         return "How far it is behind is not known" if row.unknown else "Caught up: nothing waits"
     records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"

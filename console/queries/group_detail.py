@@ -1,4 +1,4 @@
-"""What a group's page shows of the collector's detail: partitions, members, causes."""
+"""Builds what a group's page shows from the collector's detail: partitions, members, causes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from console.queries.reading import moment
 from gateway.access.grants import Names
 
 PAGE_ROWS: Final = 100
-# Partitions without an owner that a sentence can name.
+# Partitions without an owner that a sentence names.
 NAMED_PARTITIONS: Final = 24
-# Columns that fit beside each other: so many partitions are shown as a grid of members.
+# Columns that fit side by side: up to this many partitions are shown as a grid of members.
 MAX_GRID: Final = 24
 UNSEEN: Final = "a topic that you may not see"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """Where a table of many rows stands."""
+    """The shown rows of a table of many."""
 
     first: int
     last: int
@@ -40,7 +40,7 @@ class PartitionLine:
     lag: int | None
     committed_at: datetime
     mark: Mark
-    owner: str  # the client id of who has it, or empty
+    owner: str  # the client id of the owner, or empty
     owner_id: str
     rate: float | None
 
@@ -54,10 +54,10 @@ class Owned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A partition of the grid, in the line of a member or of nobody."""
+    """A partition of the grid, in the row of a member or of the unowned partitions."""
 
     is_owned: bool
-    lag: int | None = None  # None where nothing is committed
+    lag: int | None = None  # None if nothing is committed
     mark: Mark | None = None
 
 
@@ -73,7 +73,7 @@ class MemberLine:
     lag: int
     owned: tuple[Owned, ...]
     unseen: int  # topics that the user may not see
-    cells: tuple[Cell, ...] = ()  # as many as the grid has columns
+    cells: tuple[Cell, ...] = ()  # one for each column of the grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why the verdict is as it is: the worst partition, and since when."""
+    """The reason of the verdict: the worst partition, and since when."""
 
     place: str
     words: str
@@ -103,16 +103,16 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """What only the collector knows at once; nothing of it is mirrored."""
+    """The collector's live detail, which the mirror does not hold."""
 
     coordinator: int
     partitions: tuple[PartitionLine, ...]
     partition_pages: Pages
     members: tuple[MemberLine, ...]
     member_pages: Pages
-    unowned: tuple[Owned, ...]  # partitions that no member has
+    unowned: tuple[Owned, ...]  # partitions without a member
     unowned_count: int
-    grid: tuple[Head, ...]  # empty where there are too many columns
+    grid: tuple[Head, ...]  # empty if there are too many columns
     rates: Mapping[str, Rates]  # by topic
     causes: Mapping[str, Cause]  # by topic that is not OK
     is_cut: bool
@@ -125,7 +125,7 @@ Place = tuple[str, int]
 def detail_of(
     told: Mapping[str, Any], seen: Names, *, page: int, members_page: int, link: Link
 ) -> Detail:
-    """Return what a page shows of an answer; `link` makes an address with another page of it."""
+    """Return the detail that a page shows of an answer; `link` makes addresses of other pages."""
     total = told["partition_count"]
     clients = {member[0]: member[2] for member in told["members"]}
     lines = tuple(_partition(row, clients) for row in told["partitions"] if row[0] in seen)
@@ -214,7 +214,7 @@ def _member(
 
 
 def _heads(told: Mapping[str, Any], seen: Names) -> tuple[Head, ...]:
-    """Return the columns of a grid, or none where they are too many, or not all told."""
+    """Return the columns of a grid; none if there are too many, or some are not reported."""
     if not told["members"] or told["partition_count"] != len(told["partitions"]):
         return ()
     places = {(row[0], row[1]) for row in told["partitions"]}
@@ -238,7 +238,7 @@ def _cells(told: Mapping[str, Any]) -> dict[Place, Cell]:
 
 
 def _unowned(places: Iterable[Sequence[Any]], seen: Names) -> tuple[Owned, ...]:
-    """Return partitions that nobody has by topic, as many as a sentence can name."""
+    """Return unowned partitions by topic, as many as a sentence can name."""
     named = [(topic, partition) for topic, partition in places if topic in seen]
     found = []
     for topic, group in groupby(named[:NAMED_PARTITIONS], key=lambda place: place[0]):
@@ -248,7 +248,7 @@ def _unowned(places: Iterable[Sequence[Any]], seen: Names) -> tuple[Owned, ...]:
 
 
 def span_of(numbers: Iterable[int]) -> str:
-    """Return numbers of partitions in rising order as 0–3, 7."""
+    """Return partition numbers in ascending order as ranges, as in "0–3, 7"."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

@@ -1,6 +1,6 @@
-"""Shows a group's topics and members in a form about it, as last reported.
+"""Reads a group's topics and members for a form, as last reported.
 
-From the collector's tables: no broker is asked before there is a plan to be made.
+Reads the collector's tables: no broker is asked before a plan is made.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from console.queries.frame import Frame
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 
-# Topics that are offered as choices; of a group that reads more, the others are typed.
+# Topics that are offered as choices; further ones have to be typed.
 MAX_TOPICS: Final = 60
 
 
@@ -24,11 +24,11 @@ class TopicChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFormPage:
-    """`hindrance` says why the brokers would refuse now; `denied` which right is missing."""
+    """`hindrance` says why the brokers would refuse now; `denied` names the missing right."""
 
     frame: Frame
     group: str
-    name: str  # of the group, as it is shown
+    name: str  # of the group, for display
     address: str  # of its page
     denied: str
     hindrance: str
@@ -57,7 +57,7 @@ def group_form_page(
 
 
 def _topics(frame: Frame, rights: Rights, group: str) -> tuple[TopicChoice, ...]:
-    """Return the topics that a group has offsets of, and that its visitor may view, by name."""
+    """Return the topics in which a group has offsets and that the user may view, by name."""
     assert frame.shown is not None, "asked by `group_form_page`"
     if frame.live is None:
         return ()

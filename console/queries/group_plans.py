@@ -1,4 +1,4 @@
-"""A plan of a group's change as a page shows it: 500 partitions at a time, and totals of all."""
+"""Pages a plan of a group's change: 500 partitions at a time, with totals over all."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from console.queries.frame import Frame
 from console.queries.reading import Reading, State, moment
 
 PAGE_ROWS: Final = 500
-# Partitions that a call lists; the table below it has all of them.
+# Partitions that the shown call lists; the table below it has all of them.
 CALL_PARTITIONS: Final = 20
 TITLES: Final = {
     GroupChangeKind.RESET_OFFSETS: "Reset offsets of",
@@ -40,16 +40,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlanPage:
-    """A plan, or what became of it. `sealed` comes back with every button of the page."""
+    """A plan or its result. Every button of the page returns `sealed`."""
 
     frame: Frame
     plan: GroupPlan
     title: str
-    name: str  # of the group, as it is shown
+    name: str  # of the group, for display
     address: str  # of its page
     made_at: datetime
     rows: tuple[Row, ...]
-    number: int  # of the page, from 1 on
+    number: int  # of the page, from 1
     pages: int
     changes: int
     skipped: int
@@ -84,7 +84,7 @@ class GroupPlanPage:
 
     @property
     def is_deletion(self) -> bool:
-        """Tell whether the whole group goes, which needs its name typed."""
+        """Tell whether the plan deletes the group, which requires its typed name."""
         return self.plan.kind is GroupChangeKind.DELETE_GROUP
 
 
@@ -95,7 +95,7 @@ def group_plan_page(
     sealed: str,
     number: int = 1,
 ) -> Reading[GroupPlanPage]:
-    """Return one page of a plan; a number beyond the last one is the last one."""
+    """Return one page of a plan; a number beyond the last page returns the last one."""
     pages = max(1, -(-len(plan.steps) // PAGE_ROWS))
     number = min(max(number, 1), pages)
     steps = plan.steps[(number - 1) * PAGE_ROWS : number * PAGE_ROWS]
@@ -150,7 +150,7 @@ def _difference(step: PlannedStep) -> str:
 
 
 def _call(plan: GroupPlan) -> str:
-    """Return the one call to the brokers, in Kafka's words."""
+    """Return the request to the brokers, in Kafka's words."""
     group = repr(plan.group)
     if plan.kind is GroupChangeKind.DELETE_GROUP:
         return f"DeleteGroups(groups=[{group}])"

@@ -1,4 +1,4 @@
-"""How the list of groups is narrowed and sorted, and the links that do so.
+"""Filters and sorts the list of groups, and builds the links that do so.
 
 Pure: rows in, rows and links out.
 """
@@ -14,9 +14,9 @@ from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.lag import MARKS
 
-# The longest name of a topic; nobody filters groups by more.
+# The length limit of a topic name; longer filters make no sense.
 MAX_FILTER: Final = 249
-# More digits than a number of a page ever has.
+# No page number has more digits.
 MAX_DIGITS: Final = 6
 WORST: Final = "worst"
 VERDICTS: Final = frozenset(verdict.value for verdict in Verdict)
@@ -25,14 +25,14 @@ Key = Callable[[GroupRow], Any]
 
 
 def _age(row: GroupRow) -> float:
-    """Order by the age of the oldest record: one that nobody has told yet is younger than all."""
+    """Order by the age of the oldest record: an unknown one sorts as the youngest."""
     if not row.lag:
         return math.inf
     return row.oldest_ms or 1e15
 
 
 def _catches_up(row: GroupRow) -> tuple[float, float]:
-    """Order by the time to catch up; never is longer than every time."""
+    """Order by the time to catch up; never sorts after every time."""
     if not row.lag:
         return (0.0, 0.0)
     low = math.inf if row.eta_low_s is None else row.eta_low_s
@@ -41,15 +41,15 @@ def _catches_up(row: GroupRow) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One way to sort: what is smallest comes first, unless the address says otherwise."""
+    """A sort order: ascending, unless the address reverses it."""
 
     title: str
     key: Key
     unit: str = ""
-    is_falling_first: bool = False  # what one wants to see first is the largest
+    is_falling_first: bool = False  # the largest values are shown first
 
 
-# By the name that stands in addresses; the order of the columns.
+# By the name in addresses, in the order of the columns.
 ORDERS: Final[Mapping[str, Order]] = {
     WORST: Order(
         title="Verdict",
@@ -67,7 +67,7 @@ ORDERS: Final[Mapping[str, Order]] = {
     "rebalances": Order(title="Rebalances", key=lambda row: row.rebalances, is_falling_first=True),
 }
 NUMBERS: Final = frozenset({"lag", "time", "members", "topics", "rebalances"})
-# What rows are narrowed by, beside a part of the name.
+# What rows are filtered by, besides a part of the name.
 FACETS: Final[Mapping[str, Callable[[GroupRow], str]]] = {
     "verdict": lambda row: row.verdict,
     "state": lambda row: row.state,
@@ -77,14 +77,14 @@ FACETS: Final[Mapping[str, Callable[[GroupRow], str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a visitor wants to see, as it goes back into links and fields."""
+    """The list that a visitor selects, as links and fields repeat it."""
 
     q: str = ""
     verdict: str = ""
     state: str = ""
     type: str = ""
     sort: str = WORST
-    down: str = ""  # "1" turns the order round
+    down: str = ""  # "1" reverses the order
     page: int = 1
 
     @property
@@ -92,7 +92,7 @@ class Asked:
         return bool(self.q or self.verdict or self.state or self.type)
 
     def link(self, cluster_id: str, **changed: str | int) -> str:
-        """Return the address of the same list with something changed, from its first page."""
+        """Return the address of the same list with some fields changed, from its first page."""
         wanted = {**asdict(self), "page": 1, **changed}
         plain = asdict(Asked())
         written = {key: value for key, value in wanted.items() if value != plain[key]}
@@ -104,13 +104,13 @@ class Column:
     title: str
     unit: str
     is_number: bool
-    sorted: str  # as aria-sort has it, or empty
+    sorted: str  # a value of aria-sort, or empty
     link: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One value of a facet, with how many rows it would leave."""
+    """One value of a facet, with the number of rows that it would leave."""
 
     word: str
     count: int
@@ -119,7 +119,7 @@ class Choice:
 
 
 def asked_of(query: Mapping[str, str]) -> Asked:
-    """Return what an address asks for; what means nothing is as if it were not there."""
+    """Return the list that an address selects; invalid values are ignored."""
     page = query.get("page", "1")
     is_page = page.isascii() and page.isdigit() and len(page) <= MAX_DIGITS
     sort, verdict = query.get("sort", WORST), query.get("verdict", "")
@@ -145,7 +145,7 @@ def facets_of(
 
 
 def narrowed(rows: Iterable[GroupRow], asked: Asked, *, but: str = "") -> list[GroupRow]:
-    """Return the rows that fit what is asked, but for one facet."""
+    """Return the rows that match, ignoring one facet."""
     wanted = asked.q.casefold()
     if wanted:
         rows = [row for row in rows if wanted in row.name.casefold()]
@@ -158,7 +158,7 @@ def narrowed(rows: Iterable[GroupRow], asked: Asked, *, but: str = "") -> list[G
 
 def in_order(rows: list[GroupRow], asked: Asked) -> list[GroupRow]:
     order = ORDERS[asked.sort]
-    # What is equal stands by name, whichever way the order goes.
+    # Equal rows are in order of name in either direction.
     rows.sort(key=lambda row: row.name)
     rows.sort(key=order.key, reverse=order.is_falling_first != bool(asked.down))
     return rows
@@ -181,7 +181,7 @@ def _column(key: str, asked: Asked, cluster_id: str) -> Column:
 def _choices(
     facet: str, known: list[GroupRow], asked: Asked, cluster_id: str
 ) -> tuple[Choice, ...]:
-    """Return the values of a facet among the rows that the other ones leave."""
+    """Return the values of a facet among the rows that match the other facets."""
     chosen = getattr(asked, facet)
     counts = Counter(map(FACETS[facet], narrowed(known, asked, but=facet)))
     if chosen:

@@ -1,4 +1,4 @@
-"""The list of groups: worst first, narrowed by name and facets, a hundred at a time."""
+"""Reads the list of groups: worst first, filtered by name and facets, a hundred at a time."""
 
 import time
 from collections.abc import Callable
@@ -34,12 +34,12 @@ PAGE_ROWS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLine:
-    name: str  # as it can be shown
+    name: str  # for display
     link: str
     mark: Mark
     lag: int
     unknown: int
-    lag_time: str  # empty where nobody has told it
+    lag_time: str  # empty if unknown
     eta: str
     members: int
     state: str
@@ -53,13 +53,13 @@ class GroupLine:
 class Groups:
     frame: Frame
     asked: Asked
-    # False where the user may see some groups only.
+    # False if the user may see only some groups.
     is_whole: bool = True
     told_at: datetime | None = None
     columns: tuple[Column, ...] = ()
     facets: tuple[tuple[Choice, ...], ...] = ()
     rows: tuple[GroupLine, ...] = ()
-    total: int = 0  # that the filter leaves
+    total: int = 0  # that match the filter
     known: int = 0  # that the user may see
     first: int = 0  # the number of the first row shown, from 1
     last: int = 0
@@ -70,7 +70,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """The whole list as one visitor asks for it, which is the same until a table changes."""
+    """The whole list as one visitor selects it, which stays valid until a table changes."""
 
     left: tuple[GroupRow, ...]
     facets: tuple[tuple[Choice, ...], ...]
@@ -88,7 +88,7 @@ def groups(
     now: Callable[[], float] = time.time,
 ) -> Reading[Groups]:
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("groups", cluster_id, asked, rights.grants),
         lambda: _read(cluster_id, asked, rights, now()),
         is_empty=lambda data: not data.rows,
@@ -101,15 +101,15 @@ def visible(rights: Rights, cluster_id: str) -> Names:
 
 
 def told_at(live: Live, now_s: float) -> datetime | None:
-    """Return when the collector told what is shown; None where it never did."""
+    """Return when the collector reported the shown data; None if it never did."""
     age_s = live.snapshot.age_s
     return None if age_s is None else moment(now_s - age_s)
 
 
 def aged_at_ms(live: Live, now_s: float) -> int:
-    """Return the moment for which ages are told: what is fresh goes on waiting, second by second.
+    """Return the moment that ages refer to: now if data is fresh, since records keep ageing.
 
-    Where nobody tells any more, ages are of when somebody did.
+    For stale data, ages refer to the last report.
     """
     since_s = 0.0 if live.is_fresh else live.snapshot.age_s or 0.0
     return int(1000 * (now_s - since_s))
@@ -121,7 +121,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         return Groups(frame=around, asked=asked)
     shown, live = around.shown.cluster_id, around.live
     names = visible(rights, shown)
-    # Fifteen thousand rows are sorted once for all pages and visitors, and again when they change.
+    # Sort up to fifteen thousand rows once for all pages and visitors, until they change.
     whole = replace(asked, page=1)
     weighed = _weighed.read(
         live.snapshot.step, (shown, whole, names), lambda: _weigh(live, whole, names)

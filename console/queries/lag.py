@@ -1,4 +1,4 @@
-"""How far groups are behind, in the words of pages."""
+"""Words the lag of groups for pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from console.monitoring.verdicts import RULES, WINDOW_WORDS, WORDS, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A verdict as a page shows it: colour and shape by the class, the word, what it means."""
+    """A verdict for display: the CSS class gives colour and shape; then its word and meaning."""
 
     state: str  # the class: ok, warn, bad or stale
     word: str
@@ -30,7 +30,7 @@ STATES: Final[Mapping[Verdict, str]] = MappingProxyType(
         Verdict.LOSS_AHEAD: "bad",
     }
 )
-# Three rules give OK; without the evidence, this is what they have in common.
+# Three rules give OK; without the evidence, name what they have in common.
 OK_MEANING: Final = (
     f"The lag was zero in the last {WINDOW_WORDS}, has been watched for less, or falls from time"
     " to time."
@@ -44,20 +44,20 @@ MARKS: Final[Mapping[Verdict, Mark]] = MappingProxyType(
 )
 NEVER: Final = "does not catch up"
 KEEPS_UP: Final = "keeps up"
-# What waits for less than two commits of a client that commits every 5 s is no backlog: it would be
-# read, and the next records be there, before any time to catch up is over.
+# A lag of less than two commits of a client that commits every 5 s is no backlog: it would be read,
+# and the next records there, before any time to catch up has passed.
 KEEPS_UP_S: Final = 10.0
 
 
 def lag_seconds(row: LagRow, at_ms: int) -> float | None:
-    """Return the age of the oldest record that waits; None where nobody has told it."""
+    """Return the age of the oldest unread record; None if it is unknown."""
     if not row.lag:
         return None if row.unknown else 0.0
     return max(0, at_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
 
 
 def eta_words(row: LagRow, seconds: float | None) -> str:
-    """Return when a group has caught up, as a range; nothing where nothing waits."""
+    """Return when a group will have caught up, as a range; empty if there is no lag."""
     if not row.lag:
         return ""
     if row.verdict_value is Verdict.OK and seconds is not None and seconds < KEEPS_UP_S:

@@ -1,7 +1,7 @@
-"""What pages know of the brokers: the mirror of the collector, and how old it is.
+"""Reads what pages show of the brokers: the mirror of the collector, and its age.
 
-No page asks a broker. Tables are read from the mirror at once; details and series are asked of the
-collector, which has a deadline.
+No page asks a broker. Tables come from the mirror at once; details and series come from the
+collector, with a deadline.
 """
 
 import time
@@ -16,20 +16,20 @@ from django.conf import settings
 
 from console.monitoring.selectors import CollectorFailed, Follower, Snapshot, reach_of
 
-# What a page says before the collector has told anything.
+# What a page says before the first report of the collector.
 UNTOLD: Final = "the collector has sent nothing yet; `./samsa status` shows whether it runs"
 
 
 class LiveState(Enum):
-    """How far the tables can be believed."""
+    """Whether the tables are current."""
 
     FRESH = "fresh"
-    STALE = "stale"  # the collector or every broker is silent: the tables are as they were
+    STALE = "stale"  # the collector or every broker is silent: the tables keep their last state
     AWAY = "away"  # nothing was ever read
 
 
 class Source(Protocol):
-    """Where tables, details and series come from."""
+    """The source of tables, details and series."""
 
     def snapshot(self) -> Snapshot: ...
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]: ...
@@ -37,15 +37,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The tables of one cluster. Empty where they are of another cluster, or were never read."""
+    """The tables of one cluster. Empty if the mirror has another cluster, or read nothing yet."""
 
     snapshot: Snapshot
     state: LiveState
-    reason: str = ""  # why the state is no better
-    told_at: datetime | None = None  # None where nothing was ever told
+    reason: str = ""  # why the state is not FRESH
+    told_at: datetime | None = None  # None if nothing was ever read
 
     def without_tables(self) -> "Live":
-        """Return what is said of the tables without them, for whoever keeps it for long."""
+        """Return the same without the tables, for callers that keep it for long."""
         return replace(self, snapshot=replace(self.snapshot, tables={}))
 
     @property
@@ -62,13 +62,13 @@ class Live:
 
     @property
     def age_s(self) -> int | None:
-        """Return the age of the tables in whole seconds; None where nothing was ever read."""
+        """Return the age of the tables in whole seconds; None if nothing was ever read."""
         return None if self.snapshot.age_s is None else int(self.snapshot.age_s)
 
 
 @cache
 def _follower() -> Source:
-    """Return the mirror of this process, whose thread begins with the first page that reads it."""
+    """Return the mirror of this process, whose thread starts with the first page that reads it."""
     return Follower(
         reach_of(
             settings.SAMSA_COLLECTOR_SOCKET,
@@ -86,13 +86,13 @@ def source() -> Source:
 
 
 def use(chosen: Source | None) -> None:
-    """Read from another source than the collector of this home; None: from that one again."""
+    """Read from another source than the collector of this home; None restores that one."""
     global _chosen  # noqa: PLW0603 - one mirror per process, as there is one collector per home
     _chosen = chosen
 
 
 def of(cluster_id: str) -> Live:
-    """Return what is known of a cluster, at once."""
+    """Return the mirrored data of a cluster, without waiting."""
     found = source().snapshot()
     if not found.is_there:
         return Live(snapshot=found, state=LiveState.AWAY, reason=found.failure or UNTOLD)
@@ -110,7 +110,7 @@ def of(cluster_id: str) -> Live:
 
 
 def ask(path: str, **query: str | int) -> Mapping[str, Any]:
-    """Return a detail or a series; CollectorFailed or NotThere where there is none."""
+    """Return a detail or a series. Raises CollectorFailed or NotThere."""
     return source().ask(path, **query)
 
 

@@ -1,6 +1,6 @@
-"""What needs attention, worst first: a sentence each, with its cause and a link that mends it.
+"""Lists what needs attention, worst first: a sentence each, with its cause and a link to a remedy.
 
-Pure: from what the database, the agent of this host and the collector have told.
+Pure: from data of the database, the agent of this host and the collector.
 """
 
 import math
@@ -21,23 +21,23 @@ from console.queries.live import Live
 
 # Groups that are named; the others are counted, since their own page lists them.
 NAMED_GROUPS: Final = 5
-# Likewise.
+# Connectors that are named, for the same reason.
 NAMED_CONNECTORS: Final = 3
-# As the alert rules of docs/monitoring have them.
+# As in the alert rules of docs/monitoring.
 LOW_DISK: Final = 0.15
-# Twice what the rule has, which waits for minutes: a page tells of a moment, and must not flicker.
+# Twice the alert rule's value, which averages over minutes: a single moment must not flicker.
 SLOW_LOOP_MS: Final = 100.0
-# With less, a broker may not be able to clean its logs any more.
+# With less free space, a broker may be unable to clean its logs.
 NO_DISK: Final = 0.05
 FULL_SOON_DAYS: Final = 7.0
 FULL_NOW_DAYS: Final = 1.0
 
 
 class Rank(IntEnum):
-    """The order of needs: what loses records or stops everybody stands first."""
+    """The order of needs: loss of records, or an outage for everybody, comes first."""
 
     SET_BACK = 1
-    # A broker stands before the partitions that it leads: it is their cause.
+    # A broker comes before the partitions that it leads: it is their cause.
     BROKER = 2
     NO_LEADER = 3
     AGENT = 4
@@ -58,7 +58,7 @@ class Rank(IntEnum):
     CUT = 19
 
 
-# By the word of a broker's state; a state that is not here needs nobody, or passes by itself.
+# By the word of a broker's state; the other states need no attention, or end without it.
 BROKER_NEEDS: Final = {
     "Fenced": (
         Rank.BROKER,
@@ -83,7 +83,7 @@ GROUP_RANKS: Final = {
     Verdict.REWOUND: Rank.REWOUND,
     Verdict.SLOW: Rank.SLOW,
 }
-# What a verdict says of a group, behind its name.
+# The text of a verdict, behind the name of the group.
 GROUP_WORDS: Final = {
     Verdict.LOSS_AHEAD: "is about to lose records that it has not read",
     Verdict.STOPPED: "commits no more while records wait",
@@ -93,7 +93,7 @@ GROUP_WORDS: Final = {
 }
 
 
-# Why, where the words do not say it.
+# The cause, if the text does not say it.
 GROUP_CAUSES: Final = {
     Verdict.LOSS_AHEAD: " Retention deletes unread records before the group reaches them.",
     Verdict.STALLED: " A record that its consumer cannot get past is the usual cause.",
@@ -123,7 +123,7 @@ CONNECTOR_NEEDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something to look at: the sentence says what, the cause says why, the link leads there."""
+    """A problem: the sentence describes it, the cause explains it, the link leads to it."""
 
     rank: Rank
     state: str
@@ -135,12 +135,12 @@ class Need:
 
 
 def ranked(*found: Iterable[Need]) -> list[Need]:
-    """Return all needs, the worst first; those of one rank as they were found."""
+    """Return all needs, the worst first, stable within a rank."""
     return sorted((need for needs in found for need in needs), key=lambda need: need.rank)
 
 
 def of_agent(message: str | None, *, is_gone: bool, cluster_id: str) -> Iterator[Need]:
-    """Tell of the database that was set back, by what the agent says of it, and of the agent."""
+    """Report a database that was restored to an earlier state, and an agent that is away."""
     if message is not None:
         yield Need(
             rank=Rank.SET_BACK,
@@ -166,7 +166,7 @@ def of_agent(message: str | None, *, is_gone: bool, cluster_id: str) -> Iterator
 
 
 def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
-    """Tell of all partitions without a leader in one line."""
+    """Report all partitions without a leader in one line."""
     if not hurt.partitions:
         return
     have = "partition has" if hurt.partitions == 1 else "partitions have"
@@ -188,7 +188,7 @@ def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
 
 
 def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of brokers that do not serve, that do not answer, and that are slow to."""
+    """Report brokers that are out of service, do not answer, or answer slowly."""
     for row in rows:
         state = row.state
         told = BROKER_NEEDS.get(state.word)
@@ -218,7 +218,7 @@ def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
 
 
 def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of disks that are nearly full, or will be soon; brokers that share one together."""
+    """Report disks that are nearly full or will be soon, once for brokers that share a disk."""
     sharing: dict[tuple[str, int, int], list[BrokerRow]] = {}
     for row in rows:
         if row.disk is not None:
@@ -228,7 +228,7 @@ def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
 
 
 def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Tell of the disk of some brokers of one host, as the one tells that is full first."""
+    """Report the disk that brokers of one host share, by the earliest of their forecasts."""
     row = min(brokers, key=lambda each: (each.fullness.low_days or math.inf, each.id))
     assert row.disk is not None, "of those that tell of their disk"
     share = row.disk.free / row.disk.size
@@ -253,7 +253,7 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
 
 
 def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
-    """Tell that what this page says of brokers and groups is old, or not known."""
+    """Report that this page's data about brokers and groups is stale or missing."""
     if live.is_away or live.is_stale:
         yield Need(
             rank=Rank.COLLECTOR,
@@ -279,7 +279,7 @@ def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
 
 
 def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Iterator[Need]:
-    """Tell of the groups that are worst by name, and of the others by their number."""
+    """Report the worst groups by name, and the number of the others."""
     hurt = [row for row in rows if row.verdict_value in GROUP_RANKS]
     hurt.sort(key=lambda row: (-SEVERITY[row.verdict_value], -row.lag, row.name))
     for row in hurt[:NAMED_GROUPS]:
@@ -299,7 +299,7 @@ def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Ite
 
 
 def of_connectors(found: Sequence[Trouble], *, cluster_id: str) -> Iterator[Need]:
-    """Name the worst connectors, and count the others."""
+    """Report the worst connectors by name, and the number of the others."""
     for trouble in found[:NAMED_CONNECTORS]:
         rank, sentence, advice = CONNECTOR_NEEDS[trouble.state]
         yield Need(
@@ -373,7 +373,7 @@ def _members(row: GroupRow) -> str:
 
 
 def _forecast(verdict: Verdict, eta: str) -> str:
-    """Say when it has caught up, where it moves at all."""
+    """Return when the group will have caught up, unless it makes no progress."""
     if verdict in {Verdict.STOPPED, Verdict.STALLED} or not eta:
         return ""
     return f" It {eta} at this rate." if eta.startswith("does") else f" It catches up in {eta}."

@@ -1,4 +1,4 @@
-"""The overview: what needs attention, the brokers, and what has just happened."""
+"""Reads the overview: what needs attention, the brokers, and recent events."""
 
 import re
 import time
@@ -21,18 +21,18 @@ from console.queries.reading import Reading, last_good, moment
 from console.queries.topics import visible as visible_topics
 from gateway.access.grants import Rights
 
-# As many events as fit beside the brokers, out of as many changes: a program that makes a hundred
+# As many events as fit beside the brokers, from this many changes: a program that creates a hundred
 # topics makes one event.
 RECENT_CHANGES: Final = 12
 READ_CHANGES: Final = 200
 # Objects that an event names.
 NAMED_OBJECTS: Final = 4
 TOPIC_ID: Final = re.compile(r"(?<![\w.-])[0-9a-f]{32}(?![\w.-])")
-# Whoever reads the overview wants the worst, and the number of the rest.
+# A reader of the overview needs the worst, and the number of the others.
 MAX_NEEDS: Final = 12
-# Topics that a sentence can name before it is no sentence any more.
+# Topics that a sentence names.
 NAMED_TOPICS: Final = 4
-# A cluster has a few brokers; a list of bootstrap addresses needs no more than some of them.
+# A cluster has a few brokers; a bootstrap list needs only some of them.
 BOOTSTRAP_BROKERS: Final = 3
 
 
@@ -48,7 +48,7 @@ class Event:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     frame: Frame
-    # False where the user may see a part of the cluster only.
+    # False if the user may see only a part of the cluster.
     is_whole: bool = True
     # The user may see the cluster itself, and so its brokers.
     has_brokers: bool = True
@@ -62,7 +62,7 @@ class Overview:
 
 def overview(cluster_id: str | None, rights: Rights) -> Reading[Overview]:
     return last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("overview", cluster_id, rights.grants),
         lambda: _read(cluster_id, rights, time.time()),
         is_empty=lambda data: data.frame.shown is None,
@@ -85,14 +85,14 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
         brokers=tuple(brokers),
         needs=tuple(found[:MAX_NEEDS]),
         more_needs=max(0, len(found) - MAX_NEEDS),
-        # Changes name topics, groups and users of everybody.
+        # Changes name topics, groups and users that the user may not see.
         events=_events(shown) if around.sees_all else (),
         charts=_charts(shown) if has_brokers else (),
     )
 
 
 def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float) -> list[Need]:
-    """Return what needs attention of all that the user may see, the worst first."""
+    """Return what needs attention among all that the user may see, the worst first."""
     assert around.shown is not None, "there is a cluster"
     assert around.live is not None, "a cluster that is shown has its tables"
     shown, live = around.shown.cluster_id, around.live
@@ -136,7 +136,7 @@ def _events(cluster_id: str) -> tuple[Event, ...]:
 
 
 def _kind_of(change: RecentChange) -> tuple[str, str]:
-    """Return what was done and by whom: such changes in a row are one event."""
+    """Return the kind of a change and its actor: consecutive equal ones form one event."""
     kind, _, _ = change.summary.partition(": ")
     return kind, change.actor
 

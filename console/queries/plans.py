@@ -1,4 +1,4 @@
-"""A plan as a page shows it: the calls, every value before and after, what follows, commands."""
+"""Presents a plan: its calls, every value before and after, the consequences and the commands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, State, moment
 from gateway.access.grants import Rights
 
-# A call of more partitions than fit on a few lines ends there; the values below it say the rest.
+# A longer call, of many partitions, is cut; the values below it are complete.
 CALL_CHARS: Final = 500
 BOOTSTRAP_BROKERS: Final = 3
 
@@ -38,7 +38,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanView:
-    """`sealed` is empty where the plan cannot be applied, or would change nothing."""
+    """`sealed` is empty if the plan cannot be applied, or would change nothing."""
 
     frame: Frame
     steps: tuple[StepView, ...]
@@ -53,7 +53,7 @@ class PlanView:
 def plan_view(
     cluster_id: str, actions: Sequence[Action], rights: Rights, *, holder: str, now_ms: int
 ) -> Reading[PlanView]:
-    """Preview the actions; KafkaError where there can be no plan. Never an older answer."""
+    """Preview the actions, without a cached answer. Raises KafkaError if no plan is possible."""
     plan = services.preview(cluster_id=cluster_id, actions=actions, now_ms=now_ms)
     can_be_applied = not plan.is_refused and not plan.changes_nothing
     bootstrap = _bootstrap(cluster_id)
@@ -102,13 +102,13 @@ def _step(step: Step, bootstrap: str) -> StepView:
 
 
 def _call(action: Action) -> str:
-    """Return an action as a page has room for it."""
+    """Return an action as text, cut to the length that a page has room for."""
     text = _written(action)
     return text if len(text) <= CALL_CHARS else f"{text[: CALL_CHARS - 1]}…"
 
 
 def _written(value: Action | ConfigEdit) -> str:
-    """Return something with the arguments that are given, ids in hexadecimal digits."""
+    """Return a value with its non-default arguments, ids as hexadecimal digits."""
     given = (
         f"{field.name}={_argument(getattr(value, field.name))}"
         for field in fields(value)

@@ -1,4 +1,4 @@
-"""The page that writes one record: the topic, and a record to begin with."""
+"""Reads the page that writes one record: the topic, and the initial content of the form."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Record
 
-# A partition and an offset, as rows of the messages page name a record.
+# A partition and an offset, as rows of the messages page identify a record.
 PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,19})", re.ASCII)
-# What a box for text is still good for.
+# The largest text that is practical in a form field.
 MAX_TYPED: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducePage:
-    """`topic` is None where the cluster has none of the name."""
+    """`topic` is None if the cluster has no topic of the name."""
 
     frame: Frame
     name: str
@@ -34,19 +34,19 @@ class ProducePage:
 
     @property
     def keeps(self) -> str:
-        """What brokers keep in the topic, where it is theirs; empty where anybody may write."""
+        """What brokers store in the topic, if it is internal; empty if clients may write to it."""
         return KEPT_INSIDE.get(self.name, "")
 
     @property
     def max_bytes(self) -> int | None:
-        """What the topic takes in a batch; None where it is the brokers' own limit."""
+        """The batch limit of the topic; None if it inherits the brokers' limit."""
         told = None if self.topic is None else self.topic.configs.get("max.message.bytes")
         return int(told) if told is not None and told.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What the form begins with, and why that is not what was asked for."""
+    """The initial form, and why it is not the requested one."""
 
     form: RecordForm = field(default_factory=RecordForm)
     problem: str = ""
@@ -62,7 +62,7 @@ def produce_page(cluster_id: str | None, name: str, rights: Rights) -> Reading[P
 
 def _read(cluster_id: str | None, name: str, rights: Rights) -> ProducePage:
     around = frame(cluster_id, rights)
-    # Another cluster's topic of the same name is another topic.
+    # The same name in another cluster is another topic.
     if around.shown is None or cluster_id not in {None, around.shown.cluster_id}:
         return ProducePage(frame=around, name=name)
     shown = around.shown.cluster_id
@@ -80,7 +80,7 @@ def _read(cluster_id: str | None, name: str, rights: Rights) -> ProducePage:
 
 
 def beginning(page: ProducePage, place: str) -> Beginning:
-    """Return the form that writes the record of a place once more; an empty one without a place."""
+    """Return a form filled with the record of a place; an empty one without a place."""
     if not place:
         return Beginning()
     found = PLACE.fullmatch(place)
@@ -107,7 +107,7 @@ def beginning(page: ProducePage, place: str) -> Beginning:
 
 
 def _untypable(record: Record) -> str:
-    """Return why a form would make another record of it; empty where it would not."""
+    """Return why a form would change the record; empty if it would not."""
     if record.has_unread_headers or any(not name.isprintable() for name, _ in record.headers):
         return (
             "has a header whose name no form can hold, and would lose it: write it by a program"

@@ -1,8 +1,8 @@
-"""The four states that a page can be in, and the last good answer to fall back on.
+"""Reads data for a page in one of four states, with the last good answer as a fallback.
 
-Loaded and empty are answers. Where the database gives none, what was read last is shown with its
-age (stale), and where nothing was ever read the page says that it failed, and why. An error that
-looks like an empty list would be worse than an error.
+Loaded and empty are answers. If the database fails, the last answer is shown with its age (stale);
+if there is none, the page says that reading failed, and why. An error that looks like an empty list
+would be worse than an error.
 """
 
 import time
@@ -16,7 +16,7 @@ from django.db import Error
 
 T = TypeVar("T")
 
-# Answers kept for a bad hour: a few pages, filters and clusters. The oldest goes first.
+# Answers kept for an outage: a few pages, filters and clusters. The oldest is evicted first.
 MAX_KEPT: Final = 32
 
 
@@ -29,7 +29,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Generic[T]):
-    """What a page has to show. `data` is None exactly where the reading failed."""
+    """The result of a read. `data` is None exactly if it failed."""
 
     state: State
     data: T | None
@@ -51,7 +51,7 @@ class Reading(Generic[T]):
 
 
 class LastGood:
-    """The last good answers of this process, by what was asked."""
+    """The last good answers of this process, by query key."""
 
     def __init__(self) -> None:
         self._kept: dict[object, tuple[Any, float]] = {}
@@ -64,7 +64,7 @@ class LastGood:
         is_empty: Callable[[T], bool],
         now: Callable[[], float] = time.time,
     ) -> Reading[T]:
-        """Ask, or fall back on the last answer to the same question."""
+        """Query, or fall back on the last answer for the same key."""
         asked_at = now()
         try:
             data = query()
@@ -91,9 +91,9 @@ class LastGood:
 
 
 def _without_tables(data: T) -> T:
-    """Return an answer without the collector's tables, which its page needs no more.
+    """Return an answer without the collector's tables, which its page no longer needs.
 
-    Each answer would keep all of them as they were in its second: gigabytes, on a large cluster.
+    Each answer would keep all tables of its time: gigabytes, on a large cluster.
     """
     page: Any = data
     around = getattr(page, "frame", None)
@@ -104,7 +104,7 @@ def _without_tables(data: T) -> T:
 
 
 def reason_of(error: Error) -> str:
-    """Return what a database said, in one line that fits on a page."""
+    """Return a database error in one short line."""
     words = str(error).strip().splitlines()
     return words[0][:200] if words else type(error).__name__
 

@@ -8,32 +8,32 @@ from urllib.parse import quote_plus
 
 from console.queries import live
 
-# Of the names in one question, as they are sent: the collector takes a head of 16 KiB. Those of an
+# Bytes of the encoded names in one request: the collector takes a head of 16 KiB. The names of an
 # ordinary page take a third of it.
 MAX_NAMES_BYTES: Final = 12_000
-# Questions for one page; rows beyond them have longer names than a picture is worth.
+# Requests for one page; further rows, with very long names, get no picture.
 MAX_QUESTIONS: Final = 3
 
-# A change that a picture twenty pixels high shows as two of them.
+# The smallest change that is visible in a picture twenty pixels high.
 STEADY_SHARE: Final = 0.1
 
 Samples = Sequence[float | None]
 
 
 def recent(kind: str, names: Sequence[str]) -> Mapping[str, Samples]:
-    """Return the samples of topics or groups by name; those that nobody tells are left out."""
+    """Return the samples of topics or groups by name; unknown ones are left out."""
     found: dict[str, Samples] = {}
     try:
         for asked in islice(_questions(names), MAX_QUESTIONS):
             found |= live.ask("/recent", kind=kind, names=json.dumps(asked))["samples"]
     except live.CollectorFailed:
-        # The page has said how old its tables are; a picture that is missing adds nothing to it.
+        # The page already shows how old its tables are; a missing picture adds nothing.
         return found
     return found
 
 
 def trend(samples: Samples) -> str:
-    """Return in a word what a picture of samples shows, for readers who do not see it."""
+    """Return in a word what a sparkline shows, for readers who do not see it."""
     known = [sample for sample in samples if sample is not None]
     if len(known) < 2:
         return ""
@@ -44,7 +44,7 @@ def trend(samples: Samples) -> str:
 
 
 def _questions(names: Sequence[str]) -> Iterator[list[str]]:
-    """Divide names so that each question is short enough; one that is too long by itself goes."""
+    """Divide names into requests of limited length; a name that is too long alone is skipped."""
     asked: list[str] = []
     size = 0
     for name in names:

@@ -1,4 +1,4 @@
-"""What the search box finds: pages, brokers, topics, groups and connectors, the best first."""
+"""Finds pages, brokers, topics, groups and connectors for the search box, best matches first."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from console.queries.topics import MAX_FILTER, visible
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
 
-# As many as can be looked over without scrolling.
+# As many as fit on a screen.
 MAX_TOPICS: Final = 8
 MAX_BROKERS: Final = 5
 MAX_GROUPS: Final = 8
@@ -29,10 +29,10 @@ MAX_CONNECTORS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page that can be gone to, and what else it is called."""
+    """A page that can be opened, and other words for it."""
 
     title: str
-    name: str  # of its address
+    name: str  # of its URL
     words: str
     operation: Operation | None = None
 
@@ -88,8 +88,8 @@ class Search:
 def search(
     cluster_id: str | None, wanted: str, rights: Rights, *, now: Callable[[], float]
 ) -> Reading[Search]:
-    """Look in what is known now, and in nothing kept: what was found once may be gone."""
-    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    """Search current data, not cached answers: something found earlier may be gone."""
+    # No name holds a NUL, and PostgreSQL rejects a query with one.
     wanted = wanted.replace("\0", "").strip()[:MAX_FILTER]
     read_at = moment(now())
     try:
@@ -104,7 +104,7 @@ def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
     around = frame(cluster_id, rights)
     shown = around.shown.cluster_id if around.shown else ""
     found = [Group(title="Pages", hits=tuple(_pages(wanted, shown, rights)))]
-    # Without a word, everything would be found.
+    # Without a word, everything would match.
     if shown and wanted:
         found.append(Group(title="Brokers", hits=tuple(_brokers(wanted, shown, rights))))
         found.append(Group(title="Topics", hits=tuple(_topics(wanted, shown, rights))))
@@ -117,7 +117,7 @@ def _pages(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
     looked_for = wanted.lower()
     for page in PAGES:
         may = page.operation is None or rights.allows_somewhere(page.operation)
-        # From the beginning of a word: "ord" is meant for orders, and not for a password.
+        # Match from the beginning of a word: "ord" means orders, not a password.
         is_meant = f" {looked_for}" in f" {page.title} {page.words}".lower()
         if may and is_meant:
             yield Hit(text=page.title, link=link(page.name, cluster_id))
@@ -149,7 +149,7 @@ def _topics(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
 
 
 def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
-    """Look among the groups that the collector knows: the database has none."""
+    """Search the groups of the collector: the database has none."""
     assert around.shown is not None, "there is a cluster"
     assert around.live is not None, "a cluster that is shown has its tables"
     cluster_id, snapshot = around.shown.cluster_id, around.live.snapshot
@@ -171,7 +171,7 @@ def _connectors(wanted: str, cluster_id: str, rights: Rights) -> Iterator[Hit]:
 
 
 def _best(wanted: str, names: Iterable[str], most: int) -> list[str]:
-    """Return the exact name, then names that begin with it, then names that contain it."""
+    """Return an exact match, then names that begin with the word, then names that contain it."""
     looked_for = wanted.casefold()
     folded = ((name.casefold(), name) for name in names)
     found = nsmallest(

@@ -1,6 +1,6 @@
-"""What a chart shows: samples of a few metrics of one thing, and how old they are.
+"""Reads the samples of a chart, a few metrics of one resource, and their age.
 
-Asked of the collector, whose file has them; never of a broker.
+They come from the collector, which stores them; no broker is asked.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from console.queries import live
 from gateway.access.grants import Resource
 from gateway.access.operations import Kind
 
-# Seconds that a chart can reach back, as the switch of its range has them.
+# The ranges of a chart in seconds, as its switch offers them.
 RANGES_S: Final = (3_600, 21_600, 86_400, 604_800)
-# Points of a line: more than a screen has columns of pixels.
+# Points of a line: more than the pixel columns of a screen.
 MAX_POINTS: Final = 2_000
-# Lines of a chart: more colours cannot be told apart.
+# Lines of a chart: more colours are hard to tell apart.
 MAX_METRICS: Final = 6
-# The longest name of a group that Kafka's wire takes is longer, but no such group has a page.
+# Kafka's protocol allows longer group names, but no such group has a page.
 MAX_NAME: Final = 1_000
-# Which kind of thing a series is of, and so which right it takes to see it.
+# Kinds whose series require a right on the cluster.
 CLUSTER_WIDE: Final = frozenset({"cluster", "broker"})
 
 
 class BadQuestion(ValueError):
-    """A question that no series answers; the text says what is wrong and what can be asked."""
+    """A request that no series answers; the text says what is wrong and what is valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,14 @@ class Asked:
     cluster_id: str
     kind: str
     name: str
-    topic: str  # of a pair, whose name is the group's
+    topic: str  # of a pair, whose `name` is the group
     metrics: tuple[str, ...]
     range_s: int
     points: int
 
 
 def asked_of(query: Mapping[str, str]) -> Asked:
-    """Return what a request asks for."""
+    """Return what a request asks for. Raises BadQuestion."""
     kind, name = query.get("kind", ""), query.get("name", "")
     if kind not in METRICS:
         raise BadQuestion(f"kind={kind[:64]!r}: give one of {', '.join(METRICS)}")
@@ -66,7 +66,7 @@ def asked_of(query: Mapping[str, str]) -> Asked:
 
 
 def resources(asked: Asked) -> tuple[Resource, ...]:
-    """Return what somebody must be allowed to view, all of it."""
+    """Return the resources that the user must be allowed to view, all of them."""
     if asked.kind in CLUSTER_WIDE:
         return (Resource(kind=Kind.CLUSTER, cluster=asked.cluster_id),)
     if asked.kind == "topic":
@@ -78,10 +78,10 @@ def resources(asked: Asked) -> tuple[Resource, ...]:
 
 
 def series(asked: Asked, *, now_s: int) -> Mapping[str, Any]:
-    """Return the samples, one list per metric; live.CollectorFailed where nobody tells them."""
+    """Return the samples, one list per metric. Raises live.CollectorFailed."""
     known = live.of(asked.cluster_id)
     if known.is_away:
-        # Without the tables it is not known which cluster the collector follows.
+        # Without the tables, the collector's cluster is unknown.
         raise live.CollectorFailed(known.reason)
     found = [_lane(asked, metric, now_s) for metric in asked.metrics]
     first = found[0]
@@ -94,7 +94,7 @@ def series(asked: Asked, *, now_s: int) -> Mapping[str, Any]:
         "start_s": first["start_s"],
         "step_s": first["step_s"],
         "metrics": asked.metrics,
-        # A gap is null, and never zero.
+        # A gap is null, never zero.
         "samples": [lane["samples"][:length] for lane in found],
         "state": known.state.value,
         "age_s": known.age_s,
@@ -104,7 +104,7 @@ def series(asked: Asked, *, now_s: int) -> Mapping[str, Any]:
 
 def _lane(asked: Asked, metric: str, now_s: int) -> Mapping[str, Any]:
     query: dict[str, str | int] = {"kind": asked.kind, "name": asked.name, "topic": asked.topic}
-    # The same moments for every metric, whatever the time at which each is asked for.
+    # Every metric covers the same moments, whenever it is requested.
     times = {"from": now_s - asked.range_s, "to": now_s, "max_points": asked.points}
     return live.ask("/series", **query, metric=metric, **times)
 

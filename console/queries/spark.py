@@ -1,7 +1,6 @@
-"""Spark: the session that connectors share, and what each of them does in it.
+"""Reads the Spark page: the session that connectors share, and what each of them does in it.
 
-A query is a connector whose tasks run in the session. A user's own Spark is another program, of
-which this page knows nothing.
+A query is a connector whose tasks run in the session. The page does not know a user's own Spark.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,10 +32,10 @@ from console.queries.spark_sessions import Session, Stream, moment_of, sessions_
 from gateway.access.grants import Rights
 from gateway.access.operations import Operation
 
-# Keys of connectors that run on it.
+# Config keys of connectors that run on Spark.
 TOPICS, OUTPUT_TOPIC, TABLE = "topics", "output.topic", "table.path"
 BATCH: Final = "last_batch"
-# Of addresses in a snippet; a client finds the others by these.
+# Bootstrap addresses in a snippet; a client discovers the others from them.
 MAX_BOOTSTRAP: Final = 3
 PACKAGE: Final = "pyspark"
 NO_BREAK: Final = "\u00a0"
@@ -49,7 +48,7 @@ class Batch:
     records: int
     rows: int
     took: str
-    # What that was: looked through, written, and waited before, in words.
+    # The time to read, write and wait before, in words.
     parts: str
     newest_at: datetime | None
     ended_at: datetime
@@ -68,7 +67,7 @@ class QueryRow:
     batch: Batch | None
     behind: Behind | None
     topics: tuple[str, ...]
-    # Where its rows go: a topic, or a table below the home's files.
+    # The output: a topic, or a table below the home's files.
     to_topic: str
     to_table: str
     table_format: str
@@ -80,10 +79,10 @@ class SparkPage:
     is_whole: bool = True
     rows: tuple[QueryRow, ...] = ()
     failed: int = 0
-    # None where the user may not see the cluster itself, and so none of its workers.
+    # None if the user may not see the cluster itself, and so none of its workers.
     sessions: tuple[Session, ...] | None = None
     may_create: bool = False
-    # Whether the extra is there, on the host of this console.
+    # Whether the extra is installed on the host of this console.
     is_installed: bool = True
     bootstrap: str = ""
 
@@ -120,7 +119,7 @@ def _read(cluster_id: str | None, rights: Rights) -> SparkPage:
         else sessions_of(told, is_wanted=bool(there), is_installed=is_installed),
         may_create=rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster),
         is_installed=is_installed,
-        # As on other pages: addresses are for those who may see the whole cluster.
+        # As on other pages, only users who may see the whole cluster see addresses.
         bootstrap="" if told is None else _bootstrap(cluster),
     )
 
@@ -152,7 +151,7 @@ def _row(
 ) -> QueryRow:
     state = state_of(status)
     target = info.config.get(OUTPUT_TOPIC, "").strip()
-    # A pattern names none: then they are those that were read.
+    # A pattern names no topic: show the topics that were read.
     named = tuple(filter(None, map(str.strip, info.config.get(TOPICS, "").split(","))))
     return QueryRow(
         name=info.name,
@@ -171,7 +170,7 @@ def _row(
 
 
 def _batch(status: Status) -> Batch | None:
-    """Return the newest batch that a task has done."""
+    """Return the newest batch that a task has completed."""
     found = [told for task in status.tasks if (told := task.figures.get(BATCH))]
     if not found:
         return None
@@ -190,7 +189,7 @@ def _parts(told: Mapping[str, Any]) -> str:
     parts = [f"{durations.span(told['read_s'])} read", f"{durations.span(told['write_s'])} written"]
     if told["waited_s"] is not None:
         parts.append(f"{durations.span(told['waited_s'])} waited")
-    # A line breaks between two of them, and not within one.
+    # Allow line breaks between parts, not within one.
     return ", ".join(part.replace(" ", NO_BREAK) for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""Sessions of Spark as their workers report them, and why there is none."""
+"""Reads the sessions of Spark that workers report, and why there is none."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from console import durations
 from console.queries.lag import Mark
 from console.queries.reading import moment
 
-# What a session is: the mark, and what it means for who looks.
+# The states of a session: the mark, and its meaning for the user.
 RUNNING: Final = Mark(
     state="ok", word="Running", meaning="Connectors run their batches in it, one after the other."
 )
@@ -74,12 +74,12 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What one worker says of its Spark. None is what it does not know."""
+    """What one worker reports of its Spark. Unknown values are None."""
 
     mark: Mark
     worker: str = ""
     host: str = ""
-    # When the worker said this; None where none has said anything.
+    # When the worker reported this; None if no worker has.
     told_at: datetime | None = None
     is_live: bool = False
     target: str = ""
@@ -100,16 +100,16 @@ class Session:
 def sessions_of(
     told: Iterable[Report], *, is_wanted: bool, is_installed: bool
 ) -> tuple[Session, ...]:
-    """Return the sessions that there are; else the one that was last, or why there is none.
+    """Return the live sessions; else the last one, or the reason why there is none.
 
-    A worker that was stopped says so, and one that is silent may have a successor: neither is shown
-    beside one that lives.
+    A stopped worker reports that, and a silent one may have a successor: neither is shown beside a
+    live one.
     """
     found = [_session(report) for report in told]
     live = tuple(one for one in found if one.is_live)
     if live:
         return live
-    # A worker that is needed was not stopped for good; one that is not needed is not missed.
+    # A needed worker was not stopped for good; one that is not needed is not missed.
     last = [one for one in found if (one.mark is STOPPED) is not is_wanted]
     if last:
         return (last[0],)
@@ -152,13 +152,13 @@ def _mark(told: Mapping[str, Any], *, is_live: bool, is_stopped: bool) -> Mark:
         return GONE
     if not told.get("is_installed", True):
         return MISSING
-    # What is configured is refused before anything starts.
+    # A bad configuration is refused before any stage starts.
     is_refused = told.get("stage") == "none" and bool(told.get("failure"))
     return ENDED if is_refused else STAGES.get(str(told.get("stage")), GONE)
 
 
 def _pages_of(told: Mapping[str, Any], engine: Mapping[str, Any]) -> str:
-    """Return where Spark's own pages are; no other address becomes a link."""
+    """Return the address of Spark's own pages; no other address becomes a link."""
     url = str(engine.get("ui_url", ""))
     return url if told.get("stage") == "running" and url.startswith(LOOPBACK) else ""
 

@@ -1,6 +1,6 @@
-"""A sparkline as SVG, made on the server: attributes only, since pages carry no styles.
+"""Draws a sparkline as SVG on the server: attributes only, since the pages' policy bans styles.
 
-A gap stays a gap. The picture is hidden from readers, who are given its text.
+A gap stays a gap. The picture is hidden from screen readers, which get its text.
 """
 
 import math
@@ -12,16 +12,16 @@ from django.utils.safestring import SafeString
 
 WIDTH: Final = 96
 HEIGHT: Final = 20
-# More than half of the line, so that it is not cut at the edges.
+# More than half of the line's width, so that its edges are not cut.
 MARGIN: Final = 2
-# More would lie on the same pixels.
+# More points would share pixels.
 MAX_POINTS: Final = 96
 
 Sample = float | None
 
 
 def spark(samples: Sequence[Sample], text: str = "") -> SafeString:
-    """Return a picture of samples, the oldest first, and the text that says the same."""
+    """Return a picture of samples, oldest first, and the equivalent text."""
     told = _thinned([_value(sample) for sample in samples])
     known = [value for value in told if value is not None]
     if not known:
@@ -41,7 +41,7 @@ def _value(sample: Sample) -> Sample:
 
 
 def _thinned(samples: list[Sample]) -> list[Sample]:
-    """Return the highest of each stretch: a peak is what a sparkline is looked at for."""
+    """Return the maximum of each stretch: readers look for peaks in a sparkline."""
     ratio = max(1, -(-len(samples) // MAX_POINTS))
     stretches = (samples[at : at + ratio] for at in range(0, len(samples), ratio))
     return [
@@ -74,5 +74,5 @@ def _points(run: Iterable[tuple[float, float]]) -> str:
 
 
 def _written(number: float) -> str:
-    """Return whole pixels: of a page with a hundred pictures, tenths would be a fifth."""
+    """Round to whole pixels: with a hundred pictures, tenths would be a fifth of the page."""
     return f"{number:.0f}"

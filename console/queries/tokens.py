@@ -1,4 +1,4 @@
-"""The tokens of programs: one's own, and for those who manage tokens everybody's."""
+"""Reads the API tokens of a user; for managers of tokens, those of all users."""
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from gateway.access.operations import OPERATIONS, Operation
 from gateway.access.token_scopes import NAMED, SCOPES, Scope, grants_of
 from gateway.access.token_selectors import TokenState, TokenSummary
 
-# Rights that a row of the list has room for; the rest is a number.
+# Rights that a row of the list has room for; the others are counted.
 SHOWN_RIGHTS: Final = 4
-# The mark and the word of a state.
+# The CSS class of the mark and the word of a state.
 STATES: Final = {
     TokenState.VALID: ("ok", "Valid"),
     TokenState.EXPIRED: ("stale", "Expired"),
@@ -53,7 +53,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPage:
-    """One token to be revoked, or what a form of a new one offers."""
+    """A token to revoke, or the choices of a form for a new one."""
 
     frame: Frame
     token: TokenRow | None = None
@@ -63,14 +63,14 @@ class TokenPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Whose page it is, and what they may do."""
+    """The user of the page and their rights."""
 
     user_id: int
     rights: Rights
 
     @property
     def owner_id(self) -> int | None:
-        """Return whose tokens may be seen and revoked; None for everybody's."""
+        """Return whose tokens the user may see and revoke; None for all."""
         return None if self.rights.allows_somewhere(Operation.MANAGE_TOKENS) else self.user_id
 
 
@@ -83,7 +83,7 @@ def tokens(asking: Asking) -> Reading[Tokens]:
 
 
 def token_page(asking: Asking, number: int | None) -> Reading[TokenPage]:
-    """Return a token that somebody may revoke; None is one to be."""
+    """Return a token that the user may revoke; None stands for a new one."""
     return last_good.read(
         ("token", number, asking.owner_id, asking.user_id, asking.rights.grants),
         lambda: _token_page(asking, number),
@@ -92,7 +92,7 @@ def token_page(asking: Asking, number: int | None) -> Reading[TokenPage]:
 
 
 def in_words(grants: Iterable[Grant]) -> list[str]:
-    """Return rights by their scopes, as they were chosen; what fits no scope as it stands."""
+    """Return rights by their scopes, as they were chosen; a right of no scope stays as it is."""
     left = dict.fromkeys(grants)
     found: dict[str, None] = {}
     covered: set[Grant] = set()
@@ -107,7 +107,7 @@ def in_words(grants: Iterable[Grant]) -> list[str]:
 
 
 def whole_of(scope: Scope, grant: Grant, among: Container[Grant]) -> tuple[Grant, ...]:
-    """Return the rights of a scope on a grant's names, where all of them and this one are there."""
+    """Return the rights of a scope on a grant's names, if the grant and all of them are present."""
     whole = grants_of(scope, grant.pattern, cluster=grant.cluster)
     is_whole = grant in whole and all(one in among for one in whole)
     return whole if is_whole else ()
@@ -118,7 +118,7 @@ def _tokens(asking: Asking) -> Tokens:
     return Tokens(
         frame=frame(None, asking.rights),
         sees_all=asking.owner_id is None,
-        # What is over is for whoever asks what it was, and comes last.
+        # Ended tokens only matter to readers who look for them, so they come last.
         rows=tuple(sorted(rows, key=lambda row: not row.is_valid)),
         valid=sum(row.is_valid for row in rows),
     )

@@ -1,6 +1,6 @@
-"""One topic: its head, its partitions, the groups that read it, and its configs.
+"""Reads the page of one topic: its head, partitions, consumer groups and configs.
 
-What is set comes from the database, what happens from the collector; either may be missing.
+Settings come from the database and live data from the collector; either may be missing.
 """
 
 import base64
@@ -41,7 +41,7 @@ class Tab(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRow:
-    """A partition. `state` and `word` say whether it has a leader; numbers are None if untold."""
+    """A partition. `state` and `word` say whether it has a leader; unknown numbers are None."""
 
     index: int
     state: str
@@ -63,7 +63,7 @@ class ConsumerRow:
     link: str
     mark: Mark
     lag: int
-    behind: str  # the age of the oldest record that waits, in words
+    behind: str  # the age of the oldest unread record, in words
     eta: str
     state: str
     members: int | None
@@ -72,7 +72,7 @@ class ConsumerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """Which rows of how many are shown, and where there are others; 0 is nowhere."""
+    """The rows of a page and of its neighbours; 0 if there is no such page."""
 
     total: int = 0
     first: int = 0
@@ -83,7 +83,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What stands above every tab of a topic."""
+    """The part above every tab of a topic."""
 
     name: str
     id: str
@@ -93,7 +93,7 @@ class Head:
     is_internal: bool
     keeps: str = ""
     told: TopicRow | None = None
-    mark: Mark | None = None  # of the group that is worst; None where no group reads the topic
+    mark: Mark | None = None  # of the worst group; None if no group reads the topic
     group: str = ""  # that group, if the user may see it
     group_link: str = ""
     charts: tuple[Chart, ...] = ()
@@ -102,13 +102,13 @@ class Head:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPage:
     frame: Frame
-    # None where there is no such topic, or the user may not see it: both look the same.
+    # None if the topic does not exist or the user may not see it: both look the same.
     head: Head | None = None
     name: str = ""
     tab: str = Tab.PARTITIONS.value
-    # Why the collector tells no details; empty where it does.
+    # Why the collector has no details; empty if it has.
     untold: str = ""
-    # No broker has told of the topic, as of one just made.
+    # No broker has reported the topic yet, as happens to a new one.
     is_unheard: bool = False
     partitions: tuple[PartitionRow, ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
@@ -120,14 +120,14 @@ class TopicPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A topic that is there, and that the user may see."""
+    """A topic that exists and that the user may see."""
 
     cluster_id: str
     live: Live
     topic: TopicImage
     brokers: tuple[Broker, ...]
-    configs: Mapping[str, str]  # what is set for it
-    wide: Mapping[str, str]  # what is set for all brokers
+    configs: Mapping[str, str]  # set for the topic
+    wide: Mapping[str, str]  # set for all brokers
 
     @property
     def serving(self) -> set[int]:
@@ -144,26 +144,26 @@ class StoredTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What the collector tells of one topic beyond the tables, or why it does not."""
+    """What the collector knows of one topic beyond the tables, or why it has nothing."""
 
     partitions: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
-    ms: int = 0  # when it was told
-    is_unheard: bool = False  # no broker has told of the topic, as of one just made
+    ms: int = 0  # when it was reported
+    is_unheard: bool = False  # no broker has reported the topic yet, as happens to a new one
     untold: str = ""
 
 
 def stored_topic(cluster_id: str | None, name: str, rights: Rights) -> Reading[StoredTopic]:
-    """Return a topic of the cluster that was asked for, as far as the user may see it."""
+    """Return a topic of the requested cluster, as far as the user may see it."""
     reading = last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("topic", cluster_id, name, rights.grants),
         lambda: _stored(cluster_id, name, rights),
         is_empty=lambda data: data.found is None,
     )
     if reading.data is None or reading.data.frame.shown is None:
         return reading
-    # The brokers' part is never older than the mirror, however old the database's is.
+    # Live data always comes from the mirror, however old the database's part is.
     now = live.of(reading.data.frame.shown.cluster_id)
     found = reading.data.found
     data = StoredTopic(
@@ -192,7 +192,7 @@ def topic_page(
 
 
 def head_of(found: Found, rights: Rights) -> Head:
-    """Return what stands above every tab of a topic."""
+    """Return the part above every tab of a topic."""
     topic = found.topic
     told = found.live.snapshot.topic(topic.name)
     serving = found.serving
@@ -238,7 +238,7 @@ def _charts(cluster_id: str, name: str) -> tuple[Chart, ...]:
 def _stored(cluster_id: str | None, name: str, rights: Rights) -> StoredTopic:
     around = frame(cluster_id, rights)
     shown = around.shown
-    # Another cluster's topic of the same name is another topic.
+    # The same name in another cluster is another topic.
     if shown is None or around.live is None or cluster_id not in {None, shown.cluster_id}:
         return StoredTopic(frame=around)
     cluster = shown.cluster_id
@@ -335,7 +335,7 @@ def _with_consumers(shown: TopicPage, found: Found, page: int, rights: Rights) -
 
 
 def consumers(found: Found, names: Sequence[str], *, told_ms: int) -> list[ConsumerRow]:
-    """Return how these groups keep up with a topic, the worst first."""
+    """Return the lag of these groups in a topic, the worst first."""
     snapshot, topic = found.live.snapshot, found.topic.name
     pairs = [pair for name in names if (pair := snapshot.pair(name, topic)) is not None]
     pairs.sort(key=lambda pair: (-SEVERITY[pair.verdict_value], -pair.lag, pair.group))
@@ -364,7 +364,7 @@ def _consumer_row(
 def details_of(found: Found, *, first: int, rows: int) -> Details:
     """Ask the collector for some partitions of a topic and all groups that read it."""
     if failure := found.live.snapshot.failure:
-        # It did not answer a second ago: another question would keep the page waiting.
+        # It did not answer a second ago: another request would keep the page waiting.
         return Details(untold=failure)
     try:
         told = live.ask("/topic", name=found.topic.name, first=first, rows=rows)
@@ -380,12 +380,12 @@ def details_of(found: Found, *, first: int, rows: int) -> Details:
 
 
 def written_id(topic_id: bytes) -> str:
-    """Return a topic's id as Kafka's tools write it."""
+    """Return a topic's id in the format of Kafka's tools."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
 def pages_of(total: int, page: int) -> Pages:
-    """Return which of `total` rows a page has; beyond the last page there is the last one."""
+    """Return which of `total` rows a page has; a page beyond the last one is the last one."""
     pages = max(1, -(-total // PAGE_ROWS))
     page = min(max(1, page), pages)
     return Pages(

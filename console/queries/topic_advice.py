@@ -1,7 +1,7 @@
-"""What somebody wants to know before a topic is made, grows or goes.
+"""Advises before a topic is created, extended or deleted.
 
-How many partitions to begin with, how many to grow to, and whom a change meets just now. Pure, but
-for the groups that read a topic, which the collector tells.
+Suggests partition counts to begin with and to grow to, and lists the groups that a change affects
+now. Pure, except for the groups that read a topic, which come from the collector.
 """
 
 import math
@@ -17,14 +17,14 @@ from console.queries.topic import Found, details_of
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 
-# What one consumer reads and works on without effort; most do more than parse.
+# A consumer reads and processes this much easily; most do more than parse.
 BYTES_PER_PARTITION: Final = 10 * 1024 * 1024
-# So that three consumers can share the work of a topic nobody knows anything about.
+# So that three consumers can share the work of a topic of unknown load.
 LEAST_PARTITIONS: Final = 3
-# Groups that a sentence can name before it is no sentence any more.
+# Groups that a sentence names.
 NAMED_GROUPS: Final = 5
 NAME_CHARS: Final = 60
-# How far ahead a table of sizes to grow to looks.
+# The multiples of the present count that the table of growths shows.
 MULTIPLES: Final = (2, 3, 4)
 
 
@@ -36,11 +36,11 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A number of partitions to grow to, and the share of the keys that it moves."""
+    """A number of partitions to grow to, and the share of the keys that moves."""
 
     count: int
     moved: str
-    is_even: bool  # each of the brokers that serve gets as many
+    is_even: bool  # each serving broker gets the same number
 
 
 def suggestion(*, brokers: int, bytes_per_s: float | None) -> Suggestion:
@@ -70,7 +70,7 @@ def suggestion(*, brokers: int, bytes_per_s: float | None) -> Suggestion:
 
 
 def growths(count: int, *, brokers: int) -> tuple[Growth, ...]:
-    """Return numbers of partitions to grow to: the next ones, and those that move fewer keys."""
+    """Return partition counts to grow to: the next ones, and those that move fewer keys."""
     even = (count // max(1, brokers) + 1) * max(1, brokers)
     wanted = {count + 1, even, *(count * each for each in MULTIPLES)}
     return tuple(
@@ -85,7 +85,7 @@ def growths(count: int, *, brokers: int) -> tuple[Growth, ...]:
 
 
 def met_by_growth(found: Found, rights: Rights) -> tuple[str, ...]:
-    """Return who is touched when a topic gets more partitions."""
+    """Return which groups are affected when a topic gets more partitions."""
     return tuple(
         _met(
             found,
@@ -99,7 +99,7 @@ def met_by_growth(found: Found, rights: Rights) -> tuple[str, ...]:
 
 
 def met_by_deletion(found: Found, rights: Rights) -> tuple[str, ...]:
-    """Return who loses a topic that is deleted."""
+    """Return which groups lose a topic that is deleted."""
     return tuple(
         _met(
             found,
@@ -111,7 +111,7 @@ def met_by_deletion(found: Found, rights: Rights) -> tuple[str, ...]:
 
 
 def met_by_configs(found: Found, rights: Rights) -> tuple[str, ...]:
-    """Return who uses a topic whose configs are changed."""
+    """Return which groups use a topic whose configs change."""
     return tuple(
         _met(
             found,

@@ -1,6 +1,6 @@
-"""One topic as the database and the brokers have it, and the facets that hold for it.
+"""Combines the database's and the brokers' data of one topic, and computes its facets.
 
-Pure. Either part may be missing, and then says nothing.
+Pure. Either part may be missing, and then sets no facet.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,30 +14,30 @@ from console.monitoring.tables import TopicRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.lag import MARKS
 
-# A topic of the mirror's table, as it came.
+# A topic's row of the mirror's table.
 Row = Sequence[Any]
 LAGGING: Final = frozenset(v for v, mark in MARKS.items() if mark.state in {"warn", "bad"})
-# Of the order by health: worse than any verdict.
+# Worse than any verdict in the order by health.
 LEADERLESS: Final = 2 * len(SEVERITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     name: str
-    stored: TopicSummary | None  # None: the database does not answer, or does not know it yet
-    told: TopicRow | None  # None: no broker tells of it
-    row: Row | None  # what `told` was made of
-    cleanup_policy: str  # of topics that set none
-    kinds: int = 0  # the facets that hold, a bit each
+    stored: TopicSummary | None  # None: the database does not answer, or does not have it yet
+    told: TopicRow | None  # None: no broker reports it
+    row: Row | None  # the row that `told` was made of
+    cleanup_policy: str  # of topics that do not set their own
+    kinds: int = 0  # the matching facets, one bit each
 
     def is_of(self, stored: TopicSummary | None, row: Row | None, cleanup_policy: str) -> bool:
-        """Tell whether it was made of just these."""
+        """Tell whether the topic was made of these objects."""
         same = self.stored is stored and self.row is row
         return same and self.cleanup_policy == cleanup_policy
 
     @property
     def verdict(self) -> Verdict | None:
-        """Return how the group that is worst keeps up; None where no group reads the topic."""
+        """Return the verdict of the worst group; None if no group reads the topic."""
         if self.told is None or self.told.lag is None:
             return None
         return Verdict(self.told.verdict)
@@ -52,7 +52,7 @@ class Topic:
 
     @property
     def is_fine(self) -> bool:
-        """Tell whether it is known that nothing is wrong: brokers tell how groups keep up."""
+        """Tell whether the topic is known to be healthy, which takes data from brokers."""
         return self.told is not None and not self.is_leaderless and not self.is_lagging
 
     @property
@@ -76,14 +76,14 @@ class Topic:
 
     @property
     def badness(self) -> int:
-        """Return a number to sort by: partitions without leader first, then the verdict."""
+        """Return a sort key: partitions without a leader first, then by verdict."""
         verdict = self.verdict
         worse = 0 if verdict is None else SEVERITY[verdict]
         return worse + (LEADERLESS if self.is_leaderless else 0)
 
     @property
     def health(self) -> tuple[str, str]:
-        """Return the mark and the word."""
+        """Return the CSS class of the mark, and the word."""
         if self.stored is not None and self.stored.leaderless:
             return "bad", f"{self.stored.leaderless} without leader"
         verdict = self.verdict
@@ -91,13 +91,13 @@ class Topic:
             return MARKS[verdict].state, MARKS[verdict].word
         if self.stored is None:
             return "stale", "Not known"
-        # Without the brokers nobody knows how groups keep up.
+        # Without the brokers' data, the lag of groups is unknown.
         return "ok", "Led" if self.told is None else "OK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facet:
-    """A part of all topics that can be asked for. Of one family, one facet is chosen at most."""
+    """A filter on topics. At most one facet of a family can be chosen."""
 
     key: str
     word: str
@@ -150,7 +150,7 @@ FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
                 meaning="Some config is set for the topic itself.",
                 holds=lambda topic: topic.is_overridden,
             ),
-            # Not among the others unless it is asked for.
+            # Hidden unless it is chosen.
             Facet(
                 key="internal",
                 word="Internal",
@@ -165,7 +165,7 @@ BITS: Final = {key: 1 << place for place, key in enumerate(FACETS)}
 
 
 def topic_of(name: str, stored: TopicSummary | None, row: Row | None, cleanup_policy: str) -> Topic:
-    """Put both parts of a topic together, with the facets that hold."""
+    """Combine both parts of a topic and compute its facets."""
     topic = Topic(
         name=name,
         stored=stored,
@@ -178,6 +178,6 @@ def topic_of(name: str, stored: TopicSummary | None, row: Row | None, cleanup_po
 
 
 def fits(kinds: int, wanted: int) -> bool:
-    """Tell whether all that is wanted holds; internal topics are hidden unless they are wanted."""
+    """Tell whether all wanted facets match; internal topics are hidden unless wanted."""
     is_hidden = kinds & ~wanted & BITS[INTERNAL]
     return kinds & wanted == wanted and not is_hidden

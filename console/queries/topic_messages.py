@@ -1,7 +1,7 @@
-"""The page of a topic's messages: the question that its form holds, and who may do what with it.
+"""Reads the page of a topic's messages: the query in its form, and the user's rights.
 
-Reads no record. The question goes to the stream as it was asked, which checks it; here only its
-length is bounded, since the page repeats it.
+Reads no record. The stream checks the query, which is passed on unchanged; only its length is
+bounded here, since the page repeats it.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ MODES: Final = (
     (TAIL, "Live tail"),
 )
 LIMITS: Final = ("50", "100", "200", "500", "1000")
-# Of a file; the last is the most that the export writes.
+# Records of a file; the last limit is the maximum of the export.
 EXPORTS: Final = (("1000", "1,000"), ("10000", "10,000"), ("100000", "100,000"))
 FORMS: Final = (
     (AUTO, "Automatic"),
     *((name, name) for name in ("json", "text", "hex", "base64", "msgpack")),
     *((name, name) for name in ("int8", "int16", "int32", "int64", "float32", "float64")),
 )
-# What the language of filters can say, in examples; docs/howto/find-records.md has all of it.
+# The filter language in examples; docs/howto/find-records.md describes all of it.
 FILTERS: Final = (
     ("refused", "these bytes in the key or the value"),
     ('value contains "card refused"', "these in the value; icontains for any case"),
@@ -52,15 +52,15 @@ FILTERS: Final = (
     ("timestamp >= 2026-11-19T10:00:00Z", "not older than this"),
     ("partition = 3 and not (late or lost)", "conditions joined"),
 )
-# Of a field of the form: longer than any filter or list of partitions that the stream takes.
+# Of a form field: longer than any filter or list of partitions that the stream accepts.
 MAX_FIELD: Final = 8_192
-# One is enough for a client to find the others.
+# One is enough for a client to discover the others.
 BOOTSTRAP_BROKERS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the form holds, as it was typed."""
+    """The content of the form, as typed."""
 
     mode: str = NEWEST
     partitions: str = ""
@@ -73,27 +73,27 @@ class Asked:
 
     @property
     def has_options(self) -> bool:
-        """Tell whether something is set that the form folds away."""
+        """Tell whether one of the form's folded fields is set."""
         return bool(self.partitions) or self.key != AUTO or self.value != AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTopic:
-    """What a page about records needs to know of a topic."""
+    """The data of a topic that a page about records needs."""
 
     partitions: int
-    configs: Mapping[str, str]  # what was set; defaults are not in it
+    configs: Mapping[str, str]  # only what was set, without defaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMessages:
-    """`topic` is None where there is none of the name, or the user may not see it."""
+    """`topic` is None if no topic has the name, or the user may not see it."""
 
     frame: Frame
     name: str
     topic: KnownTopic | None = None
     asked: Asked = Asked()
-    # What the stream and an export are asked: names of fields with their values.
+    # The query of the stream and of an export: names of fields with their values.
     fields: tuple[tuple[str, str], ...] = ()
     bootstrap: str = ""
     read: Decision = ALLOWED  # of its records
@@ -106,12 +106,12 @@ class TopicMessages:
 
     @property
     def exported(self) -> tuple[tuple[str, str], ...]:
-        """The fields of an export but for its limit, which a file has larger ones of."""
+        """The fields of an export except for its limit, which can be larger for a file."""
         return tuple((name, value) for name, value in self.fields if name != "limit")
 
 
 def asked_of(fields: Mapping[str, str]) -> Asked:
-    """Return the question of an address; what a list of choices does not have is its first one."""
+    """Return the query of an address; an invalid choice becomes the first one of its list."""
     typed = {name: value.replace("\0", "")[:MAX_FIELD] for name, value in fields.items()}
     mode = _chosen(typed.get("mode"), [name for name, _ in MODES])
     start = typed.get("from", "").strip()
@@ -140,7 +140,7 @@ def topic_messages(
 
 def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> TopicMessages:
     around = frame(cluster_id, rights)
-    # Another cluster's topic of the same name is another topic.
+    # The same name in another cluster is another topic.
     if around.shown is None or cluster_id not in {None, around.shown.cluster_id}:
         return TopicMessages(frame=around, name=name, asked=asked)
     shown = around.shown.cluster_id
@@ -155,7 +155,7 @@ def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> To
         fields=_fields(shown, name, asked),
         bootstrap=bootstrap_of(shown),
         read=decide(rights, Operation.READ_PAYLOADS, resource),
-        # Brokers refuse records of clients for the topics that they keep themselves.
+        # Brokers refuse records of clients for internal topics.
         may_produce=name not in INTERNAL_TOPICS
         and decide(rights, Operation.PRODUCE, resource).is_allowed,
         may_export=decide(rights, Operation.EXPORT, resource).is_allowed,
@@ -164,7 +164,7 @@ def _read(cluster_id: str | None, name: str, asked: Asked, rights: Rights) -> To
 
 def topic_named(cluster_id: str, name: str) -> KnownTopic | None:
     if "\0" in name:
-        # No name holds one, and PostgreSQL refuses to be asked for it.
+        # No name holds a NUL, and PostgreSQL rejects a query with one.
         return None
     found = selectors.topic(cluster_id=cluster_id, name=name)
     if found is None:
@@ -174,7 +174,7 @@ def topic_named(cluster_id: str, name: str) -> KnownTopic | None:
 
 
 def bootstrap_of(cluster_id: str) -> str:
-    """Return where a client of the cluster begins; brokers that serve come first."""
+    """Return bootstrap addresses of the cluster; brokers in service come first."""
     brokers = sorted(selectors.brokers(cluster_id=cluster_id), key=lambda broker: broker.is_fenced)
     return ",".join(f"{broker.host}:{broker.port}" for broker in brokers[:BOOTSTRAP_BROKERS])
 
@@ -206,11 +206,11 @@ def _limit(given: str) -> str:
 
 
 def _with_zone(typed: str) -> str:
-    """Return a time with its offset, so that a link means the same to whoever opens it."""
+    """Return a time with its offset, so that a link means the same in every time zone."""
     try:
         moment = datetime.fromisoformat(typed)
     except ValueError:
-        # Milliseconds, or a mistake, which the stream tells.
+        # Milliseconds, or an error that the stream reports.
         return typed
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.get_current_timezone())

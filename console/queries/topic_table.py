@@ -1,7 +1,7 @@
-"""All topics of a cluster, each as the database holds it and as the brokers tell of it.
+"""Joins all topics of a cluster from the database with what the brokers report of them.
 
-The database's part is read once per metadata version and shared by all who ask; the brokers' part
-comes from the mirror. Either may be missing, and then says nothing.
+The database's part is read once per metadata version and shared by all users; the brokers' part
+comes from the mirror. Either may be missing, and then adds nothing.
 """
 
 from collections.abc import Mapping
@@ -20,30 +20,30 @@ from console.queries.topic_facets import Topic, topic_of
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
-# Tables of the largest supported cluster take some 10 MB each; the oldest goes first.
+# Tables of the largest supported cluster take some 10 MB each; the oldest is evicted first.
 MAX_TABLES: Final = 4
-# So many times the topics that there are may be kept, before those that are gone are forgotten.
+# Topics to cache, as a multiple of the existing ones, before deleted ones are dropped.
 MAX_ROOM: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What the database holds of all topics, at one version."""
+    """The database's part of all topics, at one version."""
 
     frame: Frame
     topics: Mapping[str, TopicSummary] = field(default_factory=dict)
-    # What topics that set no policy of their own do with old segments.
+    # The cleanup policy of topics that do not set their own.
     cleanup_policy: str = "delete"
 
 
 class Tables:
-    """The database's part of the last few clusters that were asked for, by their positions."""
+    """The database's part of the clusters that were requested last, by metadata version."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Position, Mapping[str, TopicSummary]]] = {}
 
     def topics(self, cluster_id: str) -> Mapping[str, TopicSummary]:
-        # Read before the rows, so that these are never older than what they are kept for.
+        # Read the position before the rows, so that the rows are never older than it.
         at = selectors.position(cluster_id=cluster_id)
         kept = self._kept.get(cluster_id)
         if at is not None and kept is not None and kept[0] == at:
@@ -58,13 +58,13 @@ class Tables:
 
 
 class Joins:
-    """The topics that were made last, by cluster and name: from one page to the next few differ."""
+    """The topics joined last, by cluster and name: few differ from one page to the next."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Topic]] = {}
 
     def of(self, cluster_id: str, most: int) -> dict[str, Topic]:
-        """Return those of one cluster, to be looked up and added to; none where too many are."""
+        """Return the cached topics of one cluster, for lookup and update; cleared if too many."""
         kept = self._kept.get(cluster_id)
         if kept is None or len(kept) > most:
             kept = self._kept[cluster_id] = {}
@@ -78,16 +78,16 @@ joins: Final = Joins()
 
 
 def stored_topics(cluster_id: str | None, rights: Rights) -> Reading[Stored]:
-    """Return what the database holds; stale or failed where it does not answer."""
+    """Return the database's part; stale or failed if the database does not answer."""
     reading = last_good.read(
-        # With the rights, so that nobody is shown what was read for somebody else.
+        # Key by the rights too, so that no user gets what was read for another one.
         ("topics", cluster_id, rights.grants),
         lambda: _stored(cluster_id, rights),
         is_empty=lambda data: not data.topics,
     )
     if reading.data is None or reading.data.frame.shown is None:
         return reading
-    # The brokers' part is never older than the mirror, however old the database's is.
+    # Live data always comes from the mirror, however old the database's part is.
     around = reading.data.frame
     now = replace(around, live=live.of(reading.data.frame.shown.cluster_id))
     return replace(reading, data=replace(reading.data, frame=now))
@@ -96,7 +96,7 @@ def stored_topics(cluster_id: str | None, rights: Rights) -> Reading[Stored]:
 def without_database(
     cluster_id: str | None, rights: Rights, failed: Reading[Stored]
 ) -> Reading[Stored]:
-    """Return a frame for the cluster of the mirror, where that is all that is known of it."""
+    """Return a frame for the cluster of the mirror, if the database does not answer."""
     found = live.source().snapshot()
     asked = cluster_id or found.cluster_id
     is_theirs = rights.allows_somewhere(Operation.VIEW, cluster=found.cluster_id)
@@ -122,10 +122,10 @@ def without_database(
 
 
 def joined(stored: Stored, around: Live, names: Names, *, is_old: bool) -> list[Topic]:
-    """Return every topic that the user may see, in no order.
+    """Return every topic that the user may see, unordered.
 
-    Brokers may tell for some seconds of a topic that was deleted: what they alone know counts only
-    where the database's part is old.
+    Brokers may report a deleted topic for some seconds: topics that only they know count only if
+    the database's part is stale.
     """
     told = around.snapshot.tables.get("topics", {})
     kept = joins.of(around.snapshot.cluster_id, MAX_ROOM * (len(stored.topics) + len(told)))

@@ -1,6 +1,6 @@
-"""The configs of a topic as a page shows them: each value, where it comes from, what it means.
+"""Presents the configs of a topic: each value, its source and its meaning.
 
-Pure. What holds between several of them stands in a table of rules, each with its sentence.
+Pure. A table of rules, each with its sentence, covers what follows from several values.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,31 +13,31 @@ from brokers.cluster.topic_configs import Durability, TopicValues
 from console import durations, quantities
 
 NO_LIMIT: Final = -1
-# What a client asks for at most in one request, unless a broker was told otherwise.
+# The default limit of one client request; brokers can be started with another one.
 MAX_REQUEST_BYTES: Final = int(broker_configs.ROWS["socket.request.max.bytes"].default or 0)
-# Above it a number of milliseconds means "never".
+# Above it, a number of milliseconds means "never".
 ENDLESS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One config. `inherited` is what holds where the topic sets nothing."""
+    """One config. `inherited` is the value that applies if the topic sets none."""
 
     key: str
     value: str
-    words: str  # the value as people say it, where that is another text
+    words: str  # the value in readable units, if that is another text
     inherited: str
     source: str
     is_set: bool
     type: str
     meaning: str
-    # Why another value than the default would have no effect; empty where it has.
+    # Why a value other than the default would have no effect; empty if it has one.
     no_effect: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interaction:
-    """Something that follows from several values at once; `state` is the class of its mark."""
+    """A consequence of several values together; `state` is the CSS class of its mark."""
 
     keys: tuple[str, ...]
     state: str
@@ -48,17 +48,17 @@ class Interaction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     keys: tuple[str, ...]
-    # A sentence where the rule has something to say; empty where it has not.
+    # Return a sentence if the rule applies, else an empty text.
     says: Callable[[TopicValues, int], str]
     state: str = "ok"
     word: str = "Note"
 
 
 def values_of(configs: Mapping[str, str], wide: Mapping[str, str]) -> tuple[Value, ...]:
-    """Return every config of a topic, those that it sets itself first, then by key.
+    """Return every config of a topic, its own settings first, then by key.
 
-    `wide` is what is set for all brokers. What a broker was told at its start, or for itself alone,
-    is not known here.
+    `wide` is what is set for all brokers. Start-up configs and configs of a single broker are not
+    known here.
     """
     inherited = topic_configs.effective({}, wide)
     rows = [
@@ -73,7 +73,7 @@ def values_of(configs: Mapping[str, str], wide: Mapping[str, str]) -> tuple[Valu
 def interactions_of(
     configs: Mapping[str, str], wide: Mapping[str, str], *, replication: int
 ) -> tuple[Interaction, ...]:
-    """Return what follows from the values together, what is wrong first."""
+    """Return the consequences of the values together, problems first."""
     values = topic_configs.values(topic_configs.effective(configs, wide))
     found = [
         Interaction(keys=rule.keys, state=rule.state, word=rule.word, sentence=sentence)
@@ -84,7 +84,7 @@ def interactions_of(
 
 
 def in_words(key: str, value: str) -> str:
-    """Return a time or a size as people say it; empty where the value says it itself."""
+    """Return a time or a size in readable units; empty if the value is already readable."""
     try:
         number = int(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The list of topics: found by name and facet, sorted by any column, a page of it at a time."""
+"""Reads the list of topics: filtered by name and facet, sorted by any column, page by page."""
 
 import time
 from collections import Counter
@@ -30,9 +30,9 @@ from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
 PAGE_ROWS: Final = 100
-# A topic's name is no longer, so no filter needs to be.
+# The length limit of a topic name.
 MAX_FILTER: Final = 249
-# Beyond the last page of any cluster; more digits are not read.
+# No cluster has so many pages; longer numbers are ignored.
 MAX_PAGE_DIGITS: Final = 6
 BY_NAME: Final = "name"
 
@@ -55,7 +55,7 @@ def _replication(topic: Topic) -> int | None:
 class Column:
     key: str
     title: str
-    # What is sorted by; None comes last, whichever way.
+    # The sort key; None sorts last in either direction.
     value: Callable[[Topic], float | str | None]
     unit: str = ""
     is_number: bool = True
@@ -77,7 +77,7 @@ SORTS: Final = {column.key: column for column in COLUMNS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was asked for, as far as it means anything."""
+    """The valid part of a request."""
 
     contains: str = ""
     facets: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ class Asked:
         return bool(self.contains or self.facets)
 
     def address(self, cluster_id: str) -> str:
-        """Return the query of an address that asks for the same."""
+        """Return the query string for the same list."""
         pairs = [("q", self.contains)] if self.contains else []
         pairs += [("facet", key) for key in FACETS if key in self.facets]
         if self.sort != BY_NAME or self.is_descending:
@@ -101,7 +101,7 @@ class Asked:
         return f"?{urlencode(pairs)}"
 
     def sorted_by(self, key: str) -> "Asked":
-        """Return the same in the order that a click on a column asks for: worst or most first."""
+        """Return the list in the order that a click on a column selects: worst or most first."""
         is_same = self.sort == key
         is_descending = not self.is_descending if is_same else key != BY_NAME
         return replace(self, sort=key, is_descending=is_descending, page=1)
@@ -125,7 +125,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The head of a column. `order` is what aria-sort says; empty where it is not sorted by."""
+    """The head of a column. `order` is its aria-sort value; empty if it is not the sort column."""
 
     title: str
     unit: str
@@ -142,12 +142,12 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A topic in the list; numbers are texts already, since a page writes a thousand of them."""
+    """A topic in the list; numbers are preformatted, since a page shows a thousand of them."""
 
     name: str
     state: str
     word: str
-    meaning: str  # of the word; empty where it says it all
+    meaning: str  # of the word; empty if the word is clear
     partitions: str
     replication: str
     size: str
@@ -156,7 +156,7 @@ class Row:
     bytes_out: str
     spark: SafeString
     lag: str = ""
-    mark: Mark | None = None  # of the worst lag; None where no group reads the topic
+    mark: Mark | None = None  # of the worst lag; None if no group reads the topic
     group: str = ""
     group_link: str = ""
     is_compacted: bool = False
@@ -168,16 +168,16 @@ class Row:
 class Topics:
     frame: Frame
     asked: Asked = Asked()
-    # False where the user may see some topics only; numbers of the cluster say more than the rows.
+    # False if the user may see only some topics; numbers of the cluster cover more than the rows.
     is_whole: bool = True
-    # Only the brokers' part is known.
+    # Only the brokers' part is available.
     is_without_database: bool = False
-    told_at: datetime | None = None  # when the collector told what is shown; None: it never did
+    told_at: datetime | None = None  # when the collector reported the data; None: it never did
     heads: tuple[Head, ...] = ()
     chips: tuple[Chip, ...] = ()
     rows: tuple[Row, ...] = ()
-    total: int = 0  # that fit what was asked
-    every: int = 0  # that the user may see, internal ones apart
+    total: int = 0  # that match the request
+    every: int = 0  # that the user may see, without internal ones
     first: int = 0  # the number of the first row shown, from 1
     last: int = 0
     previous_page: str = ""
@@ -188,12 +188,12 @@ class Topics:
 def asked_of(
     *, contains: str = "", facets: Sequence[str] = (), sort: str = "", page: str = ""
 ) -> Asked:
-    """Return what a request asks for; what means nothing is left out."""
+    """Return the valid part of a request; invalid values are ignored."""
     key = sort.removeprefix("-")
     chosen: dict[str, str] = {}
     for facet in facets:
         if facet in FACETS:
-            # Of one family the last one holds.
+            # Of one family, the last facet wins.
             chosen[FACETS[facet].family or facet] = facet
     is_number = page.isascii() and page.isdigit() and len(page) <= MAX_PAGE_DIGITS
     return Asked(
@@ -245,7 +245,7 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> To
     page = min(asked.page, pages)
     offset = (page - 1) * PAGE_ROWS
     rows = found[offset : offset + PAGE_ROWS]
-    # One that does not answer would keep the page waiting for pictures.
+    # A collector that does not answer would keep the page waiting for pictures.
     is_answering = not around.live.snapshot.failure
     samples = recent("topic", [topic.name for topic in rows]) if is_answering else {}
     return Topics(
@@ -270,7 +270,7 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> To
 
 
 def _in_order(topics: list[Topic], asked: Asked) -> list[Topic]:
-    """Sort, the unknown last; topics that are equal stay in the order of their names."""
+    """Sort, unknown values last; equal topics stay in the order of their names."""
     value = SORTS[asked.sort].value
     known = [(value(topic), topic) for topic in topics]
     there = [pair for pair in known if pair[0] is not None]
@@ -292,7 +292,7 @@ def _head(column: Column, asked: Asked, cluster_id: str) -> Head:
 
 
 def _chip(facet: Facet, asked: Asked, counts: Mapping[int, int], cluster_id: str) -> Chip:
-    """Return a facet with how many topics it leaves beside the others that are chosen."""
+    """Return a facet with the number of topics that match it and the other chosen ones."""
     toggled = asked.toggled(facet)
     wanted = sum(BITS[key] for key in toggled.facets | {facet.key})
     return Chip(
@@ -328,7 +328,7 @@ def _row(topic: Topic, samples: Samples) -> Row:
 
 
 def _spark(samples: Samples) -> SafeString:
-    """Draw the bytes that came in; a line along the bottom would say nothing."""
+    """Draw the incoming bytes; a flat line at zero is left out."""
     most = max((sample for sample in samples if sample is not None), default=0)
     return spark(samples, f"up to {quantities.bytes_rate(most)}") if most else SafeString()
 
@@ -348,7 +348,7 @@ def _with_lag(row: Row, topic: Topic, cluster_id: str, groups: Names) -> Row:
 
 
 def visible(rights: Rights, cluster_id: str) -> NameSet | None:
-    """Return the topics that a user may see; None where that is all of them."""
+    """Return the topics that a user may see; None for all."""
     names = visible_names(rights, cluster_id)
     if names.is_all:
         return None

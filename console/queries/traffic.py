@@ -1,4 +1,4 @@
-"""What programs did over HTTP and WebSocket in the last minutes, by token and user."""
+"""Reads the HTTP and WebSocket traffic of programs in the last minutes, by token and user."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,11 +14,11 @@ from gateway.access.operations import Operation
 from gateway.rest.home_traffic import CallerTraffic, HomeTraffic, NoTraffic, Source, Workers
 from gateway.rest.traffic import OTHERS, STEP_S, STEPS, STRANGERS
 
-# The rows of a page, the busiest first; the rest is a number.
+# The rows of a page, the busiest first; the others are counted.
 MAX_ROWS: Final = 100
 MINUTES: Final = STEP_S * STEPS // 60
 KINDS: Final = {"token": "token", "user": "user, by password", "session": "user, in the console"}
-# Rows that are no single caller's: what they are called, and what they are.
+# Rows that stand for no single caller: their name and their meaning.
 SPECIAL: Final = {
     OTHERS: ("all others", "beyond the callers that a worker counts"),
     STRANGERS: ("not let in", "of nobody known, or beyond a limit"),
@@ -27,7 +27,7 @@ SPECIAL: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Whose page it is, and what they may do."""
+    """The user of the page and their rights."""
 
     user_id: int
     user_name: str
@@ -35,7 +35,7 @@ class Asking:
 
     @property
     def sees_all(self) -> bool:
-        """Tell whether the traffic of others may be seen."""
+        """Tell whether the user may see the traffic of others."""
         return any(
             self.rights.allows_somewhere(operation)
             for operation in (Operation.VIEW_AUDIT, Operation.MANAGE_TOKENS)
@@ -64,7 +64,7 @@ class Traffic:
     total: TrafficRow | None = None
     workers: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
-    # Why nothing could be asked; empty where something was.
+    # Why no worker could be asked; empty if one answered.
     failure: str = ""
     minutes: int = MINUTES
 
@@ -74,7 +74,7 @@ class _Source:
 
 
 def use(source: Source | None) -> None:
-    """Read from somewhere else, for tests; None goes back to the workers of this home."""
+    """Replace the source of traffic, for tests; None restores the workers of this home."""
     _Source.current = source or Workers()
 
 
@@ -105,7 +105,7 @@ def _traffic(cluster_id: str | None, asking: Asking) -> Traffic:
 
 
 def _seen(told: HomeTraffic, asking: Asking) -> list[CallerTraffic]:
-    """Return the callers that somebody may see and that did something, the busiest first."""
+    """Return the active callers that the user may see, the busiest first."""
     callers = list(told.callers)
     if not asking.sees_all:
         own = {f"user:{asking.user_name}", f"session:{asking.user_name}"}
@@ -126,7 +126,7 @@ def _total(seen: list[CallerTraffic]) -> CallerTraffic:
 def _row(one: CallerTraffic) -> TrafficRow:
     kind, _, name = one.key.partition(":")
     name, kind = SPECIAL.get(one.key, (name, KINDS.get(kind, kind)))
-    # Of calls where no record moved, the picture shows the calls.
+    # If no record moved, the picture shows calls.
     shown = "records" if one.total("records") else "requests"
     rates = [max(0, amount) / STEP_S for amount in one.amounts(shown)]
     return TrafficRow(

@@ -1,4 +1,4 @@
-"""The users of the console, what each of them may do, and where they are signed in."""
+"""Reads the users of the console, their rights and their sessions."""
 
 import re
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from gateway.access.grants import ANY, Grant, Rights
 from gateway.access.operations import OPERATIONS, ROLES, Kind, Operation, Role
 from gateway.access.selectors import OpenSession, UserSummary
 
-# A user's name is no longer, so no filter needs to be.
+# The length limit of a user name.
 MAX_FILTER: Final = 150
-# Rights that a row of the list has room for; the rest is a number.
+# Rights that a row of the list has room for; the others are counted.
 SHOWN_RIGHTS: Final = 3
-# What browsers and systems call themselves; the first word that fits is the name, because most of
-# them also claim to be the ones below.
+# Names in user agents; the first match wins, because most browsers and systems also claim to be the
+# ones below.
 BROWSERS: Final = (
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -75,7 +75,7 @@ class UserRow:
     last_login: datetime | None
     sessions: int
     is_enabled: bool
-    state: str  # the class of the mark: ok, warn or stale
+    state: str  # the CSS class of the mark: ok, warn or stale
     word: str
     is_self: bool
 
@@ -90,7 +90,7 @@ class Users:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One line of a select: what is sent, what is shown, and a sentence about it."""
+    """One option of a select: the sent value, the label and a sentence about it."""
 
     value: str
     label: str
@@ -111,7 +111,7 @@ class UserPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Whose page it is: what they may see, who they are, and the key of their session."""
+    """The user of the page: their rights, name and session key."""
 
     rights: Rights
     name: str
@@ -119,7 +119,7 @@ class Asking:
 
 
 def users(asking: Asking, contains: str) -> Reading[Users]:
-    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    # No name holds a NUL, and PostgreSQL rejects a query with one.
     contains = contains.replace("\0", "").strip()[:MAX_FILTER]
     return last_good.read(
         ("users", contains, asking.name, asking.rights.grants),
@@ -129,7 +129,7 @@ def users(asking: Asking, contains: str) -> Reading[Users]:
 
 
 def user_page(asking: Asking, number: int | None) -> Reading[UserPage]:
-    """Return one user with rights and sessions, and what a form offers; None is a user to be."""
+    """Return a user with rights, sessions and the choices of a form; None stands for a new user."""
     return last_good.read(
         ("user", number, asking.name, asking.rights.grants),
         lambda: _user_page(asking, number),
@@ -138,7 +138,7 @@ def user_page(asking: Asking, number: int | None) -> Reading[UserPage]:
 
 
 def browser_of(agent: str) -> str:
-    """Return what a browser calls itself in two words; what is unknown, as it stands."""
+    """Return the browser and system of a user agent; an unknown agent unchanged."""
     browser = next((name for mark, name in BROWSERS if mark in agent), "")
     system = next((name for mark, name in SYSTEMS if mark in agent), "")
     if browser and system:
@@ -214,7 +214,7 @@ def _row(user: UserSummary, asking: Asking) -> UserRow:
 
 
 def _short(grant: Grant) -> str:
-    """Return a grant as a tag: the role alone where it holds for everything."""
+    """Return a grant as a tag: the role alone if it applies to everything."""
     what = _what(grant)
     if grant.is_unlimited:
         return what

@@ -1,1 +1,1 @@
-"""What templates may call, where Django looks for it."""
+"""Template filters, at the place where Django expects them."""

@@ -1,4 +1,4 @@
-"""The filter by which pages write sentences that hold words of a program between backticks."""
+"""The template filter for sentences with code between backticks."""
 
 import re
 from typing import Final

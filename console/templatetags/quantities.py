@@ -1,4 +1,4 @@
-"""The filters by which pages write sizes, rates and counts."""
+"""The template filters for sizes, rates and counts."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from console.quantities import UNKNOWN
 register = template.Library()
 
 
-# Of something that is None a template reads an empty text, which is not known either.
+# Templates read a field of None as an empty text, which is unknown, too.
 Number = float | str | None
 NOT_KNOWN: Final = format_html('<span class="faint" title="not known">{}</span>', UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""Every time on a page: a text in the active zone, and the exact moment in its title."""
+"""The template filters for times: a text in the active zone, and the exact moment in its title."""
 
 from datetime import UTC, datetime
 
@@ -32,13 +32,13 @@ def second(value: datetime) -> SafeString:
 
 @register.filter
 def short(value: datetime) -> SafeString:
-    """Show the time of day, or the day where it was not today."""
+    """Show the time of day, or the day if it was not today."""
     return _element(value, times.short(value, timezone.now()))
 
 
 @register.filter
 def ago(value: datetime) -> SafeString:
-    """Show how long ago; the page's script keeps the text true."""
+    """Show how long ago it was; the page's script updates the text."""
     text = times.ago(value, timezone.now())
     return _element(value, text, is_relative=True)
 

@@ -1,4 +1,4 @@
-"""`manage.py collector`: the collector of this home, in the foreground."""
+"""`manage.py collector`: runs the collector of this home in the foreground."""
 
 import json
 import os
@@ -13,13 +13,13 @@ from console.management.directory import DatabaseDirectory
 from console.monitoring.daemon import Daemon, Outlet, Settings, run
 from console.monitoring.samples import FILE_NAME
 
-# What is taken away from the mode of every file that the collector makes.
+# The umask for all files of the collector.
 PRIVATE = 0o077
 
 
 class Command(BaseCommand):
     help = "Watch the brokers for the console's pages until told to stop."
-    # Checks concern the web.
+    # Django's system checks are about the web.
     requires_system_checks = ()
 
     def handle(self, *_: object, **__: object) -> None:
@@ -46,17 +46,17 @@ class Command(BaseCommand):
 
 
 def outlet_for(topic: str) -> Outlet | None:
-    """Return what writes the samples to a topic; None where none was named."""
+    """Return the writer of samples to a topic; None if no topic is set."""
     if not topic:
         return None
-    # Kafka's client takes 12 MB, which most collectors have no use for.
+    # Kafka's client takes 12 MB, which most collectors do not need.
     from console.monitoring.metrics_topic import MetricsTopic  # noqa: PLC0415
 
     return MetricsTopic(topic, log=log)
 
 
 def say_ready() -> None:
-    """Tell the process that started this one, where one waits."""
+    """Notify the parent process, if it waits."""
     if settings.SAMSA_READY_FD >= 0:
         with suppress(BrokenPipeError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
             pipe.write(json.dumps({"ready": True}) + "\n")
