@@ -1,5 +1,5 @@
-"""The house's Kafka client: topics, configs, records in and out, over confluent-kafka.
+"""Samsa's Kafka client: topics, configs and records in and out, over confluent-kafka.
 
-Knows no Django and no command line. What goes in and comes out are frozen values of our own, every
-call has a deadline, and whatever fails leaves as one `KafkaFailure` that says what to do next.
+Knows no Django and no command line. Arguments and results are our own frozen values, every call has
+a deadline, and every error leaves as one `KafkaFailure` that says what to do next.
 """

@@ -1,4 +1,4 @@
-"""Access rules of a cluster, asked for and changed over the wire.
+"""Reads and changes the ACLs of a cluster.
 
 Kinds and operations are Kafka's words. A cluster without security answers SECURITY_DISABLED.
 """
@@ -23,7 +23,7 @@ from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import failure
 from gateway.kafka.wire import DESCRIBE_ACLS, ask, refused, text
 
-# Kafka's words for kinds of resources, as the client library has them; it has no other ones.
+# Kafka's resource types as far as the client library supports them.
 RESOURCES: Final = {
     "ANY": ResourceType.ANY,
     "TOPIC": ResourceType.TOPIC,
@@ -36,7 +36,7 @@ RESOURCE_NAMES: Final[dict[Enum, str]] = {kind: name for name, kind in RESOURCES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclRule:
-    """A rule, or a filter of rules, in which None fits everything."""
+    """A rule, or a filter of rules, in which None matches everything."""
 
     resource_type: str
     resource_name: str | None
@@ -48,14 +48,14 @@ class AclRule:
 
 
 class Acls:
-    """One connection for questions about rules, and changes. For one thread at a time."""
+    """An admin connection for ACLs. Not thread-safe."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._calls = AdminCalls(connection)
 
     def matching(self, wanted: AclRule) -> list[AclRule]:
-        """Return the rules that a filter fits."""
+        """Return the rules that match a filter."""
         asked = self._calls.send(lambda: AclBindingFilter(*_arguments(wanted)), "the filter")
         self._require_rules()
 
@@ -63,14 +63,14 @@ class Acls:
             future = self._calls.send(
                 lambda: self._calls.client.describe_acls(asked, request_timeout=deadline.left())
             )
-            # Typed as a future of anything.
+            # The stubs declare a future of Any.
             answer: list[AclBinding] = self._calls.wait(future, deadline, "access rules")
             return answer
 
         return [_rule(rule) for rule in self._calls.read(found)]
 
     def _require_rules(self) -> None:
-        """Fail where the brokers keep no rules; the library would take that for an empty list."""
+        """Raise if the brokers store no rules; the library would take that for an empty list."""
         nothing = text(None)
         topics, literal, anything = (
             struct.pack(">b", 2),
@@ -85,7 +85,7 @@ class Acls:
             raise refused(code, words, "access rules")
 
     def create(self, rules: Sequence[AclRule]) -> None:
-        """Make rules; the first that is refused is the failure."""
+        """Create rules; raise the first failure."""
         asked = self._calls.send(
             lambda: [AclBinding(*_arguments(rule)) for rule in dict.fromkeys(rules)], "the rule"
         )
@@ -97,7 +97,7 @@ class Acls:
             self._calls.wait(future, deadline, "access rules")
 
     def delete(self, wanted: AclRule) -> list[AclRule]:
-        """Delete the rules that a filter fits, and return them."""
+        """Delete the rules that match a filter, and return them."""
         asked = self._calls.send(lambda: AclBindingFilter(*_arguments(wanted)), "the filter")
         deadline = self._connection.deadline()
         futures = self._calls.send(
@@ -111,7 +111,7 @@ class Acls:
 
 
 def _arguments(rule: AclRule) -> tuple[Any, ...]:
-    """Return a rule as the library's classes take it; fails for a kind that it lacks."""
+    """Return a rule as arguments of the library's classes. Raises for an unsupported type."""
     if rule.resource_type not in RESOURCES:
         raise failure(
             "INVALID_REQUEST",
@@ -130,7 +130,7 @@ def _arguments(rule: AclRule) -> tuple[Any, ...]:
 
 
 def _rule(found: AclBinding) -> AclRule:
-    # Typed as what its constructor takes, which are words, too.
+    # The stubs declare enumerations, but the constructor takes their names, too.
     kind, pattern, operation, permission = (
         cast("Enum", word)
         for word in (

@@ -1,7 +1,6 @@
-"""Topics and configs of a cluster, asked for and changed over the wire.
+"""Reads and changes topics and configs of a cluster.
 
-Every call has the connection's deadline and fails as `KafkaFailure`. Nothing here creates a topic
-by asking for it.
+Every call has the connection's deadline and fails as `KafkaFailure`. No read creates a topic.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,14 +59,14 @@ EDITS: Final = {
 }
 EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-# What a broker says of a topic that is not there, or that cannot be.
+# Broker errors for a missing topic, or an impossible topic name.
 ABSENT: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"})
-# A topic that Kafka and its tools keep for themselves begins so.
+# The prefix of topics that Kafka and its tools use internally.
 INTERNAL_PREFIX: Final = "__"
 
 
 class Admin:
-    """One connection for questions and changes. For one thread at a time."""
+    """An admin connection for topics and configs. Not thread-safe."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -75,7 +74,7 @@ class Admin:
 
     def topics(self) -> list[TopicSummary]:
         """Return every topic, by name."""
-        # The smallest question that there is: a cluster that is away fails it within a second.
+        # The cheapest request: it fails within a second if the cluster is down.
         self.brokers()
         metadata = self._calls.read(
             lambda deadline: self._calls.send(
@@ -95,24 +94,24 @@ class Admin:
         ]
 
     def brokers(self) -> list[int]:
-        """Return the ids of all brokers that the cluster names."""
+        """Return the ids of all brokers in the cluster's metadata."""
         return [broker.id for broker in self.cluster().brokers]
 
     def cluster(self) -> Cluster:
-        """Return the cluster's id, its controller and its brokers, by their ids."""
+        """Return the cluster's id, its controller and its brokers, in order of id."""
 
         def ask(deadline: Deadline) -> DescribeClusterResult:
             future = self._calls.send(
                 lambda: self._calls.client.describe_cluster(request_timeout=deadline.left())
             )
-            # Typed as a future of anything.
+            # The stubs declare a future of Any.
             answer: DescribeClusterResult = self._calls.wait(
                 future, deadline, self._connection.bootstrap
             )
             return answer
 
         found = self._calls.read(ask)
-        # Typed as if there always were one.
+        # The stubs declare it as always present.
         controller: Node | None = found.controller
         return Cluster(
             id=found.cluster_id or "",
@@ -124,7 +123,7 @@ class Admin:
         )
 
     def describe(self, names: Iterable[str], *, has_operations: bool = False) -> list[Topic]:
-        """Return topics in the order asked for; the first that is missing is the failure."""
+        """Return topics in the requested order; raise for the first missing one."""
         wanted = list(names)
 
         def ask(deadline: Deadline) -> list[TopicDescription]:
@@ -140,7 +139,7 @@ class Admin:
         return [_topic(found) for found in self._calls.read(ask)]
 
     def find(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Return those topics that exist, by name."""
+        """Return the existing ones of these topics, by name."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -180,7 +179,7 @@ class Admin:
         self._all(futures, deadline, "topic")
 
     def add_partitions(self, name: str, total: int, *, is_dry_run: bool = False) -> None:
-        """Let a topic have so many partitions in all."""
+        """Increase a topic's partitions to a total number."""
         asked = [NewPartitions(name, total)]
         deadline = self._connection.deadline()
         futures = self._calls.send(
@@ -198,19 +197,19 @@ class Admin:
         return found
 
     def configs_of_topics(self, names: Sequence[str]) -> dict[str, list[Config]]:
-        """Return every config of topics, in one question; the first missing is the failure."""
+        """Return every config of topics, in one request; raise for the first missing one."""
         if not names:
             return {}
         return dict(zip(names, self._configs(ResourceKind.TOPIC, names), strict=True))
 
     def find_configs(self, names: Sequence[str]) -> dict[str, list[Config]]:
-        """Return every config of those topics that exist, in one question."""
+        """Return every config of the existing ones of these topics, in one request."""
         try:
             return self.configs_of_topics(names)
         except KafkaFailure as failed:
             if failed.name not in ABSENT:
                 raise
-        # One was deleted since its name was asked for.
+        # A topic was deleted since its name was read.
         return self.configs_of_topics(list(self.find(names)))
 
     def _configs(self, kind: ResourceKind, names: Sequence[str]) -> list[list[Config]]:
@@ -237,7 +236,7 @@ class Admin:
         *,
         is_dry_run: bool = False,
     ) -> None:
-        """Change some configs and leave the others as they are; all brokers have no name."""
+        """Change some configs and keep the others; an empty name means all brokers."""
         if kind is ResourceKind.BROKER and not name:
             default_configs.alter(self._connection, edits, is_dry_run=is_dry_run)
             return
@@ -250,7 +249,7 @@ class Admin:
     def alter_configs_of_topics(
         self, edits: Mapping[str, Sequence[ConfigEdit]], *, is_dry_run: bool = False
     ) -> dict[str, KafkaFailure]:
-        """Change some configs of topics in one question; return the topics that were refused."""
+        """Change some configs of topics in one request; return the refused topics."""
         told = self._alter_each(ResourceKind.TOPIC, edits, is_dry_run=is_dry_run)
         return {name: failed for name, failed in told.items() if failed is not None}
 
@@ -292,7 +291,7 @@ class Admin:
     def offsets(self, topic: str, partitions: Iterable[int], at: Position) -> dict[int, int]:
         """Return the offset of a position for each partition; see `Position`.
 
-        A time after the last record is the end, as is every other place that is not there yet.
+        A time after the last record gives the end, as does any position not there yet.
         """
         wanted = list(partitions)
         match at.kind:
@@ -312,7 +311,7 @@ class Admin:
                 return found | self._list_offsets(topic, later, LATEST)
 
     def bounds(self, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
-        """Return first offset and end of each place that has a leader to tell."""
+        """Return the first offset and the end of each place with an available leader."""
         return bounds(self._calls, places)
 
     def _list_offsets(self, topic: str, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
@@ -334,7 +333,7 @@ class Admin:
         return self._calls.read(ask)
 
     def _require_broker(self, name: str) -> None:
-        """Fail at once for a broker that does not exist; librdkafka would wait for it to come."""
+        """Raise at once for a broker that does not exist; librdkafka would wait for it."""
         known = self.brokers()
         if name not in {str(broker) for broker in known}:
             listed = ", ".join(map(str, known)) or "none"
@@ -343,7 +342,7 @@ class Admin:
             )
 
     def _all(self, futures: "Mapping[Any, Future[T]]", deadline: Deadline, kind: str) -> list[T]:
-        """Return all answers, or the first failure; the keys name what of a kind each is about."""
+        """Return all answers, or raise the first failure; keys name the object of each answer."""
         return [
             self._calls.wait(future, deadline, f"{kind} {getattr(key, 'name', key)}")
             for key, future in futures.items()
@@ -367,11 +366,11 @@ def _new_topic(topic: NewTopic) -> ConfluentTopic:
 
 
 def _topic(found: TopicDescription) -> Topic:
-    # Typed as if somebody always had asked for them.
+    # The stubs declare it as always requested.
     operations: list[Enum] | None = found.authorized_operations
     return Topic(
         name=found.name,
-        # librdkafka writes the id in the other alphabet of base64 than Kafka's tools.
+        # librdkafka encodes the id in another base64 alphabet than Kafka's tools.
         id=str(found.topic_id).replace("+", "-").replace("/", "_"),
         is_internal=found.is_internal,
         partitions=tuple(_partition(info) for info in found.partitions),
@@ -380,7 +379,7 @@ def _topic(found: TopicDescription) -> Topic:
 
 
 def _partition(info: ConfluentPartition) -> Partition:
-    # Typed as if there always were one.
+    # The stubs declare it as always present.
     leader: Node | None = info.leader
     return Partition(
         index=info.id,

@@ -1,6 +1,6 @@
-"""Questions and changes on their way to a cluster: sent, waited for, asked again, or failed.
+"""Sends admin requests to a cluster, waits for answers, and retries reads.
 
-Knows nothing of what is asked. One connection, for one thread at a time.
+Knows nothing of the content. One connection, not thread-safe.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from gateway.kafka.errors import KafkaFailure, from_exception
 
 T = TypeVar("T")
 
-# A connection that breaks just as a question is on its way is rare, twice in a row is trouble.
+# A connection that breaks during one request is rare; twice in a row is an outage.
 READ_ATTEMPTS: Final = 3
 
 
@@ -31,7 +31,7 @@ class AdminCalls:
             raise from_exception(error, connection.bootstrap) from error
 
     def read(self, ask: Callable[[Deadline], T]) -> T:
-        """Ask, and again where the connection broke on the way: a question does no harm twice."""
+        """Send a read, and retry it if the connection broke: a repeated read is harmless."""
         deadline = self.connection.deadline()
         for _ in range(READ_ATTEMPTS - 1):
             try:
@@ -42,7 +42,7 @@ class AdminCalls:
         return ask(deadline)
 
     def send(self, request: Callable[[], T], value: str = "") -> T:
-        """Send a request; what confluent-kafka refuses to send fails here."""
+        """Send a request; raise KafkaFailure if confluent-kafka refuses it."""
         try:
             return request()
         except (KafkaException, ValueError, TypeError) as error:

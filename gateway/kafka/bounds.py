@@ -1,7 +1,7 @@
-"""Where partitions begin and end, and where a time falls in them, many partitions at once.
+"""Looks up the bounds of many partitions, and the offsets of a time in them, at once.
 
-Each leader is asked once for all of its partitions. A partition that no leader tells of is left
-out, so that it does not hide the others.
+Each leader is asked once for all of its partitions. A partition without an answer is left out, so
+that it does not hide the others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from gateway.kafka.values import Place
 
 BEGINNING: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 END: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-# The library looks through the whole list for each partition of an answer: 5,000 at once take a
-# second or two, and in portions a tenth of that.
+# The library searches the whole list for each partition of an answer: 5,000 at once take a second
+# or two, and in portions a tenth of that.
 AT_ONCE: Final = 250
 
 
 def bounds(calls: AdminCalls, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
-    """Return first offset and end of each place that has a leader to tell."""
+    """Return the first offset and the end of each place with an available leader."""
     asked = sorted(places)
     first = _look_up(calls, asked, BEGINNING)
     end = _look_up(calls, asked, END)
@@ -32,7 +32,7 @@ def bounds(calls: AdminCalls, places: Iterable[Place]) -> dict[Place, tuple[int,
 
 
 def at_time(calls: AdminCalls, places: Iterable[Place], ms: int) -> dict[Place, int | None]:
-    """Return the first offset at or after a time; None where there is no such record yet."""
+    """Return the first offset at or after a time; None if there is no such record yet."""
     found = _look_up(calls, sorted(places), OffsetSpec.for_timestamp(ms))
     return {place: None if offset < 0 else offset for place, offset in found.items()}
 

@@ -1,7 +1,7 @@
-"""Records out of one topic, from the partitions and offsets that the caller names.
+"""Reads records of one topic, from partitions and offsets that the caller chooses.
 
-Joins no group and commits nothing. An offset that a
-partition does not hold is a failure rather than a silent jump to another one.
+Joins no group and commits nothing. An offset that a partition does not hold is a failure rather
+than a silent jump to another one.
 """
 
 import operator
@@ -23,17 +23,17 @@ from gateway.kafka.connection import Connection, Reach
 from gateway.kafka.errors import from_exception, translated
 from gateway.kafka.values import Header, Record, Span, TimestampKind
 
-# Records handed on at once: enough to make the work per batch small.
+# Records per batch: enough to keep the work per batch small.
 BATCH: Final = 5000
-# How long an empty read waits, which is how soon an interrupt is seen.
+# The wait of an empty read, after which an interrupt is noticed.
 TICK_S: Final = 0.1
-# How long a broker waits for records before it says that there are none. Short where that news is
-# what the reader waits for.
+# How long a broker waits for records before an empty answer. Short if the reader waits for exactly
+# that answer.
 FETCH_WAIT_MS: Final = 500
 LAST_FETCH_WAIT_MS: Final = 50
-# What is fetched ahead of the caller.
+# Data that is fetched ahead of the caller.
 MAX_AHEAD_KBYTES: Final = 16 * 1024
-# How soon a queue that was full is looked at again; librdkafka's own second is for slow readers.
+# How soon a full queue is checked again; librdkafka's default second is for slow readers.
 FULL_QUEUE_MS: Final = 10
 
 TIMESTAMP_KINDS: Final = {
@@ -43,7 +43,7 @@ TIMESTAMP_KINDS: Final = {
 
 
 class Reader:
-    """Reads spans of one topic. A context manager, for one thread."""
+    """Reads spans of one topic. A context manager; not thread-safe."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Reader:
         self._timeout_s = connection.timeout_s
         self._stops_at_end = stops_at_end
         self._reach = Reach(connection.bootstrap)
-        # Spans that are not read to their end yet: partition → span.
+        # Spans that are not read to their end yet, by partition.
         self._open = {s.partition: s for s in spans if s.end is None or s.start < s.end}
-        # Where each partition's end was last seen.
+        # The last known end of each partition.
         self.ends: dict[int, int] = {}
         settings = connection.settings(
             self._reach,
-            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
             group_id=connection.client_id,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
@@ -94,13 +94,13 @@ class Reader:
         self._client.close()
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield records as they come, and an empty list whenever none did for a moment.
+        """Yield records as they arrive, and an empty list if none did for a moment.
 
-        Ends when every span is read; a span without an end is, where the reader stops at the end,
-        when its partition has no more records.
+        Ends when every span is read; without a given end, a span ends where its partition has no
+        more records if the reader stops at the end.
         """
         while self._open:
-            # The library waits until it has as many as it was asked for, so it is asked for one.
+            # The library waits for as many records as requested, so request one.
             messages = self._client.consume(1, TICK_S)
             if messages:
                 messages += self._client.consume(BATCH - 1, 0)
@@ -109,12 +109,12 @@ class Reader:
             yield [record for message in messages if (record := self._take(message)) is not None]
 
     def finish(self, partition: int) -> None:
-        """Read no more of a partition."""
+        """Stop reading a partition."""
         if self._open.pop(partition, None) is not None:
             self._client.incremental_unassign([TopicPartition(self._topic, partition)])
 
     def _take(self, message: Message) -> Record | None:
-        """Return the record of a message, or none where it is news or lies beyond its span."""
+        """Return the record of a message; None for an event, or a record beyond its span."""
         partition = message.partition()
         error = message.error()
         if error is not None:
@@ -145,9 +145,9 @@ class Reader:
             self.finish(partition)
 
     def _check_reach(self) -> None:
-        """Give up on a cluster that is away for too long, after asking it once more.
+        """Raise for a cluster that is down for too long, after one more request to it.
 
-        Silence alone means nothing: a reader at the end hears nothing of a broker that is back.
+        Silence alone proves nothing: a reader at the end hears nothing from a broker that is back.
         """
         if self._reach.down_seconds() < self._timeout_s:
             return
@@ -176,14 +176,14 @@ def record_of(message: Message, topic: str, partition: int, offset: int) -> Reco
 
 
 def _headers(message: Message) -> tuple[Header, ...] | None:
-    """Return the headers of a message; None where the library fails to read them.
+    """Return the headers of a message; None if the library fails to decode them.
 
-    Any producer can write a name that is no UTF-8, and one such record must not end the reading.
-    The library returns with its error still set. A call by `operator` looks for that, as the short
-    way of the interpreter does not, and makes a SystemError of it.
+    Any producer can write a name that is not UTF-8, and one such record must not end the reading.
+    The library returns with its error still set. A call through `operator` checks for that, which
+    the interpreter's fast path does not, and raises a SystemError.
     """
     try:
-        # Typed as if a caller could get back any form that it may send.
+        # The stubs declare every form that a caller may send.
         return tuple(cast("list[Header]", operator.call(message.headers) or []))
     except (SystemError, UnicodeDecodeError):
         return None

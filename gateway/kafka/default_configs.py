@@ -1,6 +1,6 @@
-"""Configs of all brokers at once, which Kafka keeps under the empty name of a broker.
+"""Changes configs of all brokers at once, which Kafka stores under an empty broker name.
 
-The client library takes no empty name, so the question goes over the wire itself.
+The client library accepts no empty name, so the request is encoded here.
 """
 
 import struct
@@ -23,7 +23,7 @@ VALUE: Final = "the configs of all brokers"
 
 
 def alter(connection: Connection, edits: Sequence[ConfigEdit], *, is_dry_run: bool) -> None:
-    """Change some configs and leave the others as they are: all of them, or none."""
+    """Change some configs and keep the others: all of them, or none."""
     entries = b"".join(
         text(edit.key)
         + struct.pack(">b", OPERATIONS[edit.kind])

@@ -1,8 +1,8 @@
-"""Records of many callers into many topics, through one producer, for an event loop.
+"""Produces records of many callers into many topics, through one producer, for an event loop.
 
-`send` never waits. One thread polls the library and hands its reports to the loop in batches, so
-that the loop is woken once for many records. What is under way has a limit in records and bytes;
-whoever sends asks `is_full` and waits for `room`. Nothing here creates a topic.
+`send` never waits. One thread polls the library and hands delivery reports to the loop in batches,
+so that the loop wakes up once for many records. Records in flight are limited in number and bytes;
+callers check `is_full` and await `room`. Nothing here creates a topic.
 """
 
 import asyncio
@@ -27,39 +27,39 @@ from gateway.kafka.values import Delivered, NewRecord, Topic
 
 log: Final = logging.getLogger(__name__)
 Done = Callable[[Delivered | KafkaFailure], None]
-# The topic of a record, who waits for it, its size, and what became of it.
+# The topic of a record, its callback, its size, and its outcome.
 Report = tuple[str, Done, int, Delivered | KafkaFailure]
 
-# What is under way of all callers together. A second's worth of small records, and room for a few
-# of the largest.
+# Records in flight over all callers: a second's worth of small records, and room for a few of the
+# largest.
 MAX_RECORDS: Final = 20_000
 MAX_BYTES: Final = 32 * 1024 * 1024
-# What librdkafka accepts of one record; the topic's own limit is the broker's to enforce.
+# The largest record that librdkafka accepts; the broker enforces the topic's own limit.
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
-# The library's own queue is larger than ours, so that it is never the one that is full.
+# The library's own queue is larger than ours, so that it never fills first.
 MAX_QUEUED_RECORDS: Final = 10 * MAX_RECORDS
 MAX_QUEUED_KBYTES: Final = 4 * MAX_RECORD_BYTES // 1024
-# A broker that is killed serves again within seconds; a client of HTTP waits longer.
+# A killed broker serves again within seconds; HTTP clients wait longer than that.
 DELIVERY_S: Final = 15.0
-# Long enough to fill a batch from one piece of a stream, short beside a round trip of HTTP.
+# Long enough to fill a batch from one piece of a stream, short beside an HTTP round trip.
 LINGER_MS: Final = 2
-# A batch of many small records must pass the limit that topics have for a large one.
+# A batch of many small records must not exceed the topic's limit for one large record.
 BATCH_BYTES: Final = 256 * 1024
-# How soon the thread sees that it has to end; reports wake it at once.
+# How soon the thread notices that it has to end; reports wake it at once.
 POLL_S: Final = 0.1
-# How long the cluster may take to tell of a topic: callers wait for that.
+# How long a lookup of a topic may take while callers wait for it.
 LOOKUP_S: Final = 5.0
-# A topic is asked for before it is written to; the broker that the producer asks may know it later.
+# A topic is looked up before a record is sent; the producer's broker may know it later.
 UNKNOWN_TOPIC_MS: Final = 2_000
-# Topics that are asked for at the same time, each once; one thread takes milliseconds for each.
+# Concurrent lookups, one for each topic; one thread takes milliseconds for each.
 MAX_LOOKUPS: Final = 200
-# A topic is asked for again after this, so that one that was deleted is not written for long.
+# A topic is looked up again after this, so that writes to a deleted topic end soon.
 KNOWN_S: Final = 30.0
-# Partitions are added seldom: a number beyond the last one is looked for once in this time.
+# Partitions are seldom added: a number beyond the last is looked up once in this time.
 LOOK_AGAIN_S: Final = 1.0
-# Topics that are remembered; a name and two numbers each.
+# Topics that are cached; a name and two numbers each.
 MAX_KNOWN: Final = 20_000
-# What is under way at the end is waited for so long, within what a worker gives its parts.
+# How long `close` waits for records in flight, within CLOSE_SECONDS of the worker.
 CLOSE_S: Final = 1.5
 
 NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -67,14 +67,14 @@ NO_TOPIC: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
-    """A topic that exists, when last asked."""
+    """An existing topic, as of its last lookup."""
 
     partitions: int
     at: float
 
 
 class _Line:
-    """One client of the library and the thread that polls it."""
+    """One producer of the library and the thread that polls it."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class _Line:
         hand_over: Callable[[list[Report]], None],
     ) -> None:
         self._hand_over = hand_over
-        # Written by the thread alone: the library reports only while it is polled.
+        # Only the thread writes it: the library reports only while it is polled.
         self._reports: list[Report] = []
         self._is_closing = False
         self.is_broken = False
@@ -97,11 +97,11 @@ class _Line:
             queue_buffering_max_kbytes=MAX_QUEUED_KBYTES,
             batch_size=BATCH_BYTES,
             linger_ms=LINGER_MS,
-            # The same key goes where Java's client sends it.
+            # Java's client sends equal keys to the same partition.
             partitioner="murmur2_random",
             message_timeout_ms=int(delivery_s * 1000),
-            # One that was deleted since it was last asked for must not come back by a record. It is
-            # a word for consumers, and the library hears it from producers, too.
+            # A record must not bring back a topic that was deleted since its lookup. The property
+            # is one of consumers, but the library honours it for producers, too.
             allow_auto_create_topics=False,
             topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
         )
@@ -113,7 +113,7 @@ class _Line:
         self._thread.start()
 
     def send(self, topic: str, record: NewRecord, size: int, done: Done) -> None:
-        """Hand a record to the library; what it refuses at once is raised."""
+        """Hand a record to the library; raise what it refuses at once."""
         require_names(record)
         try:
             self.client.produce(
@@ -132,7 +132,7 @@ class _Line:
             raise from_exception(error, f"a record of {size} bytes for topic {topic}") from error
 
     def close(self) -> None:
-        """End the thread; what is still under way is reported as failed."""
+        """End the thread; records in flight are reported as failed."""
         self._is_closing = True
 
     def joined(self, seconds: float) -> None:
@@ -152,7 +152,7 @@ class _Line:
     def _delivered(
         self, topic: str, size: int, done: Done, error: KafkaError | None, message: Message
     ) -> None:
-        """Take the library's report on one record; raising here would lose the others'."""
+        """Take the library's report on one record; an exception here would lose the others."""
         if error is None:
             self._reach.heard()
             _, timestamp = message.timestamp()
@@ -179,7 +179,7 @@ class _Line:
 
 
 class Deliveries:
-    """Belongs to one event loop."""
+    """The producer of one event loop."""
 
     def __init__(self, connection: Connection, *, delivery_s: float = DELIVERY_S) -> None:
         self._connection = connection
@@ -193,14 +193,14 @@ class Deliveries:
         self._waiting: list[asyncio.Future[None]] = []
         self._known: dict[str, _Known] = {}
         self._lookups: dict[str, asyncio.Task[_Known]] = {}
-        # For one thread at a time, and made there.
+        # Not thread-safe, so it is created in the thread of lookups.
         self._admin: Admin | None = None
         self._asker = ThreadPoolExecutor(1, thread_name_prefix="topic-lookup")
 
     # --- topics ------------------------------------------------------------------------------
 
     def is_known(self, topic: str, partition: int | None = None) -> bool:
-        """Say whether a topic may be sent to without `require`, which may wait."""
+        """Tell whether a topic can be sent to without `require`, which may wait."""
         known = self._known.get(topic)
         return (
             known is not None
@@ -209,7 +209,7 @@ class Deliveries:
         )
 
     async def require(self, topic: str, partition: int | None = None) -> int:
-        """Return the number of a topic's partitions; KafkaFailure where there is none such."""
+        """Return the number of a topic's partitions. Raises KafkaFailure if it does not exist."""
         if not self.is_known(topic, partition):
             await self._look_up(topic)
         count = self._known[topic].partitions
@@ -232,13 +232,13 @@ class Deliveries:
             lookup = self._lookups[topic] = self._loop.create_task(self._ask(topic))
             lookup.add_done_callback(lambda over: self._looked_up(topic, over))
         try:
-            # One caller that leaves must not end the others' wait.
+            # A caller that leaves must not cancel the lookup for the others.
             found = await asyncio.shield(lookup)
         except KafkaFailure as failed:
             if failed.name == NO_TOPIC or known is None:
                 self._known.pop(topic, None)
                 raise
-            # A cluster that is silent for a moment still has the topic; the record waits for it.
+            # The topic still exists while the cluster is briefly silent; the record waits for it.
             known.at = time.monotonic()
             return
         if len(self._known) >= MAX_KNOWN:
@@ -248,7 +248,7 @@ class Deliveries:
     def _looked_up(self, topic: str, over: asyncio.Task[_Known]) -> None:
         self._lookups.pop(topic, None)
         if not over.cancelled():
-            # Everybody who waited may have left; then nobody else looks at it.
+            # All callers may have left, so retrieve the exception here.
             over.exception()
 
     async def _ask(self, topic: str) -> _Known:
@@ -258,7 +258,7 @@ class Deliveries:
         return _Known(partitions=len(found.partitions), at=time.monotonic())
 
     def _find(self, topic: str) -> Topic | None:
-        """Ask the cluster; in the asker's thread. A producer that asked would create the topic."""
+        """Ask the cluster; in the lookup thread. A lookup by a producer would create the topic."""
         if self._admin is None:
             self._admin = Admin(replace(self._connection, timeout_s=LOOKUP_S))
         return self._admin.find([topic]).get(topic)
@@ -266,9 +266,9 @@ class Deliveries:
     # --- records -----------------------------------------------------------------------------
 
     def send(self, topic: str, record: NewRecord, done: Done) -> None:
-        """Take a record over; `done` is called on the loop, later, in the order of a partition.
+        """Queue a record; `done` is called on the loop, later, in order within a partition.
 
-        The topic should have been found by `require`.
+        `require` should have found the topic.
         """
         size = size_of(record)
         self._records += 1
@@ -285,7 +285,7 @@ class Deliveries:
         return self._records >= MAX_RECORDS or self._bytes >= MAX_BYTES
 
     async def room(self) -> None:
-        """Wait until there is room; at most as long as a record may be under way."""
+        """Wait until there is room, at most as long as a record may be in flight."""
         while self.is_full:
             waiting = self._loop.create_future()
             self._waiting.append(waiting)
@@ -296,7 +296,7 @@ class Deliveries:
                     self._waiting.remove(waiting)
 
     def _open(self) -> _Line:
-        """Return the client; one that can send no more is replaced."""
+        """Return the producer; replace a broken one."""
         if self._line is not None and self._line.is_broken:
             log.error("deliveries.client_replaced")
             self._line.close()
@@ -306,7 +306,7 @@ class Deliveries:
         return self._line
 
     def _reported(self, reports: list[Report]) -> None:
-        """Called by the thread. A loop that has ended needs no reports."""
+        """Hand reports to the loop; called by the thread. A loop that has ended needs none."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._hand_over, reports)
 
@@ -319,7 +319,7 @@ class Deliveries:
             try:
                 done(told)
             except Exception:
-                # One caller that fails must not lose the others' reports.
+                # One caller that fails must not lose the reports of the others.
                 log.exception("deliveries.report_failed")
         if not self._records:
             self._idle.set()
@@ -332,10 +332,10 @@ class Deliveries:
     # --- life --------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Nothing to do: callers stop to send, and what is under way is waited for by `close`."""
+        """Do nothing: callers stop sending, and `close` waits for records in flight."""
 
     async def close(self) -> None:
-        """Wait a moment for what is under way, and end."""
+        """Wait a moment for records in flight, and end."""
         line, self._line = self._line, None
         if line is not None:
             with suppress(TimeoutError):
@@ -347,7 +347,7 @@ class Deliveries:
 
 
 def size_of(record: NewRecord) -> int:
-    """Return about how much memory a record takes while it is under way."""
+    """Return roughly how much memory a record takes while in flight."""
     size = len(record.key or b"") + len(record.value or b"")
     for name, value in record.headers:
         size += len(name) + len(value or b"")

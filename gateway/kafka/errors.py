@@ -1,8 +1,8 @@
-"""Everything that can go wrong between us and a cluster, as one exception.
+"""Turns every error between us and a cluster into one exception.
 
 A failure carries Kafka's own name of the error, which people search for, the value it is about, a
-sentence, and the next step. Rows of the table below say what kind of failure a name is; names
-without a row are ordinary failures, told in the broker's words.
+sentence, and the next step. Rows of the table below give the kind of failure by name; names without
+a row are ordinary failures, in the broker's words.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 
 class Kind(Enum):
-    """What a caller can do about a failure; the command line makes exit codes of it."""
+    """The caller's options after a failure; the command line derives exit codes from it."""
 
     FAILED = "failed"
-    USAGE = "usage"  # we were asked for something that cannot be meant
+    USAGE = "usage"  # the request makes no sense
     NOT_FOUND = "not found"
-    CONFLICT = "conflict"  # something is in the way: it exists already, or has changed
+    CONFLICT = "conflict"  # the object exists already, or has changed
     TIMEOUT = "timeout"
 
 
@@ -37,12 +37,12 @@ class KafkaFailure(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     kind: Kind = Kind.FAILED
-    # None: the broker's own words say more than we could.
+    # None: the broker's own words say more.
     sentence: str | None = None
     next_step: str = ""
 
 
-# Kafka's names by their numbers, from 0 on; -1 is UNKNOWN_SERVER_ERROR.
+# Kafka's error names by number, from 0; -1 is UNKNOWN_SERVER_ERROR.
 NAMES: Final = tuple(
     """
     NONE OFFSET_OUT_OF_RANGE CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PARTITION INVALID_FETCH_SIZE
@@ -87,8 +87,8 @@ NAMES: Final = tuple(
 )
 UNKNOWN: Final = "UNKNOWN_SERVER_ERROR"
 
-# What librdkafka finds out by itself, as the name that Kafka has for it. Others keep librdkafka's
-# own name, which its documentation explains.
+# Kafka's names for errors that librdkafka detects. Others keep librdkafka's own name, which its
+# documentation explains.
 LOCAL_NAMES: Final[dict[int, str]] = {
     KafkaError._ALL_BROKERS_DOWN: "BROKER_NOT_AVAILABLE",  # noqa: SLF001 - a documented constant
     KafkaError._TRANSPORT: "BROKER_NOT_AVAILABLE",  # noqa: SLF001 - as above
@@ -105,14 +105,14 @@ LOCAL_NAMES: Final[dict[int, str]] = {
     KafkaError._INVALID_ARG: "INVALID_REQUEST",  # noqa: SLF001 - as above
 }
 
-# A group answers a commit from outside with one of three names, by what its members are at.
+# A group answers a commit from outside with one of three names, depending on its members.
 READING: Final = Advice(
     kind=Kind.CONFLICT,
     sentence="the group has members that read at the moment",
     next_step="stop its consumers and try again; its members are listed by `groups members`",
 )
 
-# How librdkafka begins its own words, and how it tells that an answer was an error.
+# Prefixes of librdkafka's own texts, and its text for an error in an answer.
 OWN_WORDS: Final = ("Broker: ", "Local: ")
 WORKER_FAILED: Final = " worker failed to parse response: "
 
@@ -226,12 +226,12 @@ ADVICE: Final[dict[str, Advice]] = {
 
 
 def name_of(code: int) -> str:
-    """Return Kafka's name of an error by its number on the wire."""
+    """Return Kafka's name of an error by its number in the protocol."""
     return NAMES[code] if 0 <= code < len(NAMES) else UNKNOWN
 
 
 def kafka_name(error: KafkaError) -> str:
-    """Return Kafka's name of an error, or librdkafka's where only that one knows it."""
+    """Return Kafka's name of an error, or librdkafka's if Kafka has none."""
     number: int = error.code()
     if 0 <= number < len(NAMES):
         return NAMES[number]
@@ -241,11 +241,11 @@ def kafka_name(error: KafkaError) -> str:
 
 
 def failure(name: str, value: str, words: str = "") -> KafkaFailure:
-    """Make the failure of a name, about a value, with the broker's words where there are any."""
+    """Return the failure of a name, about a value, with the broker's words if there are any."""
     advice = ADVICE.get(name, Advice())
     said = advice.sentence if advice.sentence and not words else words
     said = said or name.lower().replace("_", " ")
-    # A broker's own words most often name the topic already.
+    # A broker's own words usually contain the topic already.
     named = value.partition(" ")[2]
     return KafkaFailure(
         name=name,
@@ -257,10 +257,10 @@ def failure(name: str, value: str, words: str = "") -> KafkaFailure:
 
 
 def translated(error: KafkaError, value: str) -> KafkaFailure:
-    """Turn librdkafka's error into ours."""
+    """Turn librdkafka's error into a KafkaFailure."""
     name = kafka_name(error)
     words = (error.str() or "").strip().rstrip(".")
-    # What failed within a call is told after the name of the library's function.
+    # The actual error follows the name of the library's function.
     if WORKER_FAILED in words:
         words = words[max(words.rfind(own) for own in OWN_WORDS) :]
     # These are librdkafka's own texts, which say less than the table.
@@ -274,7 +274,7 @@ def translated(error: KafkaError, value: str) -> KafkaFailure:
 
 
 def from_exception(error: KafkaException | ValueError | TypeError, value: str) -> KafkaFailure:
-    """Turn whatever confluent-kafka raised into ours; bad arguments come as Python's errors."""
+    """Turn an exception of confluent-kafka into a KafkaFailure; bad arguments raise Python's."""
     if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
         return translated(error.args[0], value)
     return failure("INVALID_REQUEST", value, str(error))

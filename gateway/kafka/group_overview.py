@@ -1,8 +1,8 @@
-"""What a list shows of many groups: a question for a hundred at a time.
+"""Describes many groups for a list, with one request per hundred groups.
 
-The client library asks for each group by itself, does not tell which broker has listed one, and has
-no words for some states and for members that speak another protocol than their group.
-What cannot be found out here is left out, for the library to ask.
+The client library asks for each group separately, does not report the broker of a listed group, and
+does not know some states, or members with another protocol than their group's. Groups that fail
+here are left out, and the library is asked for them.
 """
 
 import struct
@@ -25,21 +25,21 @@ from gateway.kafka.wire import (
     varint,
 )
 
-# A broker lists 100,000 groups at most, whose names have some tens of bytes.
+# A broker lists 100,000 groups at most, with names of some tens of bytes.
 MAX_LIST_BYTES: Final = 32 * 1024 * 1024
-# Descriptions have all members with what they are assigned; a piece that is larger is left out.
+# A description has all members with their assignments; a larger answer is left out.
 AT_ONCE: Final = 100
 MAX_PIECE_BYTES: Final = 16 * 1024 * 1024
 DEAD: Final = "Dead"
 STATES: Final[Mapping[str, GroupState]] = {state.value: state for state in GroupState}
-# What a member that speaks the classic protocol is called.
+# The type of a member of the classic protocol.
 CLASSIC_MEMBER: Final = 0
 VALUE: Final = "consumer groups"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How groups of a type are asked about."""
+    """The request that describes groups of a type."""
 
     api: int
     version: int
@@ -49,19 +49,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a broker says of a group; a state that has no word here is the library's."""
+    """A broker's description of a group; for an unknown state, the library's is used."""
 
     assignor: str
     state: GroupState | None = None
     is_mixed: bool = False
 
 
-# One without members is assigned by nothing, and nobody is asked.
+# A group without members has no assignor, so no broker is asked.
 IDLE: Final = Told(assignor="")
 
 
 def refined(connection: Connection, broker: Broker, group: Group) -> Group:
-    """Return a group of the consumer protocol with what the library does not tell of it."""
+    """Return a group of the consumer protocol with the details that the library omits."""
     try:
         there = at(connection, broker)
         told = _asked(there, QUESTIONS[GroupType.CONSUMER], [group.name]).get(group.name)
@@ -81,12 +81,12 @@ def at(connection: Connection, broker: Broker) -> Connection:
 def overview(
     connection: Connection, brokers: Iterable[Broker], wanted: Sequence[GroupSummary]
 ) -> dict[str, Group]:
-    """Return what is found out of groups, without their members, by name."""
+    """Return the groups that could be described, without their members, by name."""
     if not wanted:
         return {}
     names = {summary.name: summary for summary in wanted}
     found: dict[str, Group] = {}
-    # The deadline is for all of the questions.
+    # All requests share one deadline.
     until = connection.deadline()
     for broker in brokers:
         there = replace(at(connection, broker), until=until)
@@ -128,7 +128,7 @@ def _listed(connection: Connection) -> list[str]:
 
 
 def _told(connection: Connection, summaries: Sequence[GroupSummary]) -> dict[str, Told]:
-    """Return what a broker says of groups that it coordinates."""
+    """Return a broker's descriptions of groups that it coordinates."""
     found: dict[str, Told] = {}
     for kind, question in QUESTIONS.items():
         names = [one.name for one in summaries if one.type is kind and not is_idle(one)]
@@ -136,7 +136,7 @@ def _told(connection: Connection, summaries: Sequence[GroupSummary]) -> dict[str
             try:
                 found |= _asked(connection, question, names[start : start + AT_ONCE])
             except (KafkaFailure, struct.error):
-                # One group that is too large, or a broker that goes: the library asks for these.
+                # A group is too large, or the broker stops: the library asks for these groups.
                 continue
     return found
 
@@ -169,7 +169,7 @@ def _classic(answer: Reader) -> dict[str, Told]:
 
 
 def _consumer_body(names: Sequence[str]) -> bytes:
-    # Fields of newer releases, of which there are none: of the head, and of the question.
+    # No tagged fields, either in the header or in the request.
     return b"\0" + varint(len(names) + 1) + b"".join(map(compact, names)) + b"\0\0"
 
 
@@ -194,7 +194,7 @@ def _consumers(answer: Reader) -> dict[str, Told]:
 
 
 def _kind_of_member(answer: Reader) -> int:
-    """Pass over a member; return which protocol it speaks."""
+    """Skip a member; return the protocol that it uses."""
     for _ in range(3):
         answer.compact_text()
     answer.skip(4)

@@ -1,7 +1,7 @@
-"""Records as a member of a consumer group reads them, and commits when it is told to.
+"""Reads records as a member of a consumer group, and commits on request.
 
 Joins with the consumer protocol. Nothing here waits: a caller with several members reads from each
-in turn, and has to do so within `max.poll.interval.ms`, or the group goes on without the member.
+in turn, and has to do so within `max.poll.interval.ms`, or the group removes the member.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from gateway.kafka.consumer import record_of
 from gateway.kafka.errors import from_exception, translated
 from gateway.kafka.values import Record
 
-# What is fetched ahead of a caller that reads a few records at a time, in all and of one partition:
-# a slow reader would be busy with the first of its partitions for minutes.
+# Data fetched ahead of a slow reader, in total and per partition: more would keep it busy with the
+# first of its partitions for minutes.
 MAX_AHEAD_KBYTES: Final = 1024
 MAX_PARTITION_BYTES: Final = 16 * 1024
-# What a member waits for and gets over: the group moves, or the broker is about to come back.
+# Transient errors: the group rebalances, or the broker is about to return.
 PASSING: Final = frozenset(
     {
         KafkaError._NO_OFFSET,  # noqa: SLF001 - a documented constant: nothing to commit yet
@@ -30,7 +30,7 @@ PASSING: Final = frozenset(
 
 
 class GroupReader:
-    """One member of a group. For one thread. Close it, or the group waits for its session."""
+    """One member of a group. Not thread-safe. Close it, or the group waits for its session."""
 
     def __init__(self, connection: Connection, group: str, topics: Sequence[str]) -> None:
         self._group = group
@@ -51,7 +51,7 @@ class GroupReader:
             raise from_exception(error, f"group {group}") from error
 
     def read(self, most: int) -> list[Record]:
-        """Return records that are here already, at most so many; keep the membership alive."""
+        """Return records that are already fetched, up to a number; keep the membership alive."""
         found = []
         for message in self._client.consume(most, 0):
             error = message.error()
@@ -66,7 +66,7 @@ class GroupReader:
         return found
 
     def commit(self) -> None:
-        """Ask the coordinator to keep where this member is; does not wait for the answer."""
+        """Commit the member's positions; do not wait for the answer."""
         try:
             self._client.commit(asynchronous=True)
         except KafkaException as error:
@@ -75,11 +75,11 @@ class GroupReader:
                 raise from_exception(error, f"group {self._group}") from error
 
     def commit_start(self) -> None:
-        """Commit the first offset of what this member owns, whatever it has read."""
+        """Commit the first offset of the assigned partitions, whatever was read."""
         self._commit_at(0)
 
     def rewind(self) -> None:
-        """Go back to the first record of what this member owns, and commit that."""
+        """Seek to the first record of the assigned partitions, and commit that."""
         self._commit_at(0)
         for place in self._client.assignment():
             self._client.seek(TopicPartition(place.topic, place.partition, OFFSET_BEGINNING))

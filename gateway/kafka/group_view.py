@@ -1,4 +1,4 @@
-"""A group as it is at one moment: whether it exists, who is in it, what it has committed."""
+"""Reads the state of a group at one moment: its existence, members and committed offsets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gateway.kafka.values import GroupState, Member, Place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """A group that does not exist is DEAD, as brokers call it, and has committed nothing."""
+    """A group's state. A missing group is DEAD, in the brokers' words, without offsets."""
 
     name: str
     state: GroupState
@@ -26,7 +26,7 @@ class GroupView:
         return bool(self.members) or self.state not in {GroupState.EMPTY, GroupState.DEAD}
 
     def reads(self, topic: str) -> bool:
-        """Tell whether a member has, or is about to have, a partition of a topic."""
+        """Tell whether a member has, or is about to get, a partition of a topic."""
         return any(
             place.topic == topic
             for member in self.members
@@ -42,7 +42,7 @@ class GroupView:
 
 
 def view_of(groups: Groups, name: str) -> GroupView:
-    """Ask what a group is now; a group without offsets and members may not exist."""
+    """Return the present state of a group; one without offsets and members may not exist."""
     committed = groups.offsets([name])[name]
     try:
         [group] = groups.describe([name])

@@ -1,7 +1,7 @@
-"""Consumer groups of a cluster: which there are, who is in them, what they have committed.
+"""Reads and changes consumer groups of a cluster: their state, members and offsets.
 
-Joins no group. Every call has the connection's deadline and fails as `KafkaFailure`. A group that
-does not exist has no offsets, which is no failure; whoever needs to know describes it.
+Joins no group. Every call has the connection's deadline and fails as `KafkaFailure`. A missing
+group has no offsets, which is no failure; describe it to find out whether it exists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ from gateway.kafka.values import (
     Place,
 )
 
-# The library types a state of a group as any enumeration.
+# The stubs declare the state of a group as any Enum.
 STATES: Final[Mapping[Enum, GroupState]] = {
     ConsumerGroupState.PREPARING_REBALANCING: GroupState.PREPARING_REBALANCE,
     ConsumerGroupState.COMPLETING_REBALANCING: GroupState.COMPLETING_REBALANCE,
@@ -54,7 +54,7 @@ TYPES: Final[Mapping[Enum, GroupType]] = {
 
 
 class Groups:
-    """One connection for questions about groups, and changes. For one thread at a time."""
+    """An admin connection for groups. Not thread-safe."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -64,11 +64,11 @@ class Groups:
     def summaries(
         self, *, states: Iterable[GroupState] = (), types: Iterable[GroupType] = ()
     ) -> list[GroupSummary]:
-        """Return all groups, or those in some states or of some types, by name."""
+        """Return all groups, or those in given states or of given types, by name."""
         wanted = {state for state, ours in STATES.items() if ours in set(states)}
         listed = self._listed(wanted, {kind for kind, ours in TYPES.items() if ours in set(types)})
         for error in listed.errors or []:
-            # A list without the groups of one broker would pass for all of them.
+            # A list without the groups of one broker would pass for a complete one.
             raise from_exception(_raised(error), self._connection.bootstrap)
         return sorted(
             (
@@ -84,7 +84,7 @@ class Groups:
         )
 
     def describe(self, names: Iterable[str]) -> list[Group]:
-        """Return groups in the order asked for; the first that is missing is the failure."""
+        """Return groups in the requested order; raise for the first missing one."""
         self._require_service()
         wanted = list(dict.fromkeys(names))
         if not wanted:
@@ -105,7 +105,7 @@ class Groups:
         return [_group(name, group) for name, group in zip(wanted, found, strict=True)]
 
     def find(self, names: Iterable[str]) -> dict[str, Group]:
-        """Return those groups that exist, by name."""
+        """Return the existing ones of these groups, by name."""
         self._require_service()
         wanted = list(dict.fromkeys(names))
         if not wanted:
@@ -129,14 +129,14 @@ class Groups:
         return self._calls.read(ask)
 
     def overview(self, wanted: Sequence[GroupSummary], brokers: Iterable[Broker]) -> list[Group]:
-        """Return those groups that still exist, in the order asked for; most without members."""
+        """Return the existing ones of these groups, in the given order; most without members."""
         found = overview(self._connection, brokers, wanted)
         missing = [summary.name for summary in wanted if summary.name not in found]
         found |= self.find(missing)
         return [found[summary.name] for summary in wanted if summary.name in found]
 
     def refined(self, group: Group, brokers: Iterable[Broker]) -> Group:
-        """Return a group with its true state, and whether its members speak two protocols."""
+        """Return a group with its exact state, and whether its members use two protocols."""
         if group.type is GroupType.CONSUMER:
             for broker in brokers:
                 if broker.id == group.coordinator:
@@ -144,19 +144,19 @@ class Groups:
         return group
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:
-        """Return all that groups have committed: by group, by place."""
+        """Return all committed offsets of groups, by group and place."""
         self._require_service()
         return committed_offsets(self._connection, list(names))
 
     def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
-        """Set what a group has committed; the first partition that is refused is the failure."""
+        """Set committed offsets of a group; raise the first refusal of a partition."""
         for refused in self.commit_each(name, offsets).values():
             raise refused
 
     def commit_each(self, name: str, offsets: Mapping[Place, int]) -> dict[Place, KafkaFailure]:
-        """Set what a group without members has committed; return what was refused.
+        """Set committed offsets of a group without members; return the refusals.
 
-        Creates a group that does not exist.
+        Creates a missing group.
         """
         self._require_service()
         places = [
@@ -180,7 +180,7 @@ class Groups:
         }
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete groups without members, with all that they have committed."""
+        """Delete groups without members, with all their committed offsets."""
         self._require_service()
         deadline = self._connection.deadline()
         futures = self._calls.send(
@@ -192,17 +192,17 @@ class Groups:
             self._calls.wait(future, deadline, f"group {name}")
 
     def delete_offsets(self, name: str, places: Iterable[Place]) -> None:
-        """Delete what is committed for places; the first that is refused is the failure."""
+        """Delete committed offsets of places; raise the first refusal."""
         for refused in self.delete_offsets_each(name, places).values():
             raise refused
 
     def delete_offsets_each(self, name: str, places: Iterable[Place]) -> dict[Place, KafkaFailure]:
-        """Delete what is committed for places of topics that no member reads; return refusals."""
+        """Delete committed offsets of places in topics that no member reads; return refusals."""
         self._require_service()
         return delete_offsets(self._connection, name, sorted(set(places)))
 
     def _listed(self, states: set[Enum], types: set[Enum]) -> ListConsumerGroupsResult:
-        # Filters that are empty stand for no filter, and are refused by brokers that know none.
+        # Brokers without support for filters refuse even empty ones, which mean no filter.
         filters: dict[str, Any] = {}
         if states:
             filters["states"] = states
@@ -215,7 +215,7 @@ class Groups:
                     request_timeout=deadline.left(), **filters
                 )
             )
-            # Typed as a future of anything.
+            # The stubs declare a future of Any.
             listed: ListConsumerGroupsResult = self._calls.wait(
                 future, deadline, self._connection.bootstrap
             )
@@ -230,10 +230,10 @@ class Groups:
         return listed
 
     def _require_service(self) -> None:
-        """Fail at once where groups are not served.
+        """Raise at once if the brokers serve no groups.
 
-        The library would wait for the coordinator of a group until the deadline, and call that a
-        timeout. It tells of a list that it cannot ask for; dead groups make the shortest one.
+        The library would wait for a coordinator until the deadline and report a timeout. It does
+        report an unsupported list request; the list of dead groups is the shortest one.
         """
         if self._is_served:
             return
@@ -242,16 +242,16 @@ class Groups:
 
 
 def _raised(error: object) -> KafkaException:
-    """Return an error as an exception; the library is typed as if it always were one."""
+    """Return an error as an exception; the stubs declare it as always being one."""
     return error if isinstance(error, KafkaException) else KafkaException(error)
 
 
 def _group(name: str, found: ConsumerGroupDescription) -> Group:
     state = STATES.get(found.state, GroupState.UNKNOWN)
     if state is GroupState.DEAD:
-        # What a broker calls a group that does not exist, where it has no error for that.
+        # Brokers without an error for a missing group report this state instead.
         raise failure("GROUP_ID_NOT_FOUND", f"group {name}", "there is no such group")
-    # Typed as if there always were one.
+    # The stubs declare it as always present.
     coordinator: Node | None = found.coordinator
     return Group(
         name=name,

@@ -1,7 +1,7 @@
-"""Records of partitions that the caller names, of any topics, and commits to a group.
+"""Reads records of partitions that the caller assigns, of any topics, and commits to a group.
 
-Joins nothing: offsets are committed as by a group without members, whose coordinator takes them
-from anybody. Who may commit is the caller's to know.
+Does not join: offsets are committed as for a group without members, which any client may do. The
+caller has to check who may commit.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,22 +15,22 @@ from gateway.kafka.errors import KafkaFailure, from_exception, translated
 from gateway.kafka.member import PASSING
 from gateway.kafka.values import Place, Record
 
-# A cluster that is away for longer is told to the caller, who may have other things to do.
+# The caller is told if the cluster is down for longer, since it may have other work.
 AWAY_S: Final = 5.0
-# A commit waits for its answer so long, less than a task may keep its lease in silence.
+# The wait for the answer to a commit, shorter than the lease of a silent task.
 ANSWER_S: Final = 8.0
-# The library asks again within this where a broker has nothing.
+# How long a broker without records holds a fetch.
 FETCH_WAIT_MS: Final = 500
-# One partition's part of what is fetched ahead.
+# One partition's share of fetched data.
 PART_BYTES: Final = 4 * 1024 * 1024
 
 
 class HandAssigned:
-    """For one thread. Close it."""
+    """A consumer with manual assignment. Not thread-safe. Close it."""
 
     def __init__(self, connection: Connection, group: str, *, reset: str) -> None:
         self._group = group
-        # The partitions that were read to their end at some time.
+        # Partitions that were read to their end at some time.
         self.ended: set[Place] = set()
         self._reach = Reach(connection.bootstrap)
         settings = connection.settings(
@@ -38,7 +38,7 @@ class HandAssigned:
             group_id=group,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
-            # For an offset that a partition no longer holds.
+            # Applies to an offset that a partition no longer holds.
             auto_offset_reset=reset,
             enable_partition_eof=True,
             fetch_wait_max_ms=FETCH_WAIT_MS,
@@ -53,18 +53,18 @@ class HandAssigned:
             raise from_exception(error, f"group {group}") from error
 
     def begin(self, offsets: Mapping[Place, int]) -> None:
-        """Read these partitions from these offsets on."""
+        """Start reading partitions at these offsets."""
         self._call(lambda: self._client.assign([_at(*item) for item in offsets.items()]))
 
     def seek(self, place: Place, offset: int) -> None:
-        """Go on elsewhere; what was fetched before is forgotten."""
+        """Continue at another offset; drop what was fetched before."""
         at = _at(place, offset)
         self._call(lambda: self._client.incremental_unassign([at]))
         self._call(lambda: self._client.incremental_assign([at]))
 
     def take(self, *, most: int, wait_s: float) -> list[Record]:
-        """Return records as they come, or none after a wait."""
-        # The library waits until it has as many as it was asked for, so it is asked for one.
+        """Return records as they arrive, or none after a wait."""
+        # The library waits for as many records as requested, so request one.
         messages = self._client.consume(1, wait_s)
         if messages and most > 1:
             messages += self._client.consume(most - 1, 0)
@@ -78,13 +78,13 @@ class HandAssigned:
                 found.append(self._record(message))
             else:
                 failed = failed or self._noted(error, message)
-        # Records that came with an error are read again by whoever comes next.
+        # Records that came with an error are read again by the next reader.
         if failed is not None:
             raise failed
         return found
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
-        """Commit, and wait until the group has it."""
+        """Commit, and wait until the group has stored it."""
         places = [_at(*item) for item in offsets.items()]
         try:
             told = self._client.commit(offsets=places, asynchronous=False)

@@ -1,8 +1,8 @@
-"""How far groups are behind, in records and in time, found out over the wire as anyone could.
+"""Computes the lag of groups in records and in time, from what any client can read.
 
-Three questions: what is committed, where the partitions end, and when the record was written that
-comes next. The last one reads one record for each place with a lag, all partitions at once, until
-the connection's deadline. Joins no group and commits nothing.
+Reads committed offsets, the ends of partitions, and the timestamp of the next record. For that, it
+reads one record for each place with a lag, in all partitions at once, until the connection's
+deadline. Joins no group and commits nothing.
 """
 
 import time
@@ -25,17 +25,17 @@ from gateway.kafka.errors import from_exception
 from gateway.kafka.groups import Groups
 from gateway.kafka.values import PartitionLag, Place
 
-# How long an empty read waits, which is how soon the deadline is seen.
+# The wait of an empty read, after which the deadline is checked.
 TICK_S: Final = 0.1
 BATCH: Final = 1000
-# One record is wanted of each partition; what comes with it is thrown away.
+# One record is wanted of each partition; the rest of a fetch is discarded.
 FETCH_BYTES: Final = 16 * 1024
 FETCH_WAIT_MS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """A place with what a group has committed there."""
+    """A place with its committed offset of a group."""
 
     group: str
     place: Place
@@ -48,10 +48,10 @@ def lags(
     *,
     now_s: Callable[[], float] = time.time,
 ) -> list[PartitionLag]:
-    """Return the lag of groups, of all without names, for each place with a commit."""
+    """Return the lag of groups, or of all if none is named, for each committed place."""
     groups = Groups(connection)
     if not names:
-        # What is committed under the empty name cannot be asked for by any tool.
+        # No tool can read the offsets of a group with an empty name.
         names = [summary.name for summary in groups.summaries() if summary.name]
     found = groups.offsets(names)
     commits = [
@@ -60,7 +60,7 @@ def lags(
         for place, offset in sorted(found[name].items())
     ]
     found_bounds = bounds(AdminCalls(connection), {commit.place for commit in commits})
-    # Records and time are of the same moment, however long the records take to come.
+    # Ages refer to this moment, like the record counts, however long the reads take.
     now_ms = int(now_s() * 1000)
     wanted = {
         (commit.place, max(commit.offset, found_bounds[commit.place][0]))
@@ -89,12 +89,12 @@ def _lag(
     start, end = held
     next_offset = max(commit.offset, start)
     written_ms = times.get((commit.place, next_offset))
-    # A commit beyond the end is of a log that was cut, and waits for nothing.
+    # A commit beyond the end is of a truncated log, without lag.
     records = max(0, end - next_offset)
     if records == 0:
         ms: int | None = 0
     else:
-        # A producer's clock may be ahead of ours.
+        # A producer's clock may be ahead of this host's.
         ms = None if written_ms is None else max(0, now_ms - written_ms)
     return PartitionLag(
         group=commit.group,
@@ -110,7 +110,7 @@ def _lag(
 def _times(
     connection: Connection, wanted: Iterable[tuple[Place, int]]
 ) -> dict[tuple[Place, int], int]:
-    """Return when the first record at or behind each offset was written; as many as time allows."""
+    """Return timestamps of the first record at or after each offset, as many as time allows."""
     left: dict[Place, list[int]] = {}
     for place, offset in sorted(wanted):
         left.setdefault(place, []).append(offset)
@@ -118,7 +118,7 @@ def _times(
     found: dict[tuple[Place, int], int] = {}
     reader = _FirstRecords(connection)
     try:
-        # A consumer reads a partition from one place: groups that differ there take turns.
+        # A consumer reads a partition at one position: groups that differ there take turns.
         while left and not deadline.is_over():
             turn = {place: offsets.pop(0) for place, offsets in left.items()}
             left = {place: offsets for place, offsets in left.items() if offsets}
@@ -130,19 +130,19 @@ def _times(
 
 
 class _FirstRecords:
-    """Reads the first record of many partitions, each from an offset of its own."""
+    """Reads the first record of many partitions, each from its own offset."""
 
     def __init__(self, connection: Connection) -> None:
         self._bootstrap = connection.bootstrap
         settings = connection.settings(
             Reach(connection.bootstrap),
-            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
             group_id=connection.client_id,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
             auto_offset_reset="error",
             enable_partition_eof=True,
-            # What waits for a transaction to end is behind, too.
+            # Records of an open transaction count as lag, too.
             isolation_level="read_uncommitted",
             fetch_wait_max_ms=FETCH_WAIT_MS,
             fetch_message_max_bytes=FETCH_BYTES,
@@ -157,7 +157,7 @@ class _FirstRecords:
         self._client.close()
 
     def read(self, places: Mapping[Place, int], deadline: Deadline) -> dict[Place, int]:
-        """Return the timestamps that came; a place without a record has none."""
+        """Return the received timestamps; a place without a record has none."""
         try:
             self._client.assign(
                 [
@@ -185,7 +185,7 @@ class _FirstRecords:
 
 
 def _place_of(message: Message) -> Place | None:
-    """Return which partition a message, an end or an error is about; None for the whole client."""
+    """Return the partition of a message, an end or an error; None for the whole client."""
     topic, partition = message.topic(), message.partition()
     if topic is None or partition is None or partition < 0:
         return None

@@ -1,7 +1,7 @@
-"""The library below the Python package, for what the package lacks: its functions, and a client.
+"""Calls functions of librdkafka that its Python package lacks, with clients of its own.
 
-Knows what librdkafka's functions take and return, and not what they are asked. It is the library
-that the package carries. Everything that it makes is given back by the caller's `ExitStack`.
+Knows the types of librdkafka's functions, but not the purpose of calls. It loads the library that
+the package contains. The caller's `ExitStack` frees everything that it creates.
 """
 
 import ctypes
@@ -17,14 +17,14 @@ from gateway.kafka.connection import LOOK_S, Connection, Deadline, Reach
 from gateway.kafka.errors import failure, translated
 
 T = TypeVar("T")
-# What the library makes is a number to us.
+# Objects of the library are pointers, as numbers.
 Handle = int
 
 ANY_OPERATION: Final = 0
 ERROR_BYTES: Final = 512
-# The library keeps deadlines itself, and tells when one is over; a little more lets it.
+# The library enforces deadlines itself and reports their end; wait a little longer for that.
 LAST_LOOK_S: Final = 1.0
-# A consumer that never joined a group has none to leave.
+# A consumer that never joined a group need not leave one.
 WITHOUT_LEAVING: Final = 0x8
 
 POINTER: Final = ctypes.c_void_p
@@ -41,7 +41,7 @@ class ClientKind(IntEnum):
 
 
 class _PlaceInList(ctypes.Structure):
-    """`rd_kafka_topic_partition_t`, a part of the library's public interface."""
+    """`rd_kafka_topic_partition_t`, part of the library's public interface."""
 
     _fields_ = (
         ("topic", TEXT),
@@ -56,16 +56,16 @@ class _PlaceInList(ctypes.Structure):
 
 
 class _PlaceList(ctypes.Structure):
-    """`rd_kafka_topic_partition_list_t`, likewise."""
+    """`rd_kafka_topic_partition_list_t`, part of it as well."""
 
     _fields_ = (("cnt", INT), ("size", INT), ("elems", ctypes.POINTER(_PlaceInList)))
 
 
-# What an admin call takes: the client, the questions and their number, options, a queue.
+# Arguments of an admin call: the client, the requests and their number, options, a queue.
 _SENDS: Final = (None, (POINTER, ctypes.POINTER(POINTER), SIZE, POINTER, POINTER))
 _GROUPS: Final = (ctypes.POINTER(POINTER), (POINTER, ctypes.POINTER(SIZE)))
 
-# function of the library, without its prefix: (what it returns, what it takes)
+# function of the library, without its prefix: (result type, argument types)
 FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "conf_new": (POINTER, ()),
     "conf_set": (INT, (POINTER, TEXT, TEXT, TEXT, SIZE)),
@@ -106,9 +106,9 @@ FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
 
 @cache
 def library() -> Mapping[str, Any]:
-    """Return the functions of the table, by their names there."""
-    # The extension module is linked to the library, so its symbols are found through it, wherever
-    # a platform's wheel keeps the file.
+    """Return the functions of the table, by their names in it."""
+    # The extension module is linked to the library, so its symbols are found through it, wherever a
+    # platform's wheel stores the file.
     loaded = ctypes.CDLL(cimpl.__file__)
     functions = {}
     for name, (returns, takes) in FUNCTIONS.items():
@@ -119,7 +119,7 @@ def library() -> Mapping[str, Any]:
 
 
 def kept(held: ExitStack, thing: T, destroy: Callable[[T], None]) -> T:
-    """Return a thing of the library's, which is destroyed with the stack."""
+    """Return an object of the library, which the stack destroys."""
     assert thing, "librdkafka made nothing"
     held.callback(destroy, thing)
     return thing
@@ -128,11 +128,11 @@ def kept(held: ExitStack, thing: T, destroy: Callable[[T], None]) -> T:
 def client_of(
     connection: Connection, held: ExitStack, *, kind: ClientKind, **own: str | float | bool
 ) -> Handle:
-    """Make a client of our own, of which Python's package knows nothing."""
+    """Create a client that is independent of the Python package."""
     lib, said = library(), ctypes.create_string_buffer(ERROR_BYTES)
     conf = lib["conf_new"]()
     for key, value in connection.settings(Reach(connection.bootstrap), **own).items():
-        # What calls back into Python is for the package; the deadline bounds what we wait.
+        # Callbacks into Python work only in the package; the deadline limits the wait instead.
         if not callable(value):
             told = str(value).lower() if isinstance(value, bool) else str(value)
             if lib["conf_set"](conf, key.encode(), told.encode(), said, ERROR_BYTES):
@@ -147,7 +147,7 @@ def client_of(
 
 
 def options_for(client: Handle, seconds: float, value: str, held: ExitStack) -> Handle:
-    """Make the options of an admin call that takes at most so long."""
+    """Create the options of an admin call with a timeout."""
     lib, said = library(), ctypes.create_string_buffer(ERROR_BYTES)
     options: Handle = kept(
         held, lib["AdminOptions_new"](client, ANY_OPERATION), lib["AdminOptions_destroy"]
@@ -159,7 +159,7 @@ def options_for(client: Handle, seconds: float, value: str, held: ExitStack) -> 
 
 
 def answer_of(queue: Handle, deadline: Deadline, value: str, held: ExitStack) -> Handle:
-    """Wait for the one event that comes, in looks short enough for an interrupt."""
+    """Wait for the single event, in steps short enough for an interrupt."""
     lib = library()
     while True:
         is_last = deadline.is_over()
@@ -172,7 +172,7 @@ def answer_of(queue: Handle, deadline: Deadline, value: str, held: ExitStack) ->
 
 
 def groups_of(event: Handle, call: str, value: str) -> list[Any]:
-    """Return the lists of partitions that an answer has, one for each group; else why not."""
+    """Return an answer's lists of partitions, one for each group. Raises its error."""
     lib = library()
     if code := lib["event_error"](event):
         raise translated(KafkaError(code, text(lib["event_error_string"](event))), value)
@@ -191,5 +191,5 @@ def groups_of(event: Handle, call: str, value: str) -> list[Any]:
 
 
 def text(words: bytes | None) -> str:
-    """Return what the library says, whatever bytes it says it in."""
+    """Decode a text of the library, whatever its encoding."""
     return (words or b"").decode("utf-8", "replace")

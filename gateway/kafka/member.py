@@ -1,8 +1,8 @@
-"""A consumer that somebody else drives by calls: subscribed or assigned, fetched from, committed.
+"""Drives a consumer by calls: subscribe or assign, take records, commit.
 
-Joins with the consumer protocol, and with the classic one where the cluster knows no other.
-For one thread at a time. What was taken counts as read only when `delivered` says so; `give_back`
-puts it first again.
+Joins with the consumer protocol, or with the classic one if the cluster supports no other. Not
+thread-safe. Taken records count as read only once `delivered` is called; `give_back` puts them
+first again.
 """
 
 from collections import deque
@@ -26,23 +26,22 @@ from gateway.kafka.consumer import record_of
 from gateway.kafka.errors import KafkaFailure, from_exception, translated
 from gateway.kafka.values import Place, Position, PositionKind, Record
 
-# How long an empty read waits, which is how soon `stop` is seen.
+# The wait of an empty read, after which `stop` is noticed.
 TICK_S: Final = 0.1
-# After joining, the first records may be asked for before there is an assignment: a rejoin takes
-# two heartbeats of five seconds, and the first answer of a partition one more moment.
+# After joining, records may be requested before there is an assignment: a rejoin takes two
+# heartbeats of five seconds, and the first answer of a partition a moment more.
 SETTLE_S: Final = 15.0
-# What is fetched ahead of whoever drives the client.
+# Data that is fetched ahead of the caller.
 MAX_AHEAD_KBYTES: Final = 4 * 1024
-# Messages taken from the library at once; its own limit on bytes holds for them.
+# Messages taken from the library at once; its own byte limit applies to them.
 BATCH: Final = 500
-# What a client that nobody fetches from keeps, so that it still hears of its group.
+# Records that an idle client buffers, so that it still notices rebalances.
 MAX_IDLE_RECORDS: Final = 50
-# A partition that was assigned a moment ago takes no seek until its fetching has begun.
+# A partition that was just assigned accepts no seek until its fetching has begun.
 SEEK_S: Final = 5.0
-# How long the coordinator, or a leader, may take to answer one question.
+# How long the coordinator, or a leader, may take to answer one request.
 ANSWER_S: Final = 10.0
-# What a client waits for and gets over: the group moves, a topic is not there yet, a broker is
-# about to come back.
+# Transient errors: the group rebalances, a topic is not there yet, or a broker is about to return.
 PASSING: Final = frozenset(
     {
         KafkaError._NO_OFFSET,  # noqa: SLF001 - a documented constant: nothing to commit yet
@@ -54,8 +53,8 @@ PASSING: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-# A coordinator that does not speak the consumer protocol, or not for this group, refuses its first
-# request. The library tells of that as the end of the client, with the reason only in its words.
+# A coordinator without the consumer protocol, or not with it for this group, refuses the first
+# request. The library reports a fatal error, with the reason only in its text.
 NOT_SPOKEN: Final = "ConsumerGroupHeartbeat"
 REFUSALS: Final = frozenset(
     {
@@ -72,7 +71,7 @@ class Protocol(Enum):
 
 
 class Reset(Enum):
-    """Where to begin without a committed offset."""
+    """The position without a committed offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -84,13 +83,13 @@ class Closed(Exception):
 
 
 class NotAssigned(Exception):
-    """A partition that the client does not read at the moment."""
+    """A partition that is not assigned to the client at present."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     """What a client reads: topics by name or pattern, whose partitions the group divides, or
-    partitions by name, which are nobody's to divide. Nothing of it where it reads nothing.
+    partitions by name, which are not divided. If all are empty, it reads nothing.
     """
 
     topics: tuple[str, ...] = ()
@@ -102,7 +101,7 @@ class Subscription:
 
 
 class Member:
-    """See the module. Close it, or the group waits for its session."""
+    """A consumer; see the module. Close it, or the group waits for its session."""
 
     def __init__(
         self, connection: Connection, group: str, *, reset: Reset, commits_itself: bool
@@ -117,18 +116,18 @@ class Member:
         self._subscription = Subscription()
         self._is_stopped = False
         self._is_closed = False
-        # Read and not taken yet, in the order of the library.
+        # Fetched records that are not taken yet, in the library's order.
         self._ahead: deque[Record] = deque()
         self._assigned: set[Place] = set()
-        # Partitions whose end was seen since they were assigned.
+        # Partitions whose end was seen since their assignment.
         self._ended: set[Place] = set()
-        # Partitions that have gone since records were last taken: those are somebody else's.
+        # Partitions revoked since records were last taken: these have another owner.
         self._gone: set[Place] = set()
-        # Those that are paused, and what was read of them and not taken.
+        # Paused partitions, and their fetched records that are not taken yet.
         self._paused: set[Place] = set()
         self._held: dict[Place, deque[Record]] = {}
         self._is_settled = True
-        # Where each partition goes on, by what was delivered.
+        # The next offset of each partition, after the delivered records.
         self._next: dict[Place, int] = {}
 
     @property
@@ -139,11 +138,11 @@ class Member:
         return sorted(self._assigned)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Read something else from now on; nothing of it leaves the group."""
+        """Change the subscription; an empty one leaves the group."""
         if self._is_closed:
             raise Closed(self._group)
         if subscription.topics and self._subscription.topics:
-            # The library tells what comes and goes; what stays, it does not tell again.
+            # The library reports added and revoked partitions, but not those that stay.
             gone = {one for one in self._assigned if one.topic not in subscription.topics}
             self._gone |= gone
             self._assigned -= gone
@@ -152,7 +151,7 @@ class Member:
         else:
             self._forget()
         if not subscription:
-            # A client that was subscribed takes no assignment: what comes next has a new one.
+            # A subscribed client accepts no assignment: create a new one for it.
             self._leave()
         try:
             if subscription.places:
@@ -178,10 +177,10 @@ class Member:
         wait_s: float,
         is_over: Callable[[], bool] = lambda: False,
     ) -> list[Record]:
-        """Return records: as soon as there are some, at least one, and no more than fit.
+        """Return records as soon as there are some, at least one, and no more than fit.
 
-        The first ones after a subscription are waited for until they, or the ends of all
-        partitions, are there. `is_over` is asked meanwhile: nobody may want them any more.
+        After a subscription, wait until the first records, or the ends of all partitions, have
+        arrived. `is_over` is polled meanwhile, since the caller may have gone.
         """
         found: list[Record] = []
         try:
@@ -189,7 +188,7 @@ class Member:
                 found, max_bytes=max_bytes, min_bytes=min_bytes, wait_s=wait_s, is_over=is_over
             )
         except BaseException:
-            # Nobody gets what was found until then.
+            # The records found so far are not returned then.
             self.give_back(found)
             raise
         return found
@@ -223,14 +222,14 @@ class Member:
         self._is_settled |= bool(found)
 
     def look(self) -> None:
-        """Hear what the group has decided; keeps the membership of who fetches seldom."""
+        """Poll the group; this keeps the membership of a client that seldom fetches."""
         if self._client is not None and self._subscription:
             room = MAX_IDLE_RECORDS - len(self._ahead)
             if room > 0:
                 self._pump(room, 0)
 
     def give_back(self, records: Sequence[Record]) -> None:
-        """Take again what reached nobody, but for partitions that others read meanwhile."""
+        """Put undelivered records back, except those of partitions that others now read."""
         for record in reversed(records):
             place = _place(record)
             if place in self._gone:
@@ -239,7 +238,7 @@ class Member:
             (self._held.setdefault(place, deque()) if is_paused else self._ahead).appendleft(record)
 
     def delivered(self, records: Iterable[Record]) -> None:
-        """Count records as read; where the client commits by itself, they are committed soon."""
+        """Count records as read; if the client commits by itself, they are committed soon."""
         last = {_place(record): record.offset + 1 for record in records}
         last = {place: offset for place, offset in last.items() if place not in self._gone}
         self._next |= last
@@ -249,12 +248,12 @@ class Member:
                     offsets=[_at(place, offset) for place, offset in last.items()]
                 )
             except KafkaException as error:
-                # A partition that has just gone is read again by its next owner.
+                # The next owner of a partition that was just revoked reads it again.
                 if error.args[0].code() not in PASSING:
                     raise from_exception(error, f"group {self._group}") from error
 
     def commit(self, offsets: Mapping[Place, int] | None = None, *, waits: bool = True) -> None:
-        """Commit these offsets, or all that was delivered."""
+        """Commit these offsets, or those of all delivered records."""
         wanted = self._next if offsets is None else offsets
         if not wanted:
             return
@@ -271,7 +270,7 @@ class Member:
             raise from_exception(error, f"group {self._group}") from error
 
     def committed(self, places: Sequence[Place]) -> Mapping[Place, int]:
-        """Return committed offsets, of those partitions that have one."""
+        """Return the committed offsets of those partitions that have one."""
         try:
             told = self._open().committed([_at(place) for place in places], timeout=ANSWER_S)
         except KafkaException as error:
@@ -285,7 +284,7 @@ class Member:
         return found
 
     def seek(self, positions: Mapping[Place, Position]) -> None:
-        """Go on elsewhere; NotAssigned where a partition is not read by this client."""
+        """Continue at other positions. Raises NotAssigned for a partition of another reader."""
         for place in positions:
             if place not in self._assigned:
                 raise NotAssigned(str(place))
@@ -308,9 +307,9 @@ class Member:
             self._seek(place, offset)
 
     def pause(self, places: Collection[Place]) -> None:
-        """Take nothing of these until `resume`, and stay in the group.
+        """Take no records of these until `resume`, and stay in the group.
 
-        Of those that are read at the moment: one that goes and comes back is not paused.
+        Applies to assigned partitions: one that is revoked and returns is not paused.
         """
         new = self._assigned.intersection(places) - self._paused
         if not new:
@@ -327,7 +326,7 @@ class Member:
         self._ahead = kept
 
     def resume(self, places: Collection[Place]) -> None:
-        """Go on with these where they were paused."""
+        """Continue these where they were paused."""
         back = self._paused.intersection(places)
         if not back:
             return
@@ -340,24 +339,24 @@ class Member:
             self._ahead.extendleft(reversed(self._held.pop(place, deque())))
 
     def ends(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return where partitions end, as far as their leaders told last; asks nobody."""
+        """Return the ends of partitions as their leaders last reported; sends no request."""
         found = {}
         for place in places:
             try:
                 told = self._open().get_watermark_offsets(_at(place), cached=True)
             except KafkaException:
-                # It has just gone.
+                # It was just revoked.
                 continue
             if told is not None and told[1] >= 0:
                 found[place] = told[1]
         return found
 
     def stop(self) -> None:
-        """Have `take` return soon. From any thread."""
+        """Let `take` return soon. Thread-safe."""
         self._is_stopped = True
 
     def close(self) -> None:
-        """Commit what is to be committed and leave the group."""
+        """Commit delivered offsets if the client does so by itself, and leave the group."""
         self._is_closed = True
         self._leave()
 
@@ -392,9 +391,9 @@ class Member:
         return self._client
 
     def _pump(self, most: int, wait_s: float) -> bool:
-        """Take what the library has; tell whether there was anything."""
+        """Take fetched messages from the library; tell whether there were any."""
         client = self._open()
-        # The library waits until it has as many as it was asked for, so it is asked for one.
+        # The library waits for as many records as requested, so request one.
         messages = client.consume(1, wait_s)
         if messages and most > 1:
             messages += client.consume(most - 1, 0)
@@ -404,19 +403,19 @@ class Member:
                 if not self._note(message):
                     break
             except KafkaFailure as failure:
-                # The library gives what came with it to nobody again.
+                # The library does not return the other messages of the batch again.
                 failed = failed or failure
         if failed is not None:
             raise failed
         return bool(messages)
 
     def _note(self, message: Message) -> bool:
-        """Keep a record, or learn from an event; False where the client was made again."""
+        """Buffer a record or handle an event; return False if the client was replaced."""
         place = Place(topic=message.topic() or "", partition=message.partition() or 0)
         error = message.error()
         if error is None:
             self._reach.heard()
-            # What was under way when a partition went belongs to its next owner.
+            # Records fetched before a partition was revoked belong to its next owner.
             if place in self._assigned:
                 record = record_of(message, place.topic, place.partition, message.offset() or 0)
                 is_paused = place in self._paused
@@ -433,7 +432,7 @@ class Member:
         return True
 
     def _is_refused(self, error: KafkaError) -> bool:
-        """Tell whether the group cannot be joined by the consumer protocol."""
+        """Tell whether the group refuses the consumer protocol."""
         is_about_joining = error.code() in REFUSALS and NOT_SPOKEN in (error.str() or "")
         return is_about_joining and self._protocol is Protocol.CONSUMER
 
@@ -444,7 +443,7 @@ class Member:
         self.subscribe(wanted)
 
     def _fill(self, found: list[Record], size: int, max_bytes: int) -> int:
-        """Move records that fit; the first one always does."""
+        """Move records that fit; the first one always fits."""
         while self._ahead and len(found) < BATCH:
             more = _size(self._ahead[0])
             if found and size + more > max_bytes:
@@ -477,11 +476,11 @@ class Member:
             )
         except KafkaException as error:
             raise from_exception(error, f"group {self._group}") from error
-        # The library gives OFFSET_END where no record is as late.
+        # The library returns OFFSET_END if no record is late enough.
         return {Place(topic=each.topic, partition=each.partition): each.offset for each in told}
 
     def _check_reach(self) -> None:
-        """Tell that the cluster is away, after asking it once more: silence alone means nothing."""
+        """Raise if the cluster is down, after one more request: silence alone proves nothing."""
         if not self._reach.is_down():
             return
         try:

@@ -1,7 +1,7 @@
-"""Deletion of committed offsets: the one call of librdkafka that its Python package lacks.
+"""Deletes committed offsets, by the one call of librdkafka that its Python package lacks.
 
-Calls the library that the package carries, with an instance of its own. Goes as soon as
-`AdminClient` has the call.
+Calls the library inside the package, with a client of its own. To be removed once `AdminClient` has
+the call.
 """
 
 import ctypes
@@ -28,14 +28,14 @@ from gateway.kafka.librdkafka import (
 from gateway.kafka.values import Place
 
 CALL: Final = "DeleteConsumerGroupOffsets"
-# Far above the partitions of one topic; a list beyond that is no request of a person.
+# Far above the partitions of one topic; no person requests a longer list.
 MAX_PLACES: Final = 100_000
 
 
 def delete_offsets(
     connection: Connection, group: str, places: Sequence[Place]
 ) -> dict[Place, KafkaFailure]:
-    """Delete what a group has committed for places; return those that were refused."""
+    """Delete a group's committed offsets of places; return the refused ones."""
     value = f"group {group}"
     if len(places) > MAX_PLACES:
         words = f"{len(places)} partitions are named, {MAX_PLACES} may be at once"
@@ -63,7 +63,7 @@ def _send(
     client: Handle, queue: Handle, deadline: Deadline, group: str, places: Sequence[Place]
 ) -> None:
     lib = library()
-    # The library copies all of it before it returns.
+    # The library copies all arguments before it returns.
     with ExitStack() as held:
         named = kept(
             held,

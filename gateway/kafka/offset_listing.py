@@ -1,9 +1,9 @@
-"""What groups have committed, asked in a way that survives a coordinator that moves.
+"""Reads committed offsets of groups in a way that survives a change of coordinator.
 
-librdkafka 2.16 ends the process by a segmentation fault where an admin client's OffsetFetch is
-answered with NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE: it notes that for the consumer group of
-the client, and only a consumer has one. Python's admin client is none, so the same call is made by
-a consumer of our own, which joins no group. Goes as soon as the library has mended it.
+librdkafka 2.16 crashes with a segmentation fault if an admin client's OffsetFetch is answered with
+NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE: it records that in the client's consumer group, which
+only a consumer has. Python's admin client is none, so a consumer of our own, which joins no group,
+makes the same call. To be removed once the library has a fix.
 """
 
 import ctypes
@@ -31,11 +31,11 @@ from gateway.kafka.librdkafka import (
 from gateway.kafka.values import Place
 
 CALL: Final = "ListConsumerGroupOffsets"
-# Groups that are asked for at the same time; the library has one request for each.
+# Groups that are requested concurrently; the library needs one request for each.
 WINDOW: Final = 100
-# What a partition has where nothing is committed.
+# The offset of a partition without a commit.
 NOT_COMMITTED: Final = -1
-# A coordinator that moves is there again within a second or so, and a question does no harm twice.
+# A moving coordinator returns within a second or so, and a repeated read is harmless.
 RETRY_S: Final = 0.1
 MOVING: Final = frozenset(
     {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
@@ -43,7 +43,7 @@ MOVING: Final = frozenset(
 
 
 def committed_offsets(connection: Connection, names: Sequence[str]) -> dict[str, dict[Place, int]]:
-    """Return all that groups have committed: by group, by place."""
+    """Return all committed offsets of groups, by group and place."""
     if any(not name or "\0" in name for name in names):
         raise failure("INVALID_REQUEST", "groups", "a group must be named")
     found: dict[str, dict[Place, int]] = {}
@@ -82,7 +82,7 @@ def _ask(
             try:
                 found[name] = _offsets(answer_of(queue, deadline, f"group {name}", held), name)
             except KafkaFailure as failed:
-                # The last question has time enough to be answered.
+                # The last request needs enough time for its answer.
                 if failed.name not in MOVING or deadline.left() < 2 * RETRY_S:
                     raise
                 moving.append(name)

@@ -1,8 +1,8 @@
-"""Where the offsets of a group are to go: what was asked for, and the plan that comes of it.
+"""Plans new offsets of a group from a request.
 
-Pure: knows no cluster and no clock. What a partition holds and what is committed come as values, so
-that what is shown, what is exported and what is executed is one and the same plan. The CSV is that
-of Kafka's own kafka-consumer-groups.sh, in both directions.
+Pure: knows no cluster and no clock. Bounds and committed offsets of partitions are arguments, so
+that the same plan is shown, exported and executed. The CSV format is that of Kafka's own
+kafka-consumer-groups.sh, in both directions.
 """
 
 import csv
@@ -18,10 +18,10 @@ from gateway.kafka.values import Place
 
 MAX_OFFSET: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1
-# Far above a line for each partition of the largest cluster; what is larger is another file.
+# Far above a line for each partition of the largest cluster; a larger file is another one.
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 NUMBER: Final = re.compile(r"[0-9]{1,19}")
-# What java.time.Duration reads, which is what Kafka's tool takes, without its signs.
+# The durations that java.time.Duration, and so Kafka's tool, accepts, without signs.
 DURATION: Final = re.compile(
     r"P(?:(?P<days>\d{1,9})D)?"
     r"(?P<clock>T(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?"
@@ -33,7 +33,7 @@ NOT_COMMITTED: Final = "nothing is committed, so the end"
 
 
 class PlanError(ValueError):
-    """What was asked for cannot be done, or cannot be read; the text says what was wrong."""
+    """A request that is invalid or impossible; the text says what was wrong."""
 
 
 class GoalKind(Enum):
@@ -48,7 +48,7 @@ class GoalKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Where to go; `value` is an offset, a number of records or milliseconds since 1970."""
+    """The target; `value` is an offset, a number of records or milliseconds since 1970."""
 
     kind: GoalKind
     value: int = 0
@@ -56,7 +56,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of a partition: what is committed there, where it begins and ends.
+    """The committed offset and the bounds of a partition.
 
     `found` is the offset that was looked up for the goal: by its time, or in the file.
     """
@@ -70,7 +70,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One partition as it is and as it will be; `note` says why it is not what was asked for."""
+    """One partition before and after; `note` says why the result is not the requested offset."""
 
     place: Place
     before: int | None
@@ -81,12 +81,12 @@ class Step:
 
     @property
     def skipped(self) -> int:
-        """Return how many offsets that the partition still holds are passed over."""
+        """Return how many offsets that the partition still holds would be skipped."""
         return 0 if self.before is None else max(0, self.after - max(self.before, self.start))
 
     @property
     def read_again(self) -> int:
-        """Return how many offsets the group has read already and will read once more."""
+        """Return how many offsets that the group has read would be read again."""
         return 0 if self.before is None else max(0, min(self.before, self.end) - self.after)
 
     def json(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Step:
 
 
 def plan_of(goal: Goal, partitions: Iterable[Known]) -> list[Step]:
-    """Return a step for each partition, by place: never outside of what the partition holds."""
+    """Return a step for each partition, by place, always within the partition's bounds."""
     return [_step(goal, known) for known in sorted(partitions, key=lambda known: known.place)]
 
 
@@ -153,10 +153,10 @@ def _wanted(goal: Goal, known: Known) -> tuple[int, str]:
 
 
 def parse_duration(text: str) -> int:
-    """Read an ISO 8601 duration of days and clock time, such as P1DT2H30M; in milliseconds."""
+    """Parse an ISO 8601 duration of days and clock time, such as P1DT2H30M, to milliseconds."""
     found = DURATION.fullmatch(text)
     parts = ("days", "hours", "minutes", "seconds")
-    # "P" and a "T" with nothing behind it match the form and say nothing.
+    # "P", or a trailing "T", matches the expression without any value.
     if not found or not any(found[part] for part in parts) or found["clock"] in {"T", "t"}:
         raise PlanError(f"{text!r} is no duration: give P7D, PT30M or P1DT2H")
     days, hours, minutes, seconds = (int(found[part] or 0) for part in parts)
@@ -165,7 +165,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_datetime(text: str) -> int:
-    """Read a date with or without a time of day; in milliseconds since 1970, UTC if no zone."""
+    """Parse a date with an optional time of day to milliseconds since 1970, in UTC if no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -174,12 +174,12 @@ def parse_datetime(text: str) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    # No record is older than 1970, and what is below stands for other places than times.
+    # No record is older than 1970, and negative numbers stand for other positions.
     return max(0, round(moment.timestamp() * 1000))
 
 
 def parse_places(text: str) -> tuple[str, tuple[int, ...]]:
-    """Read TOPIC or TOPIC:0,1,2 as Kafka's tool does; no partitions stand for all of them."""
+    """Parse TOPIC or TOPIC:0,1,2 as Kafka's tool does; no partitions mean all of them."""
     topic, colon, listed = text.partition(":")
     indexes = listed.split(",") if colon else []
     if not topic or not all(_is_number(index, MAX_PARTITION) for index in indexes):
@@ -188,7 +188,7 @@ def parse_places(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def parse_topics(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Read several of these; a topic that is named twice means all that was named of it."""
+    """Parse several of these; a repeated topic means all partitions named for it."""
     topics: dict[str, tuple[int, ...]] = {}
     for text in texts:
         topic, indexes = parse_places(text)
@@ -199,7 +199,7 @@ def parse_topics(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def csv_of(offsets: Iterable[tuple[Place, int]]) -> str:
-    """Return `topic,partition,offset` for each place, as Kafka's tool exports and reads it."""
+    """Return `topic,partition,offset` for each place, in the format of Kafka's tool."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerows((place.topic, place.partition, offset) for place, offset in offsets)
@@ -207,9 +207,9 @@ def csv_of(offsets: Iterable[tuple[Place, int]]) -> str:
 
 
 def parse_csv(text: str, group: str) -> Mapping[Place, int]:
-    """Read an export: rows of three columns, or of four, which begin with the group they mean.
+    """Parse an export: rows of three columns, or of four that begin with the group.
 
-    Rows of other groups are left out; a plan for none of the rows is no plan.
+    Rows of other groups are left out; a file without a row of the group is an error.
     """
     offsets: dict[Place, int] = {}
     rows = csv.reader(io.StringIO(text), strict=True)

@@ -1,7 +1,7 @@
-"""Clients for questions and changes, lent to threads that serve calls: a few for many.
+"""Lends a few admin clients to the many threads that serve calls.
 
-A client of librdkafka has threads and sockets of its own, so a worker has a bounded number of
-them. One whose call failed for want of an answer is not lent again: its connection may be broken.
+A client of librdkafka has threads and sockets of its own, so a worker has a bounded number of them.
+A client whose call got no answer is not lent again: its connection may be broken.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,17 +17,17 @@ from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.groups import Groups
 
-# Views wait in threads, of which a process has some tens; each client has three threads and a
-# megabyte, and answers a question in milliseconds.
+# Views wait in some tens of threads per process; each client has three threads, takes a megabyte,
+# and answers a request in milliseconds.
 MAX_CLIENTS: Final = 4
-# As long as one call may take: who is in front gives its client back by then.
+# The time limit of one call: an earlier borrower returns its client by then.
 WAIT_S: Final = 15.0
-# After these the connection is in doubt; all other failures are answers of a broker.
+# After these, the connection is in doubt; all other failures are answers of a broker.
 DOUBTFUL: Final = frozenset({"BROKER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"})
 
 
 class Clients:
-    """What one borrower may ask with. For one thread at a time."""
+    """The admin clients of one borrower. Not thread-safe."""
 
     def __init__(self, connection: Connection, *, client_id: str = "") -> None:
         self.client_id = client_id
@@ -47,7 +47,7 @@ class Clients:
 
 
 class Pool:
-    """From any thread; `drain` and `close` are the worker's."""
+    """Thread-safe; `drain` and `close` are called by the worker."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class Pool:
 
     @contextmanager
     def borrowed(self, client_id: str = "") -> Iterator[Clients]:
-        """Lend clients for a block; waits while all are lent, until the deadline.
+        """Lend clients for a block; wait while all are lent, until the deadline.
 
-        `client_id` is how they call themselves to brokers; empty for the connection's own name.
+        `client_id` is their client id at brokers; empty for the connection's own.
         """
         clients = self._take(client_id)
-        # Whatever else goes wrong, such as a right that is missing, is no fault of a connection.
+        # Any other error, such as a missing right, is no fault of the connection.
         is_sound = True
         try:
             if clients is None:
@@ -87,10 +87,10 @@ class Pool:
                 self._condition.notify()
 
     def drain(self) -> None:
-        """Calls under way are short, and those that come find what is free."""
+        """Do nothing: running calls are short, and new ones use free clients."""
 
     async def close(self) -> None:
-        """Let go of all clients that nobody has."""
+        """Close all clients that are not lent."""
         with self._condition:
             self._free.clear()
 
@@ -100,9 +100,9 @@ class Pool:
         return Clients(named, client_id=client_id)
 
     def _take(self, client_id: str) -> Clients | None:
-        """Wait for a place; None where the borrower is to make its own clients."""
+        """Wait for a client; None if the borrower has to create its own."""
         deadline = Deadline(self._wait_s)
-        # Let go of outside of the lock: their threads end.
+        # Release it outside of the lock: that ends its threads.
         dropped: Clients | None = None
         with self._condition:
             while self._lent >= self._max_clients:
@@ -118,7 +118,7 @@ class Pool:
                 if clients.client_id == client_id:
                     return self._free.pop(-place)
             if self._lent + len(self._free) > self._max_clients:
-                # The one that nobody has wanted for longest.
+                # The least recently used one.
                 dropped = self._free.pop(0)
         del dropped
         return None

@@ -1,4 +1,4 @@
-"""Records into one topic, each acknowledged by the cluster or told as a failure.
+"""Produces records into one topic, each acknowledged by the cluster or reported as a failure.
 
 Idempotent unless the caller's properties say otherwise, so that a retry writes no record twice. The
 queue is bounded: a source that is faster than the cluster waits here.
@@ -16,20 +16,20 @@ from gateway.kafka.errors import KafkaFailure, failure, from_exception, translat
 from gateway.kafka.header_names import require_names
 from gateway.kafka.values import Delivered, NewRecord
 
-# What librdkafka accepts of one record; the topic's own limit is the broker's to enforce.
+# The largest record that librdkafka accepts; the broker enforces the topic's own limit.
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
-# Records on their way: room for a few of the largest, and for batches to fill.
+# Records in flight: room for a few of the largest, and for batches to fill.
 MAX_QUEUED_KBYTES: Final = 2 * MAX_RECORD_BYTES // 1024
-# How long a full queue is left to drain before we look again.
+# How long a full queue may drain before it is checked again.
 DRAIN_S: Final = 0.1
-# A topic that was just created is unknown for a moment; longer than that it does not exist.
+# A new topic is unknown for a moment; after this it counts as missing.
 UNKNOWN_TOPIC_MS: Final = 5000
-# What a caller may set instead, at the price of the order or of a record that comes twice.
+# Properties that a caller may set at the cost of order, or of duplicates.
 RULES_OUT_IDEMPOTENCE: Final = frozenset({"acks", "request.required.acks", "enable.idempotence"})
 
 
 class Producer:
-    """Sends to one topic. For one thread. Close it, or what was sent last may not arrive."""
+    """Sends to one topic. Not thread-safe. Close it, or the last records may not arrive."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Producer:
             compression_type=codec,
             message_max_bytes=MAX_RECORD_BYTES,
             queue_buffering_max_kbytes=MAX_QUEUED_KBYTES,
-            # The same key goes where Java's client sends it.
+            # Java's client sends equal keys to the same partition.
             partitioner="murmur2_random",
             message_timeout_ms=int(connection.timeout_s * 1000),
             topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
@@ -61,7 +61,7 @@ class Producer:
             raise from_exception(error, connection.bootstrap) from error
 
     def send(self, record: NewRecord) -> None:
-        """Take a record over; raises what went wrong with it, or with one sent before."""
+        """Queue a record; raise the failure of this record, or of an earlier one."""
         require_names(record)
         limit = time.monotonic() + self._timeout_s
         while True:
@@ -86,7 +86,7 @@ class Producer:
                 return
 
     def flush(self) -> None:
-        """Wait until everything sent is acknowledged; raises what was not."""
+        """Wait until every record is acknowledged; raise the failure of any that is not."""
         limit = time.monotonic() + self._timeout_s
         while self._client.flush(DRAIN_S) > 0:
             self._look()
@@ -95,7 +95,7 @@ class Producer:
         self._look()
 
     def close(self) -> None:
-        """Give up undelivered records, which would keep the client and its threads alive."""
+        """Discard undelivered records, which would keep the client and its threads alive."""
         self._client.purge()
         self._client.poll(0)
 
@@ -107,7 +107,7 @@ class Producer:
             raise self._reach.failure()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Take librdkafka's report on one record; raising here would lose the others'."""
+        """Take librdkafka's report on one record; an exception here would lose the others."""
         if error is None:
             self._reach.heard()
             self._on_delivery(

@@ -1,4 +1,4 @@
-"""Records into any topic, each told when the cluster has it; for one thread, which waits.
+"""Produces records into any topic, each confirmed by the cluster; not thread-safe, may block.
 
 Idempotent unless the caller's properties say otherwise, so that a retry writes no record twice. The
 queue is bounded: a source that is faster than the cluster waits here.
@@ -31,12 +31,12 @@ LINGER_MS: Final = 5
 
 
 class Sender:
-    """Keep it for long: each has three threads. One that is broken is to be made anew."""
+    """Reuse it: each has three threads. Replace one that is broken."""
 
     def __init__(self, connection: Connection) -> None:
         self._timeout_s = connection.timeout_s
         self._reach = Reach(connection.bootstrap)
-        # It can send no more, or has records under way that nobody waits for.
+        # It can send no more, or has records in flight that no caller waits for.
         self.is_broken = False
         settings = connection.settings(
             self._reach,
@@ -44,7 +44,7 @@ class Sender:
             message_max_bytes=MAX_RECORD_BYTES,
             queue_buffering_max_kbytes=MAX_QUEUED_KBYTES,
             linger_ms=LINGER_MS,
-            # The same key goes where Java's client sends it.
+            # Java's client sends equal keys to the same partition.
             partitioner="murmur2_random",
             message_timeout_ms=int(connection.timeout_s * 1000),
             topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
@@ -55,7 +55,7 @@ class Sender:
             raise from_exception(error, connection.bootstrap) from error
 
     def send(self, topic: str, record: NewRecord, done: Done) -> None:
-        """Take a record over; KafkaFailure where it cannot be sent at all."""
+        """Queue a record. Raises KafkaFailure if it cannot be sent at all."""
         require_names(record)
         limit = time.monotonic() + self._timeout_s
         while True:
@@ -82,7 +82,7 @@ class Sender:
                 return
 
     def flush(self) -> None:
-        """Wait until all that was sent is told of; KafkaFailure where the cluster is away."""
+        """Wait until all records are reported. Raises KafkaFailure if the cluster is down."""
         limit = time.monotonic() + self._timeout_s
         while self._client.flush(DRAIN_S) > 0:
             self._require_cluster()
@@ -92,14 +92,14 @@ class Sender:
 
     def _require_cluster(self) -> None:
         if self._reach.is_down():
-            # What is under way may arrive or not: whoever sends it again does so by another client.
+            # Records in flight may still arrive: resend them with another client only.
             self.is_broken = True
             raise self._reach.failure()
 
     def _delivered(
         self, topic: str, done: Done, error: KafkaError | None, message: Message
     ) -> None:
-        """Take librdkafka's report on one record; raising here would lose the others'."""
+        """Take librdkafka's report on one record; an exception here would lose the others."""
         partition = message.partition() or 0
         if error is None:
             self._reach.heard()

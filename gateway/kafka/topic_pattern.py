@@ -1,7 +1,7 @@
-"""Topics by an expression: which names one means. Pure.
+"""Matches topic names with an expression. Pure.
 
-Expressions come from strangers, so the engine is RE2, whose time is linear in the name and whose
-memory is bounded; Kafka's is RE2/J, the same language. An expression means the whole name.
+Expressions are untrusted input, so the engine is RE2, whose time is linear in the name and whose
+memory is bounded; Kafka's is RE2/J, the same language. An expression matches the whole name.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import re2  # type: ignore[import-untyped]
 
 # Four times the longest name, as for consumers of REST version 2.
 MAX_CHARS: Final = 1_000
-# What one compiled expression may take, its cache of states included.
+# The memory of one compiled expression, including its cache of states.
 MAX_MEMORY: Final = 256 * 1024
 # Instructions of a compiled expression. A name of 249 characters costs at worst about a microsecond
 # for each, so one match stays below a millisecond; an ordinary expression has less than 100.
@@ -19,11 +19,11 @@ MAX_PROGRAM: Final = 500
 
 
 class BadPattern(ValueError):
-    """An expression that means nothing, or costs too much; the text says what to change."""
+    """An invalid or expensive expression; the text says what to change."""
 
 
 class TopicPattern:
-    """An expression that is ready for use."""
+    """A compiled expression."""
 
     def __init__(self, text: str) -> None:
         if not 0 < len(text) <= MAX_CHARS:
@@ -49,7 +49,7 @@ class TopicPattern:
         self.text: Final = text
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return those of many names that the expression means, in their order."""
+        """Return the given names that match, in their order."""
         match = self._compiled.fullmatch
         return [name for name in names if match(name) is not None]
 

@@ -1,6 +1,6 @@
-"""What goes into the client and comes out of it: topics, partitions, configs, records.
+"""Defines the arguments and results of the client: topics, partitions, configs, records.
 
-Frozen values without a client behind them, so that whoever shows or stores them needs no Kafka.
+Frozen values without a client behind them, so that code that shows or stores them needs no Kafka.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from typing import Final, TypeAlias
 
 Header: TypeAlias = tuple[str, bytes | None]
 
-# What a client says where the cluster's own setting is meant.
+# The value of a request that stands for the cluster's own setting.
 CLUSTER_DEFAULT: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A broker as the cluster names it to its clients."""
+    """A broker in the cluster's metadata."""
 
     id: int
     host: str
@@ -33,7 +33,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSummary:
-    """A topic as a list shows it."""
+    """A topic in a list."""
 
     name: str
     partitions: int
@@ -55,7 +55,7 @@ class Topic:
     id: str  # as Kafka's tools write it
     is_internal: bool
     partitions: tuple[Partition, ...]
-    # What this client may do with it, in Kafka's words; None where nobody asked.
+    # Operations that this client may do with it, in Kafka's words; None if not requested.
     operations: tuple[str, ...] | None = None
 
     @property
@@ -69,12 +69,12 @@ class NewTopic:
     partitions: int = CLUSTER_DEFAULT
     replication_factor: int = CLUSTER_DEFAULT
     configs: Mapping[str, str] = field(default_factory=dict)
-    # The brokers of each partition, the preferred leader first; then no number above counts.
+    # The brokers of each partition, preferred leader first; replaces the numbers above.
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
 class ResourceKind(Enum):
-    """What a config belongs to."""
+    """The kind of resource that a config belongs to."""
 
     TOPIC = "topic"
     BROKER = "broker"
@@ -82,7 +82,7 @@ class ResourceKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSynonym:
-    """One place where the value of a config may come from; the first that is set wins."""
+    """A source of a config's value; the first one that is set wins."""
 
     key: str
     value: str | None
@@ -91,7 +91,7 @@ class ConfigSynonym:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """One config in effect. `value` is None where the broker keeps it to itself."""
+    """One config in effect. `value` is None if the broker does not reveal it."""
 
     key: str
     value: str | None
@@ -123,7 +123,7 @@ class TimestampKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as it was read. A null key or value is None, which an empty one is not."""
+    """A record that was read. A null key or value is None, unlike an empty one."""
 
     topic: str
     partition: int
@@ -133,13 +133,13 @@ class Record:
     headers: tuple[Header, ...] = ()
     timestamp_ms: int | None = None
     timestamp_kind: TimestampKind | None = None
-    # It has headers, and the client library reads none of them: the name of one is not UTF-8.
+    # It has headers, but the client library cannot read them: a name is not UTF-8.
     has_unread_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record to be written. Without a partition the key decides, as in Java's client."""
+    """A record to write. Without a partition, the key decides, as in Java's client."""
 
     value: bytes | None
     key: bytes | None = None
@@ -150,7 +150,7 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """Where the cluster has put a record that it acknowledged, and the time it has there."""
+    """The partition, offset and timestamp of an acknowledged record."""
 
     partition: int
     offset: int
@@ -175,7 +175,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What to read of one partition: from an offset up to, without, another one."""
+    """The offsets to read from one partition; `end` is exclusive."""
 
     partition: int
     start: int
@@ -194,7 +194,7 @@ class Place:
 
 
 class GroupState(Enum):
-    """Kafka's words. The client library calls Assigning and Reconciling Unknown."""
+    """Kafka's words. The client library reports Assigning and Reconciling as Unknown."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -214,7 +214,7 @@ class GroupType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """A group as a list shows it. A simple one holds offsets and never had members."""
+    """A group in a list. A simple one holds offsets and never had members."""
 
     name: str
     state: GroupState
@@ -229,7 +229,7 @@ class Member:
     host: str
     instance_id: str | None
     assignment: tuple[Place, ...]
-    # Where a new group is still on its way: what this member will have.
+    # During a rebalance: the assignment that this member will get.
     target: tuple[Place, ...] | None = None
 
 
@@ -241,17 +241,17 @@ class Group:
     assignor: str
     coordinator: int | None
     members: tuple[Member, ...]
-    # Whether some members of a group of the consumer protocol speak the classic one, where asked.
+    # Whether members of a consumer protocol group use the classic one, if requested.
     is_mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """How far a group is behind in a partition.
+    """The lag of a group in a partition.
 
-    `end` and `records` are None where no leader tells the end; `ms`, how long ago the next record
-    was written, is None where that record could not be read in time. `is_lost` says that the
-    partition no longer holds the committed offset: the lag counts from its first one.
+    `end` and `records` are None if no leader reports the end; `ms`, the age of the next record, is
+    None if that record could not be read in time. `is_lost` says that the partition no longer holds
+    the committed offset: the lag counts from its first one.
     """
 
     group: str

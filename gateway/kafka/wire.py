@@ -1,6 +1,6 @@
-"""Single questions in Kafka's own bytes, for what the client library has no call for.
+"""Sends single requests in Kafka's protocol, for which the client library has no call.
 
-One connection for one question, without a login: where brokers ask for one, the question fails.
+One connection per request, without authentication: if brokers require it, the request fails.
 """
 
 import socket
@@ -10,7 +10,7 @@ from typing import Final
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure, name_of
 
-# The longest answer here is a sentence for each of some configs.
+# The longest answer here has a sentence for each of some configs.
 MAX_ANSWER_BYTES: Final = 1_048_576
 CORRELATION: Final = 1
 PLAIN: Final = "plaintext"
@@ -23,7 +23,7 @@ CONSUMER_GROUP_DESCRIBE: Final = 69
 
 
 class Reader:
-    """Takes an answer apart, from its front."""
+    """Decodes an answer from its front."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -35,18 +35,18 @@ class Reader:
         return int(found)
 
     def text(self) -> str:
-        """Return a text; one that is null is empty."""
+        """Return a string; a null one is empty."""
         return self._taken(self.number("h")).decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return bytes; those that are null are empty."""
+        """Return bytes; null ones are empty."""
         return self._taken(self.number("i"))
 
     def count(self) -> int:
         """Return the length of a list."""
         return self._checked(self.number("i"))
 
-    # What newer questions have instead: lengths that are one more, seven bits a byte.
+    # The encoding of flexible versions: lengths plus one, as varints of seven bits a byte.
 
     def compact_text(self) -> str:
         return self._taken(self._varint() - 1).decode("utf-8", "replace")
@@ -55,7 +55,7 @@ class Reader:
         return self._checked(self._varint() - 1)
 
     def skip_tags(self) -> None:
-        """Pass over fields of newer releases."""
+        """Skip tagged fields."""
         for _ in range(self._checked(self._varint())):
             self._varint()
             self._taken(self._varint())
@@ -79,14 +79,14 @@ class Reader:
         return self._data[self._at - size : self._at]
 
     def _checked(self, size: int) -> int:
-        """Return a size that what is left can hold; one of nothing is below 0."""
+        """Return a size that fits into the rest; 0 for that of null, which is negative."""
         if size > len(self._data) - self._at:
             raise struct.error(f"{size} of {len(self._data) - self._at} bytes are told")
         return max(0, size)
 
 
 def text(words: str | None) -> bytes:
-    """Return a text with its length before it."""
+    """Return a string with its length before it."""
     if words is None:
         return struct.pack(">h", -1)
     data = words.encode()
@@ -96,7 +96,7 @@ def text(words: str | None) -> bytes:
 
 
 def compact(words: str) -> bytes:
-    """Return a text as newer questions have it."""
+    """Return a string in the encoding of flexible versions."""
     data = words.encode()
     return varint(len(data) + 1) + data
 
@@ -119,7 +119,7 @@ def ask(
     *,
     max_bytes: int = MAX_ANSWER_BYTES,
 ) -> Reader:
-    """Return the answer of the first broker that takes the question."""
+    """Return the answer of the first broker that accepts the request."""
     if connection.properties.get("security.protocol", PLAIN).lower() != PLAIN:
         raise failure("UNSUPPORTED_VERSION", value, "this cannot be asked of brokers with a login")
     deadline = connection.deadline()

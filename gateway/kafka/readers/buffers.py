@@ -7,7 +7,7 @@ from gateway.kafka.readers.values import News, size_of
 
 
 class Buffers:
-    """Readers in the order in which they last took something or got something."""
+    """Readers in the order in which they last took or received records."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -15,7 +15,7 @@ class Buffers:
         self.bytes = 0
 
     def put(self, cursor: Cursor, news: News, behind: int) -> None:
-        """Keep something for a reader; whoever has been still for longest makes room for it."""
+        """Buffer records for a reader; the least recently active readers make room."""
         size = size_of(news)
         cursor.waiting.append((news, behind))
         cursor.waiting_bytes += size
@@ -40,7 +40,7 @@ class Buffers:
             self._holders.pop(cursor, None)
 
     def forget(self, cursor: Cursor) -> None:
-        """Drop what waits for a reader; it is read again when the reader comes for it."""
+        """Drop the records that wait for a reader, which reads them again later."""
         self.bytes -= cursor.waiting_bytes
         self._holders.pop(cursor, None)
         cursor.forget_waiting()

@@ -8,21 +8,21 @@ from gateway.kafka.values import Place
 
 
 class Cursor:
-    """Changed by the feed of its partition; `wake` tells the reader that there is something."""
+    """Changed by the feed of its partition; `wake` notifies the reader."""
 
     def __init__(self, place: Place, position: int, wake: "Callable[[Cursor], None]") -> None:
         self.place = place
-        # The offset behind the last record that was taken.
+        # The offset after the last record that was taken.
         self.position = position
-        # The number of the next row in the feed's window, of a reader that keeps up.
+        # The index of the next row in the feed's window, for a reader that keeps up.
         self.number: int | None = None
-        # What a turn has brought a reader that is behind, each with the offset behind it, and how
-        # far all of it reaches.
+        # What a turn has fetched for a reader that is behind, each with the offset after it, and
+        # the offset that all of it reaches.
         self.waiting: deque[tuple[News, int]] = deque()
         self.waiting_bytes = 0
         self.reach = position
         self.is_queued = False
-        # The last word, after all that waits.
+        # The final news, after all waiting ones.
         self.end: End | None = None
         self.is_closed = False
         self._wake = wake
@@ -32,7 +32,7 @@ class Cursor:
             self._wake(self)
 
     def forget_waiting(self) -> None:
-        """Drop what waits; it is read again when the reader comes for it."""
+        """Drop waiting records; they are read again later."""
         self.waiting.clear()
         self.waiting_bytes = 0
         self.reach = self.position

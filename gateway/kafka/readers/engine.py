@@ -1,4 +1,4 @@
-"""The door: opens readings for the reads of one process. Belongs to one event loop."""
+"""Opens readings for a process: the entry point. Belongs to one event loop."""
 
 import asyncio
 import logging
@@ -30,11 +30,11 @@ from gateway.kafka.values import Place, Position, PositionKind, Topic
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 log: Final = logging.getLogger(__name__)
-# Threads that ask brokers where partitions begin and end; each waits for its answer.
+# Threads that ask brokers for the bounds of partitions; each waits for its answer.
 ASKERS: Final = 4
-# How long after a partition could not be read it is asked for, and again until it answers.
+# The delay before a partition that failed is looked up, and between retries.
 LOOK_AGAIN_S: Final = 1.0
-# These say that it will not come back by itself.
+# These errors are permanent.
 FINAL: Final = frozenset(
     {
         "UNKNOWN_TOPIC_OR_PARTITION",
@@ -50,13 +50,13 @@ END: Final = Position(kind=PositionKind.END)
 CLOSE_SECONDS: Final = 1.5
 
 
-# What librdkafka does not tell by itself: it waits for a topic that is gone. One question for all
-# topics that are read, which a deletion and a partition that is added wait for as long.
+# librdkafka does not report a deleted topic, but waits for it. So all topics that are read are
+# looked up at this interval, which bounds the delay after a deletion or an added partition.
 WATCH_S: Final = 3.0
-# How often all topics are listed for those who read by a pattern: the answer names every partition
-# of the cluster, which is a fifth of a second of this process where there are 100,000.
+# How often all topics are listed for readers by pattern: the answer names every partition of the
+# cluster, which takes this process a fifth of a second for 100,000.
 LIST_S: Final = 10.0
-# Who begins to read by a pattern sees every topic that is older than this.
+# A new reader by pattern sees every topic that is older than this.
 FRESH_S: Final = 1.0
 GONE: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "the topic was deleted")
 MADE_AGAIN: Final = ("UNKNOWN_TOPIC_ID", "the topic was deleted and made again")
@@ -64,7 +64,7 @@ MADE_AGAIN: Final = ("UNKNOWN_TOPIC_ID", "the topic was deleted and made again")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Where a reader begins, and the bounds of the partition."""
+    """The position where a reader starts, and the bounds of the partition."""
 
     place: Place
     topic_id: str
@@ -74,11 +74,11 @@ class Start:
 
 
 class TooManyReadings(Exception):
-    """No more can be read at the same time; the text says of what there is no more."""
+    """A limit on concurrent readings is reached; the text names it."""
 
 
 class Readers:
-    """Every reader without a group of one process.
+    """All readers without a group of one process.
 
         reading = await readers.open({Place(topic="orders", partition=0): BEGINNING})
         news = await reading.take(max_records=100, max_bytes=1_000_000, wait_s=5)
@@ -110,27 +110,27 @@ class Readers:
             turn_bytes=self._limits.turn_bytes,
         )
         self._followers: dict[Reading, Follower] = {}
-        # All topics but Kafka's own, and when they were asked for.
+        # All topics except Kafka's internal ones, and when they were listed.
         self._listed: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
         self._listing = asyncio.Lock()
         self._askers = ThreadPoolExecutor(ASKERS, "readers-ask")
-        # Patterns come from strangers: only other patterns wait for a slow one.
+        # Patterns come from untrusted clients: a slow one delays only other patterns.
         self._matcher = ThreadPoolExecutor(1, "readers-match")
         self._admins = threading.local()
 
-    # --- for whoever reads ---------------------------------------------------------------------
+    # --- for readers ---------------------------------------------------------------------------
 
     async def partitions(self, topics: Sequence[str]) -> dict[str, list[int]]:
-        """Return the partitions of topics; KafkaFailure where one of them is not there."""
+        """Return the partitions of topics. Raises KafkaFailure if one does not exist."""
         return await self._ask(self._partitions, topics)
 
     async def matching(self, pattern: TopicPattern, readable: Readable) -> dict[str, list[int]]:
-        """Return the partitions of the topics that a pattern means, of those that may be read."""
+        """Return the partitions of the readable topics that a pattern matches."""
         return await self._ask(self._found_partitions, await self.names(pattern, readable))
 
     async def names(self, pattern: TopicPattern, readable: Readable) -> list[str]:
-        """Return the names of the topics that a pattern means, of those that may be read."""
+        """Return the names of the readable topics that a pattern matches."""
         listed = await self._list(FRESH_S)
         loop = asyncio.get_running_loop()
         names = await loop.run_in_executor(self._matcher, _matching, pattern, readable, listed)
@@ -143,16 +143,16 @@ class Readers:
     async def open(
         self, starts: Mapping[Place, Position], *, follow: Follow | None = None
     ) -> Reading:
-        """Begin to read at these positions; close what is returned.
+        """Start reading at these positions; the caller closes the result.
 
-        What appears later of the topics that are followed is read from its beginning on.
+        Partitions of followed topics that appear later are read from their beginning.
         """
         has_pattern = follow is not None and follow.pattern is not None
         self._require_room(starts, follow)
-        # What a pattern means can go before it is begun; what has a name is missed.
+        # A matched topic may vanish before reading starts; a named topic is reported as missing.
         asking = self._starts_of_present if has_pattern else self._starts
         found = await self._ask(asking, dict(starts))
-        # Others have opened some meanwhile.
+        # Other calls may have opened some meanwhile.
         self._require_room(starts, follow)
         reading = Reading(closed=self._closed, waits=has_pattern)
         self._readings.add(reading)
@@ -167,7 +167,7 @@ class Readers:
         return reading
 
     async def move(self, reading: Reading, starts: Mapping[Place, Position]) -> None:
-        """Have a reading go on elsewhere, in partitions that it reads."""
+        """Move a reading to other positions, in partitions that it reads."""
         for start in await self._ask(self._starts, dict(starts)):
             if start.place in reading.positions:
                 feed = self._feed_of(start)
@@ -175,13 +175,13 @@ class Readers:
 
     @property
     def held_bytes(self) -> int:
-        """Return what is kept for readers at the moment."""
+        """Return the bytes that are buffered for readers at present."""
         return self._shared.buffers.bytes + sum(feed.window_bytes for feed in self._feeds.values())
 
     # --- life ----------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Open nothing more. What is open is ended by whoever holds it."""
+        """Open nothing more. The holders of open readings close them."""
         self._is_draining = True
 
     async def close(self) -> None:
@@ -219,7 +219,7 @@ class Readers:
             )
 
     def _full(self, starts: Mapping[Place, object]) -> str:
-        """Return why these cannot be read beside all others; nothing where they can."""
+        """Return which limit these would exceed; an empty text if none."""
         limits = self._limits
         if self._cursors + len(starts) > limits.max_cursors:
             return f"{limits.max_cursors} places are read at the same time already"
@@ -229,7 +229,7 @@ class Readers:
         return ""
 
     def _feed_of(self, start: Start) -> Feed:
-        """Return the feed of a partition, which is another one where the topic was made again."""
+        """Return the feed of a partition; a topic that was created again gets a new one."""
         feed = self._feeds.get(start.place)
         if feed is not None and feed.topic_id != start.topic_id:
             feed.over(*MADE_AGAIN)
@@ -245,7 +245,7 @@ class Readers:
         return max(limits.min_window_bytes, min(limits.max_window_bytes, share))
 
     def _closed(self, reading: Reading, places: Sequence[Place]) -> None:
-        """Take note that a reading has let go of places."""
+        """Update the books after a reading has released partitions."""
         for place in places:
             self._cursors -= 1
             feed = self._feeds.get(place)
@@ -273,7 +273,7 @@ class Readers:
         task.add_done_callback(self._looks.discard)
 
     async def _look_at(self, feed: Feed, failed: KafkaFailure) -> None:
-        """Find out where a partition begins and ends now, as long as somebody reads it."""
+        """Look up the bounds of a failed partition, as long as it has readers."""
         log.info("readers.looked_again place=%s reason=%s", feed.place, failed.name)
         while feed.cursors and not feed.is_over:
             if failed.name != OUT_OF_RANGE:
@@ -289,16 +289,16 @@ class Readers:
                 return
 
     async def _watch_topics(self) -> None:
-        """End the readers of topics that are gone, and find what appears, as long as any read."""
+        """End the readers of deleted topics, and find new partitions, while there are readers."""
         while self._feeds or self._followers:
             await asyncio.sleep(WATCH_S)
             try:
                 await self._look_at_topics()
             except KafkaFailure:
-                # No broker answers: that says nothing of topics.
+                # No broker answers, which says nothing about topics.
                 continue
             except Exception:
-                # All readers of the process have this one look, and the next may succeed.
+                # All readers of the process depend on this loop, and its next round may succeed.
                 log.exception("readers.look_failed")
         self._watch = None
 
@@ -319,7 +319,7 @@ class Readers:
     # --- what appears --------------------------------------------------------------------------
 
     async def _list(self, age_s: float) -> frozenset[str]:
-        """Return the names of all topics, as they were so long ago at most."""
+        """Return the names of all topics, from a list that is at most `age_s` old."""
         clock = asyncio.get_running_loop().time
         async with self._listing:
             if clock() - self._listed_at > age_s:
@@ -337,9 +337,9 @@ class Readers:
                 await loop.run_in_executor(self._matcher, follower.match, listed, readable)
 
     async def _take_up(self, follower: Follower, found: Mapping[str, Topic]) -> None:
-        """Let a reading have what has appeared, as far as there is room, and tell what it lacks."""
+        """Add new partitions to a reading, as far as there is room, and report the others."""
         reading = follower.reading
-        # A topic may come with any number of partitions: the next look finds the others.
+        # A topic may have any number of partitions: the next round finds the others.
         room = reading.room_to_tell
         wanted = dict(islice(follower.wanted(found).items(), room)) if room else {}
         if not wanted:
@@ -347,7 +347,7 @@ class Readers:
         try:
             begun = await self._ask(self._starts_of_present, dict.fromkeys(wanted, BEGINNING))
         except KafkaFailure as failed:
-            # A topic that is only being made, or is going: the next look finds out.
+            # A topic that is being created or deleted: the next round finds out.
             log.info("readers.not_taken_up topic=%s reason=%s", min(wanted).topic, failed.name)
             return
         begun = [start for start in begun if wanted[start.place] == start.topic_id]
@@ -365,7 +365,7 @@ class Readers:
             self._cursors += 1
             reading.take_up(self._feed_of(start), start.offset, first=start.first, end=start.end)
 
-    # --- what brokers are asked, in threads ----------------------------------------------------
+    # --- requests to brokers, in threads -------------------------------------------------------
 
     async def _ask(self, question: "Callable[[*Ts], T]", *arguments: *Ts) -> T:
         loop = asyncio.get_running_loop()

@@ -1,9 +1,9 @@
-"""One partition and all of its readers: who shares the head, and whose turn it is behind it.
+"""Distributes one partition to its readers: those at the shared head, and those behind, in turns.
 
-The head is one fetch. Its window keeps what the readers that keep up have not all taken. It stops
-when the fastest of them has half a window before it; the slowest fall out of a window that is
-full, and read on by turns. Somebody always has the head, and a reader that is ahead of it takes it
-along. Belongs to the event loop, does nothing by itself, and knows no threads.
+The head is one fetch. Its window keeps records until all readers that keep up have taken them. It
+stops while the fastest of them has half a window ahead; the slowest drop out of a full window and
+continue in turns. Some reader always has the head, and a reader that is beyond it moves it ahead.
+Belongs to the event loop, does nothing by itself, and knows no threads.
 """
 
 from collections import deque
@@ -19,8 +19,8 @@ from gateway.kafka.readers.values import End, Gap, GapReason, News, size_of
 from gateway.kafka.readers.window import Window
 from gateway.kafka.values import Place
 
-# Who had so many of the last turns is faster than all that share the head, which is then given to
-# it: turns bring a third of what the head does. Two that are as fast as each other keep to turns.
+# A reader with this many of the last turns is faster than those that share the head, and gets it:
+# turns are a third as fast as the head. Two equally fast readers stay with turns.
 RECENT_TURNS: Final = 5
 FAST_TURNS: Final = 4
 
@@ -34,14 +34,14 @@ class Orders(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all partitions of a process use."""
+    """The objects that all partitions of a process share."""
 
     head: Orders
     turns: Orders
     buffers: Buffers
-    # Finds out what became of a partition that cannot be read, and calls `found` or `over`.
+    # Looks up a partition that cannot be read, and calls `found` or `over`.
     look: "Callable[[Feed, KafkaFailure], None]"
-    # Numbers of orders, none of them twice; 0 is no order.
+    # Unique numbers of orders; 0 is no order.
     next_order: Callable[[], int]
     window_bytes: Callable[[], int]
     turn_bytes: int
@@ -52,7 +52,7 @@ class Feed:
         self.place = place
         self.topic_id = topic_id
         self.cursors: set[Cursor] = set()
-        # Where the partition ends, as far as is known.
+        # The last known end of the partition.
         self.end = 0
         self._shared = shared
         self._head = shared.head
@@ -64,11 +64,11 @@ class Feed:
         self._attached: set[Cursor] = set()
         self._queue: deque[Cursor] = deque()
         self._turn: Cursor | None = None
-        # Who had the last turns.
+        # The readers that had the last turns.
         self._recent: deque[Cursor] = deque(maxlen=RECENT_TURNS)
-        # How far its turn has come, of which it may have lost what waited for it.
+        # The offset that the turn has reached; its reader may have lost buffered records.
         self._turn_at = 0
-        # Nothing more can be read; what is there may still be taken.
+        # Nothing more can be read; buffered records may still be taken.
         self._is_over = False
 
     # --- readers -------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Feed:
         return 0 if self._window is None else self._window.bytes
 
     def add(self, cursor: Cursor, *, first: int, end: int) -> None:
-        """Let a reader in; these are the bounds of the partition."""
+        """Add a reader; `first` and `end` are the bounds of the partition."""
         self.cursors.add(cursor)
         self.end = max(self.end, end)
         self._put_right(cursor, first, end)
@@ -102,7 +102,7 @@ class Feed:
         self._steer()
 
     def take(self, cursor: Cursor, max_rows: int, max_bytes: int, *, is_first: bool) -> list[News]:
-        """Return what a reader may have now; its first row comes however large it is."""
+        """Return records for a reader; the first row is returned whatever its size."""
         found: list[News] = []
         if cursor.number is None and not cursor.waiting:
             self._settle(cursor)
@@ -124,7 +124,7 @@ class Feed:
         elif found:
             self._buffers.taken(cursor, len(found))
             if not cursor.waiting:
-                # What comes next is fetched while the reader is at this.
+                # Fetch the next records while the reader handles these.
                 self._settle(cursor)
         if not found and cursor.end is not None:
             found.append(cursor.end)
@@ -154,7 +154,7 @@ class Feed:
         self.end = max(self.end, window.end)
         if window.count > count:
             for cursor in self._attached:
-                # Who has rows before these knows already.
+                # A reader with earlier rows was notified before.
                 if cursor.number is not None and cursor.number >= count:
                     cursor.wake()
         if arrived.failed is not None:
@@ -168,7 +168,7 @@ class Feed:
         if arrived.order != self._turn_order or cursor is None:
             return
         if cursor.reach != self._turn_at:
-            # Others needed the room. What comes now does not join on to what is left.
+            # Its buffered records were evicted. New ones would leave a gap.
             self._end_turn()
             cursor.wake()
             return
@@ -199,11 +199,11 @@ class Feed:
             cursor.wake()
 
     def found(self, first: int, end: int) -> None:
-        """Take in where the partition begins and ends now, after it could not be read."""
+        """Apply the bounds of the partition, looked up after it could not be read."""
         self.end = end
         window = self._window
         if window is not None and window.end > end:
-            # The log was cut: what is shared is no part of it any more.
+            # The log was truncated: the shared window is no longer part of it.
             for cursor in list(self._attached):
                 self._detach(cursor)
             self._window = None
@@ -220,7 +220,7 @@ class Feed:
         self._steer()
 
     def over(self, name: str, message: str) -> None:
-        """Give all readers their last word."""
+        """Send all readers the final news."""
         self._is_over = True
         self._queue.clear()
         if self._turn is not None:
@@ -234,13 +234,13 @@ class Feed:
     # --- the head ------------------------------------------------------------------------------
 
     def _settle(self, cursor: Cursor) -> None:
-        """Give a reader the head where it fits there, and else a place in the queue."""
+        """Attach a reader to the head if it fits there, or else queue it for a turn."""
         if self._is_over:
             return
         window = self._window
         if window is None or self._can_take_head(window, cursor):
             for other in list(self._attached):
-                # It reads on by turns, from where it is.
+                # It continues in turns, from its position.
                 self._detach(other)
                 other.wake()
             window = self._window = Window(cursor.position)
@@ -261,7 +261,7 @@ class Feed:
         self._steer()
 
     def _steer(self) -> None:
-        """Let go of what is too old, and fetch as far ahead as the fastest reader needs."""
+        """Evict old rows, and fetch as far ahead as the fastest reader needs."""
         window = self._window
         if window is None or self._is_over:
             return
@@ -278,7 +278,7 @@ class Feed:
                 self._detach(cursor)
                 cursor.wake()
         elif len(self._attached) == len(self.cursors):
-            # Nobody is behind, who might come for them.
+            # No reader is behind that could still need them.
             slowest = min(cursor.number or 0 for cursor in self._attached)
             window.let_go(down_to_bytes=0, before=slowest)
         ahead = window.bytes_from(fastest)
@@ -291,7 +291,7 @@ class Feed:
     def _can_take_head(self, window: Window, cursor: Cursor) -> bool:
         if not self._attached or cursor.position > window.end:
             return True
-        # Those who share the head have enough for now, and this one comes again and again.
+        # The readers at the head have enough for now, and this one takes most turns.
         is_still = not self._head_order and not window.holds(cursor.position)
         return is_still and self._recent.count(cursor) >= FAST_TURNS
 
@@ -301,14 +301,14 @@ class Feed:
             self._head.stop(self.place)
 
     def _detach(self, cursor: Cursor) -> None:
-        """Take a reader from the head; it reads on by turns, from where it is."""
+        """Detach a reader from the head; it continues in turns, from its position."""
         if cursor in self._attached:
             self._attached.discard(cursor)
             cursor.number = None
             cursor.reach = cursor.position
 
     def _wake_one(self) -> None:
-        """Let somebody who is behind take the head, which nobody has."""
+        """Wake a reader that is behind to take the head, which is free."""
         if self._queue:
             cursor = self._queue.popleft()
             cursor.is_queued = False
@@ -346,13 +346,13 @@ class Feed:
             self._turns.stop(self.place)
 
     def _reach(self, cursor: Cursor, offset: int) -> None:
-        """Tell a reader that there is nothing between where it has come to and an offset."""
+        """Buffer a gap up to an offset: there is no record before it."""
         if offset > cursor.reach:
             gap = Gap(place=self.place, start=cursor.reach, next=offset, reason=GapReason.NO_RECORD)
             self._buffers.put(cursor, gap, offset)
 
     def _put_right(self, cursor: Cursor, first: int, end: int) -> None:
-        """Move a reader that is behind to where there are records, and tell it why."""
+        """Move a reader that is behind to an existing offset, and report the gap."""
         if cursor.reach > end:
             self._buffers.forget(cursor)
         at = cursor.reach
@@ -365,7 +365,7 @@ class Feed:
 
 
 def _from(news: News, position: int) -> News:
-    """Return a gap from where the reader is, which may be in the middle of it."""
+    """Return the rest of a gap from a reader's position, which may be inside it."""
     if isinstance(news, Gap) and news.start < position < news.next:
         return Gap(place=news.place, start=position, next=news.next, reason=news.reason)
     return news

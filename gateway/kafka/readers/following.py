@@ -1,6 +1,6 @@
-"""What a reading takes up as it appears: topics by name or by pattern. Knows no brokers.
+"""Selects new partitions for a reading, of topics by name or by pattern. Knows no brokers.
 
-Names are matched with a pattern once each, however often somebody looks.
+A name is matched with a pattern once, however often topics are listed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from gateway.kafka.readers.reading import Reading
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Place, Topic
 
-# What one pattern may mean. A reader has a few hundred partitions, and each look asks for these.
+# Topics that a pattern may match: a reader has a few hundred partitions; a round asks for all.
 MAX_MATCHED: Final = 1_000
 
 
 class Readable(Protocol):
-    """The names that somebody may read; equal to another where it has the same."""
+    """The names that a caller may read; equal if the set is the same."""
 
     def among(self, names: Iterable[str]) -> Sequence[str]: ...
 
@@ -31,29 +31,29 @@ class All:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """Which topics are read for as long as they, and more of them, are there."""
+    """Topics to read while they exist, including partitions and topics that appear later."""
 
     topics: Sequence[str] = ()
     pattern: TopicPattern | None = None
-    # The key of its caller, who has so many patterns at most.
+    # The key of its caller, for the limit of patterns per caller.
     owner: str = ""
-    # Of the pattern, at the moment.
+    # The names that the pattern may match at present.
     readable: Callable[[], Readable] = All
-    # Takes partitions that have appeared; returns how many of them, from the first, may be read.
+    # Reserves new partitions; returns how many of them, from the first, may be read.
     reserve: Callable[[Sequence[Place]], int] = len
 
 
 class Follower:
-    """One reading and what it follows."""
+    """One reading and the topics that it follows."""
 
     def __init__(self, reading: Reading, follow: Follow) -> None:
         self.reading = reading
         self.follow = follow
         self._listed: frozenset[str] = frozenset()
         self._readable: Readable | None = None
-        # What the pattern means, of the names that may be read.
+        # The readable names that the pattern matches.
         self._matched: frozenset[str] = frozenset()
-        # Topics of which all is taken up: their ids, and how many partitions that were.
+        # Topics whose partitions are all taken up: their ids, and the number of partitions.
         self._complete: dict[str, tuple[str, int]] = {}
 
     @property
@@ -62,11 +62,11 @@ class Follower:
 
     @property
     def topics(self) -> Sequence[str]:
-        """Return the names of all topics that are to be read, as of the last match."""
+        """Return the names of all topics to read, as of the last match."""
         return [*self.follow.topics, *sorted(self._matched)[:MAX_MATCHED]]
 
     def match(self, listed: frozenset[str], readable: Readable) -> None:
-        """Take in which topics there are. In any thread, and in one at a time."""
+        """Update the matched topics from a list. Any thread, but one at a time."""
         assert self.follow.pattern is not None, "nothing else is matched"
         if readable == self._readable:
             new, kept = listed - self._listed, self._matched & listed
@@ -95,11 +95,11 @@ class Follower:
             ]
             if not lacking:
                 self._complete[name] = topic.id, len(topic.partitions)
-            # What is there under this name still has its last word to say.
+            # The previous partition of this name still has its final news to deliver.
             wanted |= {place: topic.id for place in lacking if not self.reading.reads(place)}
         return wanted
 
 
 def without_internal(names: Iterable[str]) -> frozenset[str]:
-    """Return what a pattern may mean: Kafka's own topics are read by their names only."""
+    """Return the names that a pattern may match: internal topics must be named."""
     return frozenset(name for name in names if not name.startswith("__"))

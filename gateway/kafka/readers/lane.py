@@ -1,7 +1,7 @@
-"""One client of librdkafka that reads many partitions, in a thread, for one event loop.
+"""Reads many partitions with one librdkafka client, in a thread, for one event loop.
 
-Knows no readers. The loop says which partitions to read from where, and each time gets a number;
-what arrives carries the number, so that what was on its way for an earlier order is known by it.
+Knows no readers. The loop orders partitions to be read from offsets, with a number each; arriving
+records carry the number, so that those of an earlier order can be recognised.
 """
 
 import asyncio
@@ -17,55 +17,55 @@ from gateway.kafka.consumer import record_of
 from gateway.kafka.errors import KafkaFailure, from_exception, translated
 from gateway.kafka.values import Place, Record
 
-# What is handed to the loop at once: a few milliseconds of its time.
+# Messages handed to the loop at once: a few milliseconds of its time.
 BATCH: Final = 500
-# What is fetched of one partition at a time. A batch that is larger comes whole.
+# Bytes fetched from one partition at a time. A larger batch arrives whole.
 FETCH_BYTES: Final = 1024 * 1024
-# What one answer of a broker holds at most, of all partitions.
+# The largest answer of a broker, over all partitions.
 ANSWER_BYTES: Final = 4 * 1024 * 1024
-# How soon a queue that was full is looked at again; librdkafka's own second is for slow readers.
+# How soon a full queue is checked again; librdkafka's default second is for slow readers.
 FULL_QUEUE_MS: Final = 10
-# How long a broker holds a fetch that finds nothing. A partition that is added waits as long.
+# How long a broker holds an empty fetch. An added partition waits as long.
 FETCH_WAIT_MS: Final = 100
-# Batches that the loop has not taken yet; the thread stands still meanwhile.
+# Batches that the loop has not taken yet; the thread pauses meanwhile.
 BATCHES_WAITING: Final = 2
-# A client that nobody needs is closed after so long, and made again when somebody does.
+# An idle client is closed after this, and created again on demand.
 IDLE_S: Final = 10.0
-# How long librdkafka believes that a topic which is missing has only just been made.
+# How long librdkafka takes a missing topic for a new one.
 NEW_TOPIC_MS: Final = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How a lane reads."""
+    """The pace of a lane."""
 
-    # What librdkafka keeps for the thread to take, of all partitions.
+    # Data that librdkafka buffers for the thread, over all partitions.
     ahead_kbytes: int
-    # How long the thread waits for records before it looks for orders.
+    # How long the thread waits for records before it checks for orders.
     tick_s: float
 
 
-# What comes next is on its way while the thread is at this.
+# The next records arrive while the thread handles these.
 STEADY: Final = Pace(ahead_kbytes=2 * 1024, tick_s=0.02)
-# Each order wants a little from somewhere else: what would be fetched behind it is thrown away, and
-# has to be waited for before the next one (100 ms in twenty turns, else 3 ms).
+# Each order wants a little from another offset: data fetched beyond it is discarded, and delays the
+# next order (100 ms in twenty turns, else 3 ms).
 JUMPING: Final = Pace(ahead_kbytes=1, tick_s=0.005)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """What has come for one order: records in order, or news of the partition."""
+    """The result of one order: records in order, or an event of the partition."""
 
     place: Place
     order: int
     records: Sequence[Record] = ()
-    # Where the partition ends, which was reached.
+    # The end of the partition, if it was reached.
     end: int | None = None
     failed: KafkaFailure | None = None
 
 
 class Lane:
-    """Orders from the loop, `tell` on the loop. Its thread lives while there is something to do."""
+    """Call it, and get `tell` called, on the loop. Its thread lives while there is work."""
 
     def __init__(
         self,
@@ -85,18 +85,18 @@ class Lane:
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._room = threading.Semaphore(BATCHES_WAITING)
-        # Of the thread: the number of the order by which each partition is read.
+        # Used by the thread: the order number of each partition that is read.
         self._reading: dict[Place, int] = {}
 
     def read(self, place: Place, offset: int, order: int) -> None:
-        """Read a partition from an offset on, instead of what was read of it before."""
+        """Read a partition from an offset on, replacing its earlier order."""
         self._say((place, order, offset))
 
     def stop(self, place: Place) -> None:
         self._say((place, 0, None))
 
     def close(self) -> threading.Thread | None:
-        """Ask the thread to end, and return it where there is one."""
+        """Ask the thread to end, and return it if there is one."""
         with self._change:
             self._is_closed = True
             self._change.notify()
@@ -137,7 +137,7 @@ class Lane:
     def _client(self) -> Consumer:
         settings = self._connection.settings(
             Reach(self._connection.bootstrap),
-            # confluent-kafka makes no consumer without one; nothing is ever stored under it.
+            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
             group_id=self._connection.client_id,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
@@ -164,7 +164,7 @@ class Lane:
                 self._send([Arrived(place=place, order=order, failed=failed)])
 
     def _next_orders(self) -> list[tuple[Place, int, int | None]] | None:
-        """Return orders; where nothing is read, wait for one. None where the thread has to end."""
+        """Return orders; if nothing is read, wait for one. None if the thread has to end."""
         with self._change:
             if not self._reading and not self._orders and not self._is_closed:
                 self._change.wait_for(lambda: self._orders or self._is_closed, IDLE_S)
@@ -178,7 +178,7 @@ class Lane:
             return orders
 
     def _obey(self, client: Consumer, orders: Sequence[tuple[Place, int, int | None]]) -> None:
-        # Of many orders for one partition only the last one counts.
+        # Of several orders for one partition, only the last one counts.
         for place, (order, offset) in {one[0]: one[1:] for one in orders}.items():
             try:
                 if self._reading.pop(place, None) is not None:
@@ -193,14 +193,14 @@ class Lane:
                 self._send([Arrived(place=place, order=order, failed=failed)])
 
     def _hand_over(self, messages: Sequence[Message]) -> None:
-        """Give the loop what came, once it has taken enough of what came before."""
+        """Hand messages to the loop, once it has taken enough of the earlier ones."""
         found: list[Arrived] = []
         records: dict[Place, list[Record]] = {}
         for message in messages:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             error = message.error()
             if topic is None or partition is None or partition < 0:
-                # News of the whole client, such as a broker that is away: it tries again by itself.
+                # An event of the whole client, such as a lost broker: it reconnects by itself.
                 continue
             place = Place(topic=topic, partition=partition)
             order = self._reading.get(place)
@@ -227,7 +227,7 @@ class Lane:
         try:
             self._loop.call_soon_threadsafe(self._take, found)
         except RuntimeError:
-            # The loop has ended before the lane: nobody waits for this.
+            # The loop has ended before the lane, and needs no results.
             self._room.release()
 
     def _take(self, found: Sequence[Arrived]) -> None:

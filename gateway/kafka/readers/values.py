@@ -1,4 +1,4 @@
-"""What a reader gets beside records, and how much is kept for readers. Pure values."""
+"""Defines the news that readers get beside records, and the limits of buffers. Pure values."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,22 +6,22 @@ from typing import Final, TypeAlias
 
 from gateway.kafka.values import Place, Record
 
-# What a record costs beside its bytes: the object and its fields.
+# The cost of a record beside its bytes: the object and its fields.
 RECORD_OVERHEAD: Final = 512
 
 
 class GapReason(Enum):
-    """Why there are no records; the sentence is for whoever reads."""
+    """Why there are no records; the sentence is for readers."""
 
     DELETED = "deleted before it was read"
     CUT = "the log ends before it: it was cut, or the topic was made again"
-    # What a cleaning and a transaction leave looks the same to a reader.
+    # Compaction and transactions look the same to a reader.
     NO_RECORD = "no record is there: compacted, or markers of transactions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Offsets from `start` on that nobody gets. Reading goes on at `next`: CUT is a way back."""
+    """Skipped offsets from `start` on. Reading continues at `next`, which for CUT is lower."""
 
     place: Place
     start: int
@@ -40,7 +40,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A partition that has appeared, and is read from here on."""
+    """A new partition, which is read from this offset on."""
 
     place: Place
     offset: int
@@ -51,27 +51,27 @@ News: TypeAlias = Record | Gap | End | Begin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a process keeps and holds open for its readers."""
+    """What a process buffers and keeps open for its readers."""
 
-    # All windows together; each has its part of it, within the two bounds below.
+    # All windows together; each has a share of it, within the two bounds below.
     windows_bytes: int = 128 * 1024 * 1024
-    # More lets readers fall further behind before they cost fetches of their own.
+    # A larger window lets readers fall further behind before they need fetches of their own.
     max_window_bytes: int = 4 * 1024 * 1024
-    # Less holds a handful of records, and the head would stop after each of them.
+    # A smaller one holds only a few records, and the head would stop after each of them.
     min_window_bytes: int = 64 * 1024
-    # What one turn brings a reader that is behind. A fetch brings a megabyte, of which the rest is
-    # thrown away; two hundred readers with that much each are 100 MB.
+    # Records of one turn for a reader that is behind. A fetch takes a megabyte, the rest of which
+    # is discarded; two hundred readers with this much each take 100 MB.
     turn_bytes: int = 512 * 1024
-    # What turns have brought and nobody has taken yet; beyond it the reader that has been still for
-    # longest loses what waits for it, and takes another turn when it comes back.
+    # Records from turns that are not taken yet; above the limit, the least recently active reader
+    # loses its records, and takes another turn when it returns.
     buffers_bytes: int = 192 * 1024 * 1024
     # Partitions that are read at the same time: a fetch names all of them.
     max_places: int = 2_000
     # Readers times partitions: a thousand sockets that read twenty partitions each.
     max_cursors: int = 20_000
-    # Readers that look for topics by a pattern. Each keeps the names that it means.
+    # Readers by pattern. Each keeps the names that match.
     max_patterns: int = 200
-    # Of one caller: half of them, so that nobody keeps others out.
+    # Of one caller: half of them, so that it cannot block others.
     max_patterns_each: int = 100
 
 

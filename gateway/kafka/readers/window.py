@@ -1,6 +1,6 @@
-"""The newest records of one partition that its readers share, by number and by offset. Pure.
+"""Holds the newest records of one partition, which its readers share, by number and offset. Pure.
 
-Numbers count what was ever put in, so that they stay true while the oldest are let go.
+Numbers count all rows ever added, so that they stay valid when the oldest are evicted.
 """
 
 from bisect import bisect_right
@@ -12,20 +12,20 @@ from gateway.kafka.values import Record
 
 
 class Window:
-    """Covers the offsets from `start` up to `end`, which is where the next record goes."""
+    """Covers the offsets from `start` up to `end`, the offset of the next record."""
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.end = start
         # The number of the first row that is kept.
         self.first = 0
-        # Each row with the offset behind it, and the bytes of all rows up to it.
+        # Each row with the offset after it, and the bytes of all rows up to it.
         self._rows: list[tuple[News, int, int]] = []
         self._bytes_before = 0
 
     @property
     def count(self) -> int:
-        """Return the number of the row that comes next."""
+        """Return the number of the next row."""
         return self.first + len(self._rows)
 
     @property
@@ -42,24 +42,24 @@ class Window:
         return self.start <= offset <= self.end
 
     def number_of(self, offset: int) -> int:
-        """Return the number of the row from which a reader at an offset goes on."""
+        """Return the number of the row at which a reader at an offset continues."""
         assert self.holds(offset)
         return self.first + bisect_right(self._rows, offset, key=itemgetter(1))
 
     def rows(self, number: int, max_rows: int) -> list[tuple[News, int]]:
-        """Return rows from a number on, each with the offset behind it."""
+        """Return rows from a number on, each with the offset after it."""
         begin = number - self.first
         assert begin >= 0, "the row was let go"
         return [(row[0], row[1]) for row in islice(self._rows, begin, begin + max_rows)]
 
     def bytes_from(self, number: int) -> int:
-        """Return how much there is from a number on."""
+        """Return the bytes from a number on."""
         begin = number - self.first
         before = self._rows[begin - 1][2] if begin > 0 else self._bytes_before
         return self._bytes_put - before
 
     def let_go(self, *, down_to_bytes: int, before: int) -> None:
-        """Let the oldest rows go until so much is left, and none from a number on."""
+        """Evict the oldest rows down to a size, but none from the number `before` on."""
         begin, last = 0, before - self.first
         while begin < last and self._bytes_put - self._before(begin) > down_to_bytes:
             begin += 1
