@@ -1,5 +1,5 @@
-"""REST: what is common to all versions, and a folder for each of them.
+"""REST: the parts that all versions share, and a package for each version.
 
-`router` and `calls` are the bare side, for what streams: produce, consume, sockets. What is asked
-and answered in one piece is a view of Django REST framework. Both answer errors by `codes`.
+`router` and `calls` serve bare ASGI calls, for all that streams: produce, consume, sockets. A
+request with one complete answer is a Django REST framework view. Both report errors by `codes`.
 """

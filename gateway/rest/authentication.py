@@ -1,4 +1,4 @@
-"""Tells views of Django REST framework who calls: the same callers as those of the bare side."""
+"""Authenticates calls of Django REST framework views: the same callers as those of bare calls."""
 
 from functools import cache
 from threading import Lock
@@ -19,7 +19,7 @@ CHALLENGE: Final = 'Basic realm="Samsa", charset="UTF-8"'
 
 
 class CallerUser:
-    """What REST framework takes for a user; a view asks `request.auth`, the Caller."""
+    """The user object for REST framework; views read `request.auth`, the Caller."""
 
     is_authenticated = True
     is_active = True
@@ -33,9 +33,9 @@ class CallerUser:
 
 
 class Gate:
-    """Finds out who calls a view, within what an address may try. From any thread.
+    """Authenticates callers of views within the limits of their address. Thread-safe.
 
-    Views have a count of their own beside that of bare calls.
+    Views are counted separately from bare calls.
     """
 
     def __init__(self, known: Identity, strangers: Strangers) -> None:
@@ -44,11 +44,11 @@ class Gate:
         self._lock = Lock()
 
     def admitted(self, asked: Asked) -> Caller:
-        """Return who makes a call; ApiError where nobody is known, or its address has to wait."""
+        """Return the caller. Raises ApiError if it is unknown, or if its address has to wait."""
         key = self._known.key_of(asked)
         if (caller := self._known.remembered(key)) is not None:
             return caller
-        # Who was known some minutes ago never waits for those who make credentials up.
+        # Callers known some minutes ago never wait for clients that try made-up credentials.
         is_new = not self._known.was_known(key)
         with self._lock:
             if is_new:
@@ -73,7 +73,7 @@ def gate() -> Gate:
 
 
 class CallerAuthentication(BaseAuthentication):
-    """Answers with a caller, or raises ApiError, which the exception handler of REST tells."""
+    """Returns a caller, or raises ApiError, which REST framework's exception handler answers."""
 
     def authenticate(self, request: Request) -> tuple[CallerUser, Caller]:
         caller = gate().admitted(asked_of(request._request))  # noqa: SLF001 - theirs
@@ -85,13 +85,13 @@ class CallerAuthentication(BaseAuthentication):
 
 
 def asked_of(request: HttpRequest) -> Asked:
-    """Return what a request of Django says of who asks."""
+    """Return the credentials and address of a Django request."""
     return Asked(
         method=request.method or "GET",
         headers={name.lower(): value for name, value in request.headers.items()},
         path=request.path,
         query=request.META.get("QUERY_STRING", "").encode("latin-1", "replace"),
-        # Behind trusted proxies the middleware has put the client's there.
+        # Behind trusted proxies, the middleware has replaced it with the client's address.
         address=request.META.get("REMOTE_ADDR") or "",
         is_secure=request.is_secure(),
     )

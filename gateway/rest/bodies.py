@@ -1,4 +1,4 @@
-"""Bodies of calls that are answered in one piece: JSON, read whole, within limits."""
+"""Reads JSON bodies of calls with one complete answer, within limits."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from gateway.rest.calls import too_large
 from gateway.rest.codes import ApiError, Code
 
-# A topic with all configs and the replicas of some thousand partitions; more is no administration.
+# A topic with all configs and the replicas of some thousand partitions fits.
 MAX_BODY_BYTES: Final = 1_048_576
 
 
 def json_of(request: HttpRequest, *, media_types: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the object that a body is; ApiError for all else."""
+    """Return the object in the body; ApiError for anything else."""
     given = (request.content_type or media_types[0]).lower()
     if given not in media_types:
         raise ApiError(
@@ -31,7 +31,7 @@ def json_of(request: HttpRequest, *, media_types: tuple[str, ...]) -> Mapping[st
 
 
 def parsed(body: bytes) -> Mapping[str, Any]:
-    """Return the object in JSON; numbers that JSON has no word for are refused."""
+    """Return the object in JSON; numbers that JSON cannot express, such as NaN, are refused."""
     try:
         found = json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except RecursionError:

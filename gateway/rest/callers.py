@@ -1,7 +1,7 @@
-"""Finds out on the event loop who calls, and tells streams when their caller is known no more.
+"""Authenticates callers on the event loop, and notifies streams whose caller is no longer valid.
 
-What is not remembered is asked in a few threads, one question for all calls with the same
-credential. Passwords have threads of their own: hashing one must not keep tokens waiting.
+What is not cached is looked up in a few threads, with one lookup for all calls with the same
+credential. Passwords have their own threads: hashing one must not delay tokens.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from gateway.rest.limits import Limits
 from gateway.rest.strangers import Strangers
 
 log: Final = logging.getLogger(__name__)
-# Each holds a connection to the database; a lookup is a millisecond.
+# Each thread holds a connection to the database; a lookup takes a millisecond.
 TOKEN_THREADS: Final = 3
-# As many as are hashed at once.
+# The number of passwords that are hashed at once.
 PASSWORD_THREADS: Final = 2
-# Different credentials that wait for a thread; the last of them waits a fraction of a second.
+# Different credentials that wait for a thread; the last one waits a fraction of a second.
 MAX_WAITING: Final = 256
-# Passwords take a tenth of a second each; the last of them waits a second or two.
+# Passwords take a tenth of a second each; the last one waits a second or two.
 MAX_WAITING_PASSWORDS: Final = 20
 
 
 class Callers:
-    """Belongs to one event loop; ends with it."""
+    """The callers of one event loop."""
 
     def __init__(
         self, identity: Identity, limits: Limits, *, trusted: Sequence[Network] = ()
@@ -47,11 +47,11 @@ class Callers:
         self._asking: dict[object, asyncio.Future[Caller]] = {}
 
     async def of(self, scope: Scope) -> Caller:
-        """Return who makes a call, or opens a socket; ApiError where nobody may, or not now."""
+        """Return the caller of a call or socket. Raises ApiError if it is refused or must wait."""
         return await self._of(asked_of(scope, self._trusted))
 
     async def shown(self, authorization: str, scope: Scope) -> Caller:
-        """Return who shows a credential inside of a socket, in the words of the header."""
+        """Return the caller of a credential sent inside a socket, in the format of the header."""
         asked = asked_of(scope, self._trusted)
         return await self._of(
             Asked(
@@ -64,10 +64,10 @@ class Callers:
     async def watch(
         self, caller: Caller, holds: Callable[[Caller], bool] = lambda _caller: True
     ) -> ApiError:
-        """Return when a stream of a caller has to end, with what to tell it.
+        """Return when a stream of a caller has to end, with the error to send.
 
-        `holds` is asked with the caller as it is known then: whether its rights still suffice.
-        Takes KNOWN_SECONDS and as long again at most, so a stream ends within five.
+        `holds` is called with the caller as known then: are its rights still sufficient? A check
+        takes KNOWN_SECONDS and as long again at most, so a stream ends within five.
         """
         while True:
             await asyncio.sleep(KNOWN_SECONDS)
@@ -78,10 +78,10 @@ class Callers:
             except ApiError as error:
                 if error.code is Code.NOT_AUTHENTICATED:
                     return error
-                # The database is away, or busy: whoever was let in goes on until it answers.
+                # The database is down or busy: admitted callers continue until it answers.
                 continue
             except Exception:
-                # Nobody knows any more whether it may go on.
+                # It is unknown whether the caller may continue.
                 log.exception("callers.watch_failed caller=%s", caller.key)
                 return ApiError(
                     Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too"
@@ -93,7 +93,7 @@ class Callers:
                 )
 
     def drain(self) -> None:
-        """Go on: answers that are under way still need their callers."""
+        """Do nothing: answers in progress still need their callers."""
 
     async def close(self) -> None:
         await self._tokens.close()
@@ -120,9 +120,9 @@ class Callers:
         *,
         new_from: str | None = None,
     ) -> Caller:
-        """Ask, or wait for the answer to the same question that is under way.
+        """Look a caller up, or join a running lookup of the same key.
 
-        `new_from` is the address of somebody who was not known until now.
+        `new_from` is the address of a caller that was not known before.
         """
         asking = self._asking.get(key)
         if asking is None:
@@ -132,14 +132,14 @@ class Callers:
             asking = lane.ask(question, is_new=new_from is not None)
             self._asking[key] = asking
             asking.add_done_callback(lambda done: self._answered(key, done, new_from))
-        # Whoever leaves must not take the answer from the others.
+        # A caller that leaves must not cancel the lookup for the others.
         return await asyncio.shield(asking)
 
     def _answered(self, key: object, done: "asyncio.Future[Caller]", new_from: str | None) -> None:
         self._asking.pop(key, None)
         if done.cancelled():
             return
-        # Everybody who waited may have left; then nobody else looks at it.
+        # All callers may have left, so retrieve the exception here.
         error = done.exception()
         if isinstance(error, ApiError) and error.code is Code.NOT_AUTHENTICATED:
             self._strangers.refuse(key, error)
@@ -148,7 +148,7 @@ class Callers:
 
 
 class Lane:
-    """A few threads, and how many may wait for them; half of the places are for who was known."""
+    """A few threads with a bounded queue; half of the queue is reserved for known callers."""
 
     def __init__(self, threads: int, waiting: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -171,7 +171,7 @@ class Lane:
         return asking
 
     async def close(self) -> None:
-        """Ask nothing more, and wait for what is being asked."""
+        """Start no more lookups, and wait for the running ones."""
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _leave(self, _done: "asyncio.Future[Caller]") -> None:
@@ -179,7 +179,7 @@ class Lane:
 
 
 def asked_of(scope: Scope, trusted: Sequence[Network] = ()) -> Asked:
-    """Return what a scope of HTTP or of a socket says of who asks."""
+    """Return the credentials and address of an HTTP or WebSocket scope."""
     headers = headers_of(scope)
     peer = (scope.get("client") or ("", 0))[0]
     return Asked(
@@ -197,5 +197,5 @@ def _in_thread(question: Callable[[], Caller]) -> Caller:
     try:
         return question()
     finally:
-        # There is no request whose end would do it.
+        # No request ends in this thread, which would do it otherwise.
         close_old_connections()

@@ -1,6 +1,6 @@
-"""One call of a bare ASGI application: what was asked, and the answer, in one piece or in many.
+"""Defines one bare ASGI call: its request, and its answer in one piece or many.
 
-Everything that comes in has a limit that its reader names. Knows no Django.
+All input has a limit that its reader names. Knows no Django.
 """
 
 import json
@@ -18,21 +18,21 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 JSON: Final = "application/json"
-# Names and values of a query together; longer ones are no query of these interfaces.
+# Names and values of a query together; no query of these interfaces is longer.
 MAX_QUERY: Final = 8_192
 MAX_FIELDS: Final = 50
 
 
 class Gone(Exception):
-    """The client has left in the middle of what it sent."""
+    """The client has disconnected while sending."""
 
 
 class BrokenOff(Exception):
-    """An answer that has begun cannot be completed: its connection is closed in its middle."""
+    """A started answer cannot be completed: its connection is closed in the middle."""
 
 
 class Call:
-    """Belongs to one task. Start an answer once, and end it."""
+    """A call, for one task. Start an answer once, and end it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Call:
         self.headers = headers_of(scope)
         self.is_started = False
         self.status = 0
-        # What is counted for the caller when the call is over.
+        # Counted for the caller when the call is over.
         self.records = 0
         self.errors = 0
         self.bytes_in = 0
@@ -62,7 +62,7 @@ class Call:
         self._is_read = False
 
     def query(self) -> dict[str, str]:
-        """Return the query's fields; of a name that comes twice the last one."""
+        """Return the query's fields; the last value of a repeated name wins."""
         raw: bytes = self.scope.get("query_string", b"")
         if len(raw) > MAX_QUERY:
             raise ApiError(Code.BAD_REQUEST, f"the query has {len(raw)} bytes, {MAX_QUERY} fit")
@@ -73,13 +73,13 @@ class Call:
             raise ApiError(Code.BAD_REQUEST, f"the query cannot be read: {error}") from None
 
     def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
-        """Refuse a caller who may not do this; the message says which right is missing."""
+        """Raise ApiError if the caller may not do this; the message names the missing right."""
         decision = self.caller.decide(operation, kind, self.cluster_id, name)
         if not decision.is_allowed:
             raise ApiError(Code.NOT_ALLOWED, decision.reason)
 
     async def body(self, limit: int) -> bytes:
-        """Return all of the body; the whole of what is larger is never held."""
+        """Return the whole body; a larger one is refused and never held in memory."""
         declared = self.headers.get("content-length", "")
         if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
             raise too_large(int(declared[:20]), limit)
@@ -91,7 +91,7 @@ class Call:
         return bytes(found)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes; Gone where the client leaves in the middle."""
+        """Yield the body as it arrives; raise Gone if the client disconnects before its end."""
         assert not self._is_read, "a body is read once"
         self._is_read = True
         while True:
@@ -106,7 +106,7 @@ class Call:
                 return
 
     async def left(self) -> None:
-        """Return when the client has left; what it still sends is thrown away."""
+        """Return when the client has disconnected; discard what it still sends."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -125,7 +125,7 @@ class Call:
         )
 
     async def write(self, piece: bytes) -> None:
-        """Send a piece, as far as the connection takes it: a slow client is waited for."""
+        """Send a piece, waiting while a slow client takes it."""
         self.bytes_out += len(piece)
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
@@ -140,14 +140,14 @@ class Call:
         content_type: str = JSON,
         headers: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Answer in one piece; bytes as they are, other values as JSON, None as nothing."""
+        """Answer in one piece: bytes unchanged, other values as JSON, None as an empty body."""
         body = b"" if value is None else value if isinstance(value, bytes) else dumped(value)
         await self.start(status, content_type, [*headers, ("Content-Length", str(len(body)))])
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def fail(self, error: ApiError, *, content_type: str = JSON) -> None:
-        """Answer an error; one that comes after the answer has started can only end it."""
+        """Answer with an error; once an answer has started, an error can only end it."""
         self.errors += 1
         if self.is_started:
             await self.end()
@@ -155,7 +155,7 @@ class Call:
         headers = []
         if error.retry_after_s is not None:
             headers.append(("Retry-After", str(error.retry_after_s)))
-        # Of a call that a page makes, the browser would ask its user for a password.
+        # On a page's own call, the browser would ask its user for a password.
         is_page = self.headers.get("sec-fetch-mode", "navigate") != "navigate"
         if error.code is Code.NOT_AUTHENTICATED and not is_page:
             headers.append(("WWW-Authenticate", 'Basic realm="Samsa", charset="UTF-8"'))
@@ -165,7 +165,7 @@ class Call:
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """Return headers by lower-case name; of a name that comes twice the first one."""
+    """Return headers by lower-case name; the first value of a repeated name wins."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))

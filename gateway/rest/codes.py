@@ -1,7 +1,7 @@
-"""Every error that the REST interfaces answer with: its code, its status, its sentence.
+"""Lists every error of the REST interfaces: its code, its status and its sentence.
 
-Pure. The codes are those of the published interface, which clients test for; `message` says what
-was wrong, with the value, and what to do next.
+Pure. The codes are those of the published interface, which clients check; `message` says what was
+wrong, with the value, and what to do next.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Final
 
 from gateway.kafka.errors import KafkaFailure, Kind
 
-# A sentence goes into one header of an answer at most, and into logs.
+# The message is sent in one header at most, and logged.
 MAX_MESSAGE: Final = 2_000
 
 
 class Code(Enum):
-    """The code in the body, and the status of the answer."""
+    """The code in the body, and the HTTP status of the answer."""
 
-    # Of HTTP itself: clients of the published interface expect the status as the code.
+    # HTTP's own errors: clients of the published interface expect the status as the code.
     BAD_REQUEST = (400, 400)
     NOT_FOUND = (404, 404)
     METHOD_NOT_ALLOWED = (405, 405)
@@ -31,14 +31,14 @@ class Code(Enum):
     TOO_MANY = (429, 429)
     INTERNAL = (500, 500)
     UNAVAILABLE = (503, 503)
-    # Of Kafka's REST interfaces.
+    # Errors of Kafka's REST interfaces.
     CONSUMER_CONFIG = (40001, 422)
     KAFKA_REFUSED = (40002, 400)
     NOT_AUTHENTICATED = (40101, 401)
     NOT_ALLOWED = (40301, 403)
     NO_TOPIC = (40401, 404)
     NO_PARTITION = (40402, 404)
-    # A consumer instance in v2, a partition that nobody hosts in v3: they share a number.
+    # A consumer instance in v2 and a partition without a host in v3 share this number.
     NOT_THERE = (40403, 404)
     NO_LEADER = (40404, 404)
     NO_GROUP = (40405, 404)
@@ -47,7 +47,7 @@ class Code(Enum):
     SUBSCRIBED_OTHERWISE = (40901, 409)
     CONSUMER_EXISTS = (40902, 409)
     ILLEGAL_STATE = (40903, 409)
-    # Ours: the published interface has no limit on consumers.
+    # Our own: the published interface has no limit on consumers.
     TOO_MANY_CONSUMERS = (42901, 429)
     NO_KEY_SCHEMA = (42201, 422)
     NO_VALUE_SCHEMA = (42202, 422)
@@ -71,7 +71,7 @@ class Code(Enum):
 
 
 class ApiError(Exception):
-    """A call that cannot be served; `retry_after_s` is told where waiting helps."""
+    """A call that cannot be served; `retry_after_s` is set if waiting helps."""
 
     def __init__(self, code: Code, message: str, *, retry_after_s: int | None = None) -> None:
         super().__init__(message)
@@ -88,13 +88,13 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What Kafka's name of a failure is in REST."""
+    """The REST code of a failure's Kafka name."""
 
     name: str
     code: Code
 
 
-# Others are told as KAFKA_RETRY where another try may help, and as KAFKA_FAILED.
+# Other failures are KAFKA_RETRY if a retry may help, else KAFKA_FAILED.
 MEANINGS: Final = {
     row.name: row.code
     for row in (
@@ -124,7 +124,7 @@ MEANINGS: Final = {
 
 
 def from_kafka(failed: KafkaFailure) -> ApiError:
-    """Return a failure of the cluster as the REST interfaces tell it."""
+    """Return the REST error of a failure of the cluster."""
     fallback = Code.KAFKA_RETRY if failed.kind is Kind.TIMEOUT else Code.KAFKA_FAILED
     code = MEANINGS.get(failed.name, fallback)
     advice = f"; {failed.next_step}" if failed.next_step else ""

@@ -1,8 +1,8 @@
-"""The console's own session, for calls of its own pages: no other site can borrow it.
+"""Accepts the console's session for calls of its own pages, and prevents its use by other sites.
 
-A browser sends cookies along whoever made the page, and to every port of a host. So a call must say
-that it comes from a page of the same origin; one that changes something shows Django's CSRF token
-in a header as well, which no other origin can read.
+A browser sends cookies for any page, and to every port of a host. So a call must prove that it
+comes from a page of the same origin; one that changes something must also have Django's CSRF token
+in a header, which no other origin can read.
 """
 
 from typing import Final
@@ -16,12 +16,12 @@ from gateway.rest.credentials import Asked
 from gateway.rest.origins import is_own
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-# A fetch moves its group on, although it is a GET: any page can have a browser make one, and an
-# image or a link says nothing of where it comes from. What its address has beside its end:
+# A fetch moves its group's offsets although it is a GET: any page can make a browser send one, and
+# an image or a link does not show its origin. These segments occur in its path, before the end:
 FETCH_SEGMENTS: Final = frozenset({"consumers", "instances"})
-# Beyond this no browser sends a header, and nobody else has cookies of ours.
+# No browser sends a longer header, and only browsers have our cookies.
 MAX_COOKIE_CHARS: Final = 8_192
-# As Django's META has the headers that it looks at.
+# The headers that Django reads from META.
 NAMES: Final = {
     "host": "HTTP_HOST",
     "origin": "HTTP_ORIGIN",
@@ -31,7 +31,7 @@ NAMES: Final = {
 
 
 class _Request(HttpRequest):
-    """A request as far as Django's check of CSRF looks at it."""
+    """A request as Django's CSRF check needs it."""
 
     def __init__(self, asked: Asked, cookies: dict[str, str]) -> None:
         super().__init__()
@@ -45,14 +45,14 @@ class _Request(HttpRequest):
 
 
 def session_key(asked: Asked) -> str:
-    """Return the key of the session that a call shows; empty where it shows none, or may not."""
+    """Return the session key of a call; empty if there is none or it may not be used."""
     cookies = _cookies(asked)
     key = cookies.get(settings.SESSION_COOKIE_NAME, "")
     return key if key and refusal(asked) is None else ""
 
 
 def refusal(asked: Asked) -> str | None:
-    """Say why the session of a call does not count; None where it does."""
+    """Return why the session of a call may not be used; None if it may."""
     is_same = is_same_origin(asked)
     has_effect = asked.is_socket or is_fetch(asked.path)
     if is_same is False or (has_effect and not is_same):
@@ -67,7 +67,7 @@ def refusal(asked: Asked) -> str | None:
 
 
 def is_fetch(path: str) -> bool:
-    """Tell whether an address is that of a consumer's records, or looks like it."""
+    """Tell whether a path is, or resembles, that of a consumer's records."""
     segments = path.rstrip("/").split("/")
     return segments[-1] == "records" and set(segments) >= FETCH_SEGMENTS
 
@@ -77,7 +77,7 @@ def has_session(asked: Asked) -> bool:
 
 
 def is_same_origin(asked: Asked) -> bool | None:
-    """Tell whether a page of this very origin asks; None where the client does not say."""
+    """Tell whether a page of the same origin calls; None if the client does not say."""
     site = asked.headers.get("sec-fetch-site", "")
     if site and site not in {"same-origin", "none"}:
         return False

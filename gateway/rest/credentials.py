@@ -1,6 +1,6 @@
-"""What a call shows of who makes it, read from its headers. Pure.
+"""Reads the credentials of a call from its headers. Pure.
 
-Credentials stand in headers only: an address ends up in logs, in histories and with other sites.
+Credentials are accepted in headers only: URLs end up in logs, histories and at other sites.
 """
 
 import base64
@@ -14,12 +14,12 @@ from gateway.access import token_text
 from gateway.access.token_text import BadToken
 from gateway.rest.codes import ApiError, Code
 
-# The user of Basic whose password is a token, for programs that know no Bearer.
+# The user name of Basic whose password is a token, for programs without Bearer support.
 TOKEN_USER: Final = "token"  # noqa: S105 - a word
-# As the console's sign-in takes them; what is longer is nobody's.
+# The limits of the console's sign-in; no user has a longer name or password.
 MAX_NAME_CHARS: Final = 150
 MAX_PASSWORD_CHARS: Final = 4_096
-# Both in base64, and the word before them.
+# Fits both in base64, after the scheme.
 MAX_HEADER_CHARS: Final = 8_192
 HOW: Final = (
     "show a token as `Authorization: Bearer TOKEN`, or Basic with a user of the console;"
@@ -29,7 +29,7 @@ HOW: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A call, as far as it says who makes it. Names of headers are in lower case."""
+    """A call, as far as authentication needs it. Header names are in lower case."""
 
     method: str
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Known by its digest from here on."""
+    """A token, identified by its digest from here on."""
 
     digest: str
 
@@ -57,7 +57,7 @@ Shown = Token | Password
 
 
 def refuse_in_address(asked: Asked) -> None:
-    """Refuse a token in the address, without repeating it."""
+    """Refuse a token in the URL, without repeating it."""
     address = f"{asked.path}?{asked.query.decode('latin-1')}"
     quoted = unquote_to_bytes(address.encode("utf-8", "replace")).decode("latin-1")
     if token_text.holds_token(address) or token_text.holds_token(quoted):
@@ -69,7 +69,7 @@ def refuse_in_address(asked: Asked) -> None:
 
 
 def shown_in(authorization: str) -> Shown | None:
-    """Return what a header Authorization shows; None where there is none."""
+    """Return the credentials of an Authorization header; None if there is none."""
     if not authorization:
         return None
     if len(authorization) > MAX_HEADER_CHARS:
@@ -107,7 +107,7 @@ def _basic(encoded: str) -> Shown:
         raise not_authenticated("Basic wants USER:PASSWORD, and there is no colon")
     if user == TOKEN_USER and password.startswith(token_text.PREFIX):
         return _token(password)
-    # No name holds a NUL, and PostgreSQL refuses to be asked for one.
+    # No name holds a NUL, and PostgreSQL rejects a query with one.
     if "\0" in user or len(user) > MAX_NAME_CHARS or len(password) > MAX_PASSWORD_CHARS:
         raise not_authenticated("no user of the console has such a name and password")
     return Password(user=user, password=password)

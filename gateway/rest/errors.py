@@ -1,4 +1,4 @@
-"""Whatever a view of REST raises, as the one form of answer that errors have."""
+"""Turns exceptions of REST views into the error body that all interfaces share."""
 
 import logging
 from typing import Any, Final
@@ -13,7 +13,7 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.rest.codes import ApiError, Code, from_kafka
 
 log: Final = logging.getLogger(__name__)
-# By the status that Django REST framework gives an error of its own.
+# By the status that Django REST framework gives its own errors.
 BY_STATUS: Final = {
     400: Code.BAD_REQUEST,
     401: Code.NOT_AUTHENTICATED,
@@ -25,15 +25,15 @@ BY_STATUS: Final = {
     415: Code.UNSUPPORTED_TYPE,
     429: Code.TOO_MANY,
 }
-# Of many mistakes in one body the first ones are enough to go on with.
+# Report only the first of many errors in one body.
 MAX_MISTAKES: Final = 10
 
 
 def handler(raised: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer for what a view raised."""
+    """Return the answer for an exception of a view."""
     error = meant(raised)
     if error is None:
-        # One call that fails must not end the process that serves the others.
+        # One failed call must not end the process that serves the others.
         log.error("rest.view_failed view=%s", type(context.get("view")).__name__, exc_info=raised)
         error = ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
     view = context.get("view")
@@ -48,12 +48,12 @@ def handler(raised: Exception, context: dict[str, Any]) -> Response:
 
 
 def is_challenged(request: Request | None) -> bool:
-    """Tell whether to ask for a password; of a page's own call the browser would ask its user."""
+    """Tell whether to ask for a password; on a page's own call, the browser would ask its user."""
     return request is None or request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
 
 
 def meant(raised: Exception) -> ApiError | None:
-    """Return what an exception is to a caller; None for a fault of ours."""
+    """Return the ApiError of an exception; None for an internal error."""
     match raised:
         case ApiError():
             error: ApiError | None = raised
@@ -84,7 +84,7 @@ def _of_framework(raised: exceptions.APIException) -> ApiError | None:
 
 
 def mistakes(detail: object) -> str:
-    """Return all that is wrong with a body, in one sentence: `field: what is wrong`."""
+    """Return all errors of a body in one sentence, as `field: what is wrong`."""
     return "; ".join(_mistakes(detail, "")[:MAX_MISTAKES])
 
 

@@ -1,6 +1,6 @@
-"""The traffic of all workers of a home: each tells its own, and whoever asks adds them up.
+"""Adds up the traffic of all workers of a home, each of which reports its own.
 
-Asked over the workers' own sockets, so it needs no Valkey and sees what each worker counts now.
+Asks over the workers' own sockets, so it needs no Valkey and sees present counts.
 """
 
 import http.client
@@ -19,20 +19,20 @@ from gateway.rest.traffic import COUNTED, STEPS, Amounts
 from gateway.rest.worker import Worker
 
 PATH: Final = "/traffic"
-# Where `mounts` has what workers ask each other.
+# The path at which `mounts` serves requests of other workers.
 ADDRESS: Final = f"/passed{PATH}"
-# A worker answers within milliseconds; a page waits no longer than this for each that hangs.
+# A worker answers within milliseconds; a page waits no longer for each one that hangs.
 ASK_SECONDS: Final = 0.5
-# A gateway has a few workers per core; beyond this a page would wait too long for those that hang.
+# A gateway has a few workers per core; with more, a page would wait too long for hanging ones.
 MAX_WORKERS: Final = 32
-# A thousand callers in twenty steps are 1 MB.
+# A thousand callers in twenty steps take 1 MB.
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerTraffic:
-    """What a caller did in the last steps, the oldest first; each has the amounts of COUNTED."""
+    """The traffic of a caller in the last steps, oldest first; each has the amounts of COUNTED."""
 
     key: str
     open: int
@@ -50,22 +50,22 @@ class CallerTraffic:
 class HomeTraffic:
     callers: tuple[CallerTraffic, ...]
     answered: tuple[str, ...]
-    # Workers that told nothing, so what they serve is missing.
+    # Workers that did not answer, so their traffic is missing.
     silent: tuple[str, ...] = ()
 
 
 class NoTraffic(Exception):
-    """Nobody can be asked. The message is for a page."""
+    """No worker can be asked. The message is for a page."""
 
 
 class Source(Protocol):
-    """Where traffic is read from."""
+    """The source of traffic."""
 
     def read(self) -> HomeTraffic: ...
 
 
 class Workers:
-    """The worker of this process, and the others of its home over their sockets. From threads."""
+    """The worker of this process, and the others of its home over their sockets. For threads."""
 
     def read(self) -> HomeTraffic:
         try:
@@ -84,7 +84,7 @@ class Workers:
 
 
 def told_routes(worker: Worker) -> Sequence[Route]:
-    """Return what another worker of the home asks."""
+    """Return the routes that other workers of the home call."""
 
     async def tell(call: Call) -> None:
         await call.answer(OK, worker.traffic.recent())
@@ -93,7 +93,7 @@ def told_routes(worker: Worker) -> Sequence[Route]:
 
 
 def asked(path: str) -> dict[str, Any] | None:
-    """Return what the worker behind a socket tells; None where it tells nothing."""
+    """Return the traffic of the worker behind a socket; None if it does not answer."""
     connection = http.client.HTTPConnection("worker", timeout=ASK_SECONDS)
     try:
         connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -111,7 +111,7 @@ def asked(path: str) -> dict[str, Any] | None:
 
 
 def summed(told: Mapping[str, Mapping[str, Any]], silent: Sequence[str] = ()) -> HomeTraffic:
-    """Add up what workers told, whose steps have the same numbers."""
+    """Sum the traffic of workers, whose step numbers agree."""
     now = max(int(one["step"]) for one in told.values())
     first = now - STEPS + 1
     open_of: dict[str, int] = {}

@@ -1,8 +1,8 @@
-"""Who makes a call: a token, a console user by password, or the console's own page.
+"""Identifies callers: a token, a console user by password, or the console's own page.
 
-May be asked from any thread. Answers are remembered for moments, so that a stream of calls asks the
-database rarely; what was revoked, disabled or changed counts again after KNOWN_SECONDS. Passwords
-are never kept: a verified one is known again by a hash with a key of this process.
+Thread-safe. Answers are cached for moments, so that a stream of calls seldom asks the database;
+revoked, disabled or changed credentials take effect after KNOWN_SECONDS. Passwords are never
+stored: a verified one is recognised by a hash with a key of this process.
 """
 
 import hashlib
@@ -43,17 +43,17 @@ from gateway.rest.credentials import (
 )
 
 log: Final = logging.getLogger(__name__)
-# Revoked rights still count for so long; a stream looks again as often, so it ends within five.
+# Revoked rights stay valid this long; a stream checks as often, so it ends within five.
 KNOWN_SECONDS: Final = 2.0
-# Where the database does not answer, who was known goes on for so long.
+# If the database does not answer, known callers stay valid this long.
 STALE_SECONDS: Final = 300.0
 # A password is hashed again after this: once a minute costs a worker nothing.
 VERIFIED_SECONDS: Final = 60.0
-# Callers of one process; the one that was quiet for longest is forgotten first.
+# Callers of one process; the least recently used one is evicted first.
 MAX_REMEMBERED: Final = 10_000
-# Calls with the same password at once check it once; few locks serve, as passwords are few.
+# Concurrent calls with the same password check it once; there are few passwords.
 LOCKS: Final = 64
-# What a program is told to wait when too many passwords are being checked.
+# The Retry-After while too many passwords are being checked.
 BUSY_SECONDS: Final = 5
 WRONG: Final = "the console has no user with this name and password"
 STATES: Final = {
@@ -70,7 +70,7 @@ class TokenProof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserProof:
-    """A verified password. `fingerprint` is of what the database keeps, which a change changes."""
+    """A verified password. `fingerprint` is of the stored password, so changes are noticed."""
 
     number: int
     fingerprint: str
@@ -93,7 +93,7 @@ class Known:
 
 
 class Identity:
-    """Of one process. `monotonic` is what answers grow old by."""
+    """The cache of one process. `monotonic` is the clock of its expiry."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -103,7 +103,7 @@ class Identity:
         self._checks = [threading.Lock() for _ in range(LOCKS)]
 
     def key_of(self, asked: Asked) -> object:
-        """Return what a call is remembered by; ApiError where it shows nothing that could be."""
+        """Return the cache key of a call. Raises ApiError without a usable credential."""
         refuse_in_address(asked)
         match shown_in(asked.headers.get("authorization", "")):
             case Token(digest=digest):
@@ -117,16 +117,16 @@ class Identity:
         raise not_authenticated(why or f"nobody is known without a credential: {HOW}")
 
     def remembered(self, key: object) -> Caller | None:
-        """Return who a call's key stands for, where that was found out a moment ago."""
+        """Return the caller of a key if it was identified a moment ago."""
         known = self._recall(key, within=KNOWN_SECONDS)
         return None if known is None else known.caller
 
     def was_known(self, key: object) -> bool:
-        """Tell whether a call's key stood for somebody some minutes ago."""
+        """Tell whether a key identified a caller some minutes ago."""
         return self._recall(key, within=STALE_SECONDS) is not None
 
     def identify(self, asked: Asked) -> Caller:
-        """Return who makes a call; ApiError where nobody is known. Asks the database."""
+        """Return the caller, from the database if necessary. Raises ApiError for an unknown one."""
         key = self.key_of(asked)
         found = self.remembered(key)
         if found is not None:
@@ -134,7 +134,7 @@ class Identity:
         return self._asked(key, lambda: self._find(key, asked))
 
     def again(self, caller: Caller) -> Caller:
-        """Return a caller as it is known now; ApiError where it is not any more."""
+        """Return a caller as known now. Raises ApiError if it is no longer valid."""
         key = caller.proof
         found = self.remembered(key)
         if found is not None:
@@ -142,7 +142,7 @@ class Identity:
         return self._asked(key, lambda: self._look(key))
 
     def _asked(self, key: object, question: Callable[[], Known]) -> Caller:
-        """Ask the database; who was refused is not known any more, should it be away later."""
+        """Ask the database; drop a refused caller, so that an outage does not revive it."""
         try:
             return self._remember(key, question()).caller
         except ApiError as error:
@@ -180,7 +180,7 @@ class Identity:
     def _verify(self, shown: Password, address: str) -> UserProof:
         """Check a password, within the limits of the console's sign-in."""
         sources = Sources(address=address, account=shown.user)
-        # Counted before it is looked at: guesses sent at once must not all pass.
+        # Count before the check: guesses sent at once must not all pass.
         wait_s = login_limits.attempt(sources)
         if wait_s:
             raise ApiError(
@@ -217,7 +217,7 @@ class Identity:
 
     def _remember(self, key: object, known: Known) -> Known:
         with self._lock:
-            # By its proof as well, by which streams ask again.
+            # Cache it by its proof too, which streams look up.
             for name in (key, known.caller.proof):
                 self._remembered[name] = known
                 self._remembered.move_to_end(name)
@@ -231,7 +231,7 @@ class Identity:
             proof = key if known is None else known.caller.proof
             self._remembered.pop(proof, None)
             if isinstance(proof, UserProof):
-                # A stream asks by its proof, and calls by the password that it stands for.
+                # A stream looks up its proof, and calls the password behind it.
                 for name in [n for n, one in self._remembered.items() if _is_same(one, proof)]:
                     del self._remembered[name]
 
@@ -257,7 +257,7 @@ class Identity:
 
 @cache
 def of_process() -> Identity:
-    """Return what both sides of a process ask, so that they remember together."""
+    """Return the cache that both sides of a process share."""
     return Identity()
 
 
@@ -300,7 +300,7 @@ def _of_session(key: str, proof: SessionProof) -> Caller:
 
 
 def _is_same(known: Known, proof: UserProof) -> bool:
-    """Tell whether somebody is known by the password of a proof, whenever that was verified."""
+    """Tell whether a caller is known by the password of a proof, whenever that was verified."""
     other = known.caller.proof
     return isinstance(other, UserProof) and (other.number, other.fingerprint) == (
         proof.number,
@@ -319,5 +319,5 @@ def _note_use(known: Known, address: str) -> None:
     try:
         token_services.note_use(number, address, now=timezone.now())
     except Error as error:
-        # Worth a line, and no refused call.
+        # Worth a log line, but no refused call.
         log.warning("callers.use_not_noted token=%s error=%s", number, type(error).__name__)

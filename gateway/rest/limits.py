@@ -1,10 +1,10 @@
-"""How much a caller may do in a second: calls, records and bytes, each a bucket that refills.
+"""Limits calls, records and bytes per second and caller, each by a token bucket.
 
-May be asked from any thread. A bucket holds one second's worth, so a caller that was
-quiet may begin with that much at once. A piece larger than what is left is let through and paid for
-by waiting: otherwise a batch larger than a bucket could never be sent.
+Thread-safe. A bucket holds one second's worth, so a caller that was quiet may start with that much
+at once. A piece that exceeds the bucket is let through and paid for by waiting afterwards:
+otherwise a batch larger than a bucket could never be sent.
 
-Where workers share, a bucket holds the part of its rate that is this worker's: see `shares`.
+If workers share limits, a bucket has this worker's part of the rate: see `shares`.
 """
 
 import threading
@@ -21,14 +21,14 @@ from gateway.access.callers import Caller
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.shares import Named, Shares, Wants
 
-# Callers whose buckets are kept; one that is forgotten has a full bucket again.
+# Callers whose buckets are kept; an evicted caller has a full bucket again.
 MAX_CALLERS: Final = 10_000
 MIB: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What one caller may do in a second; 0 stands for no limit."""
+    """Limits of one caller per second; 0 means no limit."""
 
     requests: int = 10_000
     records: int = 10_000
@@ -36,7 +36,7 @@ class Rates:
 
 
 class Bucket:
-    """What is left of a rate; below 0 is owed."""
+    """The remainder of a rate; a negative one is owed."""
 
     __slots__ = ("_at", "_left", "_rate", "wanted")
 
@@ -44,14 +44,14 @@ class Bucket:
         self._rate = rate
         self._left = rate
         self._at = now
-        # What was asked for since somebody looked, also where it was not to be had.
+        # The requested amount since the last reading, including refused requests.
         self.wanted = 0
 
     def wait_s(self, now: float) -> float:
-        """Return how long to wait until something may be taken; 0 for not at all."""
+        """Return the seconds to wait until something may be taken; 0 if none."""
         self._left = min(self._rate, self._left + (now - self._at) * self._rate)
         self._at = now
-        # A whole one has to be there; a rate below one a second still has its turn.
+        # One whole unit has to be available; for a rate below one, a full bucket.
         least = min(1.0, self._rate)
         return 0.0 if self._left >= least else (least - self._left) / self._rate
 
@@ -59,14 +59,14 @@ class Bucket:
         self._left -= amount
 
     def refill_by(self, rate: float, now: float) -> None:
-        """Refill by another rate from now on."""
+        """Use another rate from now on."""
         self.wait_s(now)
         self._rate = rate
         self._left = min(rate, self._left)
 
 
 class Limits:
-    """Of one process, both of its sides."""
+    """The limits of one process, shared by both of its sides."""
 
     def __init__(self, rates: Rates, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._rates = rates
@@ -74,12 +74,12 @@ class Limits:
         self._buckets: OrderedDict[Named, Bucket] = OrderedDict()
         self._lock = threading.Lock()
         self._shares = Shares()
-        # Those that were asked since `divide` looked, and those that it left less than their rate.
+        # Buckets used since the last `divide`, and those that it left with less than their rate.
         self._asked: set[Named] = set()
         self._divided: set[Named] = set()
 
     def take_request(self, caller: Caller) -> None:
-        """Count a call; TOO_MANY where the caller has to wait first."""
+        """Count a call. Raises TOO_MANY if the caller has to wait first."""
         wait_s = self._take(caller, {"requests": (self._rates.requests, 1)})
         if wait_s:
             raise ApiError(
@@ -90,9 +90,9 @@ class Limits:
             )
 
     def take_records(self, caller: Caller, records: int, size: int) -> float:
-        """Count records of so many bytes; return 0, or the seconds to wait before they may go.
+        """Count records and their bytes; return 0, or the seconds to wait before sending them.
 
-        Where there is something to wait for, nothing is counted.
+        If a wait is necessary, nothing is counted.
         """
         return self._take(
             caller,
@@ -100,7 +100,7 @@ class Limits:
         )
 
     def refusal(self, caller: Caller, wait_s: float) -> ApiError:
-        """Return what a caller is told whose records may not go yet."""
+        """Return the error for a caller whose records have to wait."""
         return ApiError(
             Code.TOO_MANY,
             f"{caller.key} writes more than {self._rates.records} records or"
@@ -109,7 +109,7 @@ class Limits:
         )
 
     def divide(self, seconds: float) -> Wants:
-        """Keep to this worker's parts, by what was asked for in so many seconds; return that."""
+        """Limit this worker to its parts, by the demand of the last seconds; return that demand."""
         now = self._monotonic()
         with self._lock:
             wanted = {}
@@ -124,7 +124,7 @@ class Limits:
         return told
 
     def hear(self, worker: str, wants: Wants) -> None:
-        """Leave another worker what its callers want of it."""
+        """Take over the demand that another worker reports for its callers."""
         now = self._monotonic()
         with self._lock:
             self._shares.hear(worker, wants, now=now)
@@ -180,11 +180,11 @@ class Limits:
 
 @cache
 def of_process() -> Limits:
-    """Return the limits of both sides of a process, as its settings have them."""
+    """Return the limits of a process, from its settings."""
     requests, records, size = settings.SAMSA_REST_RATES
     return Limits(Rates(requests=requests, records=records, bytes=size))
 
 
 def seconds(wait_s: float) -> int:
-    """Return whole seconds, as the header Retry-After has them, and never none."""
+    """Return whole seconds for the header Retry-After, at least one."""
     return max(1, -int(-wait_s // 1))

@@ -1,6 +1,6 @@
-"""Where each room of REST is: at which prefix, on the gateway's own port and in the web server.
+"""Maps REST packages to URL prefixes, on the gateway's own port and in the web server.
 
-A room offers `routes(worker)`; it knows the rest of its addresses and no prefix.
+A package offers `routes(worker)`; it knows the rest of its paths and no prefix.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -22,23 +22,23 @@ Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 
 class Door(Enum):
-    """Which process serves."""
+    """The process that serves."""
 
     GATEWAY = "the gateway's own port"
     WEB = "the web server, beside the console"
 
 
 V3: Final = ("/v3", "/kafka/v3")
-# Version 2 is at the root where clients of it expect it; the console has the root of its own port.
+# Clients of version 2 expect it at the root; on its own port, the console has the root.
 V2: Final[Mapping[Door, str]] = {Door.GATEWAY: "", Door.WEB: "/rest"}
-# What is ours beside the published interfaces.
+# Our own additions to the published interfaces.
 OURS: Final[Mapping[Door, str]] = {Door.GATEWAY: "/v1", Door.WEB: "/rest/v1"}
 EVENTS: Final = "/sse/v1"
-# What another worker of the home was asked and hands to this one, which owns what it is about.
+# Calls that another worker of the home passes to this one, which owns their object.
 PASSED: Final = "/passed"
-# Kafka Connect's REST, whose addresses are at the root of a port of its own too.
+# Kafka Connect's REST, which is also at the root of its own port.
 CONNECT: Final = "/connect"
-# Below these nothing is the console's; at the gateway's own port nothing is.
+# Below these, no path is the console's; at the gateway's own port, none is at all.
 PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
     Door.GATEWAY: ("",),
     Door.WEB: (*V3, "/rest", "/ws", "/sse", CONNECT),
@@ -47,7 +47,7 @@ PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """The routes of some rooms below a prefix."""
+    """The routes of some packages below a prefix."""
 
     prefix: str
     router: Router
@@ -63,17 +63,17 @@ class Mounts:
         passed: Mount,
         sockets: Mapping[str, Application] | None = None,
     ) -> None:
-        # The longest prefix first: at the root everything is below it.
+        # The longest prefix first: every path is below the root.
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.prefix))
         self._passed = passed
         self._sockets = sockets or {}
 
     def routes(self) -> list[tuple[str, Route]]:
-        """Return all calls over HTTP, each with its prefix."""
+        """Return all HTTP routes, each with its prefix."""
         return [(mount.prefix, route) for mount in self._mounts for route in mount.router.routes]
 
     def find(self, scope: Scope) -> Application | None:
-        """Return who serves a call; None where it is Django's, or nobody's."""
+        """Return the application of a call; None if Django has to serve it."""
         if scope["type"] == "websocket":
             return self._sockets.get(scope["path"])
         if scope["type"] != "http":
@@ -86,7 +86,7 @@ class Mounts:
         return None
 
     def find_own(self, scope: Scope) -> Application:
-        """Return who serves a call that came by the worker's own socket."""
+        """Return the application of a call on the worker's own socket."""
         application = found(self._passed, scope) if scope["type"] == "http" else None
         return application or refuse_own
 
@@ -104,7 +104,7 @@ def found(mount: Mount, scope: Scope) -> Application | None:
 
 
 async def refuse_plain(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a call to an address of sockets, which speaks no HTTP but the handshake."""
+    """Answer an HTTP call to a WebSocket address, which serves only handshakes."""
     call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
     error = ApiError(
         Code.NEEDS_SOCKET, f"{scope['path']} speaks WebSocket: open a socket there, at ws or wss"
@@ -114,7 +114,7 @@ async def refuse_plain(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer what the own socket does not serve: it is for calls that are passed on."""
+    """Refuse other calls on the own socket, which is for calls that are passed on."""
     if scope["type"] == "http":
         call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
         await call.fail(ApiError(Code.NOT_FOUND, f"{scope['path']} is not served on this socket"))
@@ -125,9 +125,9 @@ async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
 def mounts(
     worker: Worker, door: Door, *, sockets: Mapping[str, Application] | None = None
 ) -> Mounts:
-    """Return all rooms where they are in a process. A room adds itself to one of these rows.
+    """Return the mounts of a process. A new package adds itself to one of these rows.
 
-    `sockets` are by address, the same behind both doors.
+    `sockets` are by path, the same in both processes.
     """
     writes = produce.Room(worker)
     v3: list[Route] = [*writes.v3()]

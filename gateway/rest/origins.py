@@ -1,7 +1,7 @@
-"""Which other sites' pages may call: an allowlist, and the answers that browsers ask for first.
+"""Allows pages of other sites to call, from an allowlist, and answers CORS preflight requests.
 
-Stands before the interfaces for programs, on either port. A page of a foreign origin shows a token,
-never the console's cookie, so no answer ever allows credentials of a browser.
+Wraps the programmatic interfaces on either port. A page of a foreign origin sends a token, never
+the console's cookie, so no answer ever allows browser credentials.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -14,12 +14,12 @@ from gateway.rest.codes import ApiError, Code
 METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
 HEADERS: Final = "authorization, content-type, accept"
 EXPOSED: Final = "Retry-After, Content-Location, Location"
-# How long a browser remembers the answer: a list that was changed counts within minutes.
+# How long a browser caches the answer: a changed list takes effect within minutes.
 MAX_AGE_SECONDS: Final = 600
 
 
 class Origins:
-    """An ASGI application around another one. `applies` says which calls are of programs."""
+    """ASGI middleware. `applies` selects the programmatic calls."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class Origins:
 
 
 def is_own(origin: str, headers: Mapping[str, str]) -> bool:
-    """Tell whether an origin is the address that the call came to."""
+    """Tell whether an origin is the address that the call was sent to."""
     try:
         return urlsplit(origin).netloc == headers.get("host", "")
     except ValueError:
-        # Anybody can send what is no address.
+        # A client can send an invalid URL.
         return False
 
 
@@ -77,7 +77,7 @@ async def _refuse(scope: Scope, send: Send, origin: str) -> None:
         " SAMSA_ALLOWED_ORIGINS",
     )
     if scope["type"] == "websocket":
-        # Before the handshake: the server answers 403.
+        # Before the handshake: the server answers with 403.
         await send({"type": "websocket.close", "code": 1008})
         return
     await _answer(

@@ -1,7 +1,7 @@
-"""Who makes a call that another worker has let in and passes on: a signed value, good for seconds.
+"""Signs and verifies the caller of a call that one worker passes to another, for some seconds.
 
-It is good for one call: for its method and its address. The token or password stays where it came
-in.
+A signature is valid for one call: its method and its URL. The token or password stays in the worker
+that received it.
 """
 
 from typing import Any, Final
@@ -16,14 +16,14 @@ from gateway.rest.codes import ApiError, Code
 
 HEADER: Final = "samsa-caller"
 SALT: Final = "samsa.rest.caller"
-# Workers share a clock, and ask each other at once.
+# Workers share a clock, and pass calls on at once.
 GOOD_FOR_S: Final = 10
-# What calls that are passed on need; other rights stay here, so that the header stays short.
+# The rights that passed calls need; others are omitted, so that the header stays short.
 NEEDED: Final = frozenset({Operation.READ_PAYLOADS, Operation.RESET_GROUPS})
 
 
 class PassedCallers:
-    """Believes what another worker has signed."""
+    """Trusts callers that another worker has signed."""
 
     async def of(self, scope: Scope) -> Caller:
         told = headers_of(scope).get(HEADER, "")
@@ -39,7 +39,7 @@ class PassedCallers:
 
 
 def target_of(scope: Scope) -> str:
-    """Return the address of a call as it was sent, with its query."""
+    """Return the path and query of a call as they were sent."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path, _, _ = raw.partition(b"?")
     query: bytes = scope.get("query_string", b"")
@@ -47,7 +47,7 @@ def target_of(scope: Scope) -> str:
 
 
 def signed(caller: Caller, method: str, target: str) -> str:
-    """Return a caller, and the call it makes, as the value of a header."""
+    """Return a caller, and the call that it makes, as the value of a header."""
     grants = [
         [
             grant.role and grant.role.value,
@@ -69,7 +69,7 @@ def signed(caller: Caller, method: str, target: str) -> str:
 
 
 def caller_of(value: dict[str, Any]) -> Caller:
-    """Return the caller that a worker of ours has signed."""
+    """Return the caller that another worker of ours has signed."""
     grants = [
         Grant(
             role=None if role is None else Role(role),

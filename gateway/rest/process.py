@@ -9,22 +9,22 @@ from gateway.rest.worker import Worker
 
 class _Process:
     worker: Worker | None = None
-    # What is served beside views: prefixes, with what is below them.
+    # Routes that are served beside views, each with its prefix.
     routes: Sequence[tuple[str, Route]] = ()
 
 
 def take(worker: Worker, routes: Sequence[tuple[str, Route]]) -> None:
-    """Let views serve with a worker; called once, before the first request."""
+    """Set the worker of the views; called once, before the first request."""
     _Process.worker, _Process.routes = worker, routes
 
 
 def routes() -> Sequence[tuple[str, Route]]:
-    """Return what this process serves that is no view."""
+    """Return the routes of this process that are not views."""
     return _Process.routes
 
 
 def methods_at(path: str) -> list[str]:
-    """Return the methods of what is served beside views at a path, which is as it was sent."""
+    """Return the methods that are served beside views at a path, given as it was sent."""
     scope = {"path": path, "raw_path": path.encode("latin-1", "replace")}
     return sorted(
         {

@@ -1,7 +1,7 @@
-"""Leads a call to the bare application that serves its address; others go on to Django.
+"""Routes a call to the bare application of its path; other calls go on to Django.
 
-Addresses are compared segment by segment before they are unquoted, so that a name with a slash in
-it (`a%2Fb`) stays one name. A slash at the end changes nothing, and nobody is redirected.
+Paths are compared segment by segment before they are unquoted, so that an escaped slash (`a%2Fb`)
+stays in its name. A trailing slash changes nothing, and no redirect is sent.
 """
 
 import logging
@@ -18,15 +18,15 @@ from gateway.rest.codes import ApiError, Code, from_kafka
 
 log: Final = logging.getLogger(__name__)
 Handler = Callable[[Call], Awaitable[None]]
-# A longer address names nothing: the longest names are some hundred characters each.
+# No longer path exists: the longest names are some hundred characters each.
 MAX_PATH: Final = 4_096
-# Who was not let in: without rights nothing is allowed.
+# An unauthenticated caller: without rights, nothing is allowed.
 NOBODY: Final = Caller(kind=CallerKind.USER, name="", rights=Rights())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A method and an address, whose segments in braces are parameters."""
+    """A method and a path, whose segments in braces are parameters."""
 
     method: str
     path: str
@@ -34,13 +34,13 @@ class Route:
 
 
 class Callers(Protocol):
-    """Finds out who calls; ApiError where nobody is known, or the limit of a caller is reached."""
+    """Authenticates callers. Raises ApiError for an unknown caller or one beyond its limit."""
 
     async def of(self, scope: Scope) -> Caller: ...
 
 
 class Traffic(Protocol):
-    """Counts what callers do."""
+    """Counts the traffic of callers."""
 
     def begin(self, call: Call) -> None: ...
 
@@ -48,7 +48,7 @@ class Traffic(Protocol):
 
 
 class Router:
-    """An ASGI application of HTTP. Belongs to one event loop."""
+    """An ASGI application for HTTP. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class Router:
         self._traffic = traffic
         self._cluster_id = cluster_id
         self.routes: Final = tuple(routes)
-        # By the number of segments, so that few are compared.
+        # By the number of segments, so that few patterns are compared.
         self._routes: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
         for route in routes:
             pattern = tuple(route.path.strip("/").split("/"))
             self._routes.setdefault(len(pattern), []).append((pattern, route))
 
     def find(self, scope: Scope, *, under: str = "") -> tuple[Route, Mapping[str, str]] | None:
-        """Return the route of a request below a prefix; None where it is no call of ours."""
+        """Return the route of a request below a prefix; None if no route matches."""
         segments = segments_of(scope, under)
         if segments is None:
             return None
@@ -118,7 +118,7 @@ class Router:
         except Gone:
             pass
         except Exception:
-            # One call that fails must not end the process that serves the others.
+            # One failed call must not end the process that serves the others.
             log.exception("rest.call_failed route=%s", route.path)
             await call.fail(
                 ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
@@ -128,7 +128,7 @@ class Router:
 
 
 def segments_of(scope: Scope, under: str) -> list[str] | None:
-    """Return the segments of a path below a prefix, still quoted; None where it is not below."""
+    """Return the quoted segments of a path below a prefix; None if it is not below."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     if len(raw) > MAX_PATH:
         return None
@@ -139,7 +139,7 @@ def segments_of(scope: Scope, under: str) -> list[str] | None:
 
 
 def matched(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
-    """Return the parameters of an address that fits a pattern; each is UTF-8 and not empty."""
+    """Return the parameters of a matching path; each is UTF-8 and not empty."""
     found = {}
     for wanted, given in zip(pattern, segments, strict=True):
         if wanted.startswith("{"):

@@ -1,7 +1,7 @@
 """Divides each caller's rate among all workers, by demand that they exchange twice a second.
 
-What is told goes through the server that workers share, which may be away at any time: then each
-counts for itself, as one that is alone does. No call waits for it.
+Reports go through the server that workers share, which may be down at any time: then each worker
+counts alone, as a single worker does. No call waits for it.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from gateway.rest.shares import MOST, Named, Wants
 
 log: Final = logging.getLogger(__name__)
 CHANNEL: Final = "rates"
-# As old as a worker's picture of the others is, and twice that in all where one has just begun.
+# A worker's data about the others is at most this old, and twice that for a new demand.
 TELL_SECONDS: Final = 0.5
-# Those that want the most are told: a page of some tens of kilobytes. Few callers are at a rate of
-# thousands in a second at the same time.
+# Only the highest demands are reported: some tens of kilobytes. Few callers reach a rate of
+# thousands per second at the same time.
 MAX_ROWS: Final = 1_000
 MAX_NEWS_BYTES: Final = 256 * 1024
-# A name of a token or a user has at most 150 characters, and its kind stands before it.
+# A name of a token or a user has at most 150 characters, after its kind.
 MAX_KEY_CHARS: Final = 200
 NAMES: Final = frozenset({"requests", "records", "bytes"})
 
 
 class News(Protocol):
-    """What workers tell each other."""
+    """The messages between workers."""
 
     async def publish(self, channel: str, value: bytes) -> bool: ...
 
@@ -37,7 +37,7 @@ class News(Protocol):
 
 
 class Sharing:
-    """Belongs to one event loop, and ends with the worker."""
+    """The exchange of one worker. Belongs to one event loop, and ends with the worker."""
 
     def __init__(self, worker: str, limits: Limits, news: News) -> None:
         # Workers of several hosts have the same names.
@@ -52,7 +52,7 @@ class Sharing:
             self._telling = asyncio.create_task(self._tell())
 
     def drain(self) -> None:
-        """Go on: what drains still serves."""
+        """Do nothing: open calls are still limited."""
 
     async def close(self) -> None:
         if self._telling is not None:
@@ -67,7 +67,7 @@ class Sharing:
                 if wants:
                     await self._news.publish(CHANNEL, written(self._worker, wants))
             except Exception:
-                # The next one may go well; until then each worker counts for itself.
+                # The next round may succeed; until then, each worker counts alone.
                 log.exception("rates.telling_failed")
 
     def _hear(self, text: bytes) -> None:
@@ -87,7 +87,7 @@ def written(worker: str, wants: Wants) -> bytes:
 
 
 def read(text: bytes) -> tuple[str, Wants]:
-    """Read what a worker told; ValueError for what none of ours writes."""
+    """Parse a report of a worker. Raises ValueError for an invalid one."""
     if len(text) > MAX_NEWS_BYTES:
         raise ValueError(f"news have {len(text)} bytes, {MAX_NEWS_BYTES} fit")
     match json.loads(text):

@@ -1,8 +1,8 @@
-"""Remembers credentials that were just refused, and limits an address's attempts with others.
+"""Caches credentials that were just refused, and limits lookups of new ones per address.
 
-Finding out that a credential is nobody's costs a question to the database, and asking costs whoever
-makes one up nothing. So an address has few of these questions, and who was known a moment ago never
-waits for it. Belongs to one event loop.
+Finding out that a credential is invalid takes a database query, while inventing one costs nothing.
+So the lookups of an address are limited, and recently known callers never wait for that. Belongs to
+one event loop.
 """
 
 import time
@@ -14,13 +14,13 @@ from gateway.addresses import network_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.limits import Bucket, seconds
 
-# What was refused is refused again without a question for as long as what was known counts.
+# Refusals are cached for as long as known callers are.
 REFUSED_SECONDS: Final = 2.0
-# Questions for unknown credentials of one address in a second. Those that turn out to be somebody's
-# are not counted, so this bounds how many are asked at the same time after a start, too. A question
-# is a millisecond of three threads, so that one address takes a thirtieth of them.
+# Lookups of unknown credentials per address and second. Valid ones are not counted in the end, so
+# this also limits concurrent lookups after a start. A lookup takes a millisecond of one of three
+# threads, so one address uses a thirtieth of them.
 NEW_PER_SECOND: Final = 100
-# Of each; a few megabytes. Who is forgotten begins anew, and `callers.Lane` bounds all together.
+# Of each table; a few megabytes. An evicted row starts over; `callers.Lane` limits the total.
 MAX_ROWS: Final = 10_000
 
 
@@ -35,19 +35,19 @@ class Strangers:
     ) -> None:
         self._per_second = per_second
         self._monotonic = monotonic
-        # Why a key was refused, and until when that counts; the oldest one is the first.
+        # The refusal of a key and its expiry, oldest first.
         self._refused: OrderedDict[object, tuple[float, ApiError]] = OrderedDict()
         self._asked: OrderedDict[str, Bucket] = OrderedDict()
 
     def check(self, key: object) -> None:
-        """Refuse what was refused a moment ago."""
+        """Raise the error of a key that was refused a moment ago."""
         until, error = self._refused.get(key, (0.0, None))
         if error is not None and self._monotonic() < until:
-            # Another one: an error that is raised again and again keeps all that it was raised in.
+            # Raise a copy: an error that is raised repeatedly keeps every traceback.
             raise ApiError(error.code, error.message)
 
     def enter(self, address: str) -> None:
-        """Count a question for an unknown credential; TOO_MANY where its address has to wait."""
+        """Count a lookup of an unknown credential. Raises TOO_MANY if the address has to wait."""
         now = self._monotonic()
         bucket = self._bucket(network_of(address), now)
         wait_s = bucket.wait_s(now)
@@ -61,13 +61,13 @@ class Strangers:
         bucket.take(1)
 
     def found(self, address: str) -> None:
-        """Take back the count of a credential that is somebody's."""
+        """Undo the count of a credential that proved valid."""
         bucket = self._asked.get(network_of(address))
         if bucket is not None:
             bucket.take(-1)
 
     def refuse(self, key: object, error: ApiError) -> None:
-        """Remember what nobody has."""
+        """Remember a refused credential."""
         self._refused[key] = (self._monotonic() + REFUSED_SECONDS, error)
         self._refused.move_to_end(key)
         while len(self._refused) > MAX_ROWS:

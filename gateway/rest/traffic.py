@@ -1,8 +1,7 @@
-"""Counts what callers do in this process: calls, records, bytes, errors, and what is open.
+"""Counts the traffic of callers in this process: calls, records, bytes, errors, open streams.
 
-Numbers only grow, but for what is open; beside them are those of each step of the last minutes. A
-call that is long under way is counted while it goes on. Bare calls are counted on the loop and
-views in their threads.
+Numbers only grow, except for open streams; the steps of the last minutes are counted too. A long
+call is counted while it runs. Bare calls are counted on the loop and views in their threads.
 """
 
 import asyncio
@@ -15,17 +14,17 @@ from typing import Final
 
 from gateway.rest.calls import Call
 
-# A row is some hundred bytes. Only callers that were let in have one, so these are tokens and
-# users of one installation; a script that makes a token for each run must not fill the memory.
+# A row takes some hundred bytes. Only authenticated callers have one, so these are tokens and users
+# of one installation; a script that creates a token per run must not fill the memory.
 MAX_CALLERS: Final = 1_000
-# What callers beyond that number do together. No caller's key begins so.
+# The sum of callers beyond that number. No caller's key starts with it.
 OTHERS: Final = "*"
-# Calls that were not let in: of nobody known, or beyond a limit. No user has an empty name.
+# Refused calls: of unknown callers, or beyond a limit. No user has an empty name.
 STRANGERS: Final = "user:"
-# The last minutes, in steps short enough for a picture. With all callers busy they are 2 MB.
+# The last minutes, in steps fine enough for a sparkline. With all callers busy, they take 2 MB.
 STEP_S: Final = 15
 STEPS: Final = 20
-# What is counted in a step, in this order.
+# The amounts of a step, in this order.
 COUNTED: Final = ("requests", "records", "errors", "bytes_in", "bytes_out")
 NOTHING: Final = (0,) * len(COUNTED)
 
@@ -34,19 +33,19 @@ Amounts = tuple[int, ...]
 
 @dataclass(slots=True)
 class Counts:
-    """What one caller did since the process began."""
+    """The counts of one caller since the process started."""
 
     requests: int = 0
     records: int = 0
     errors: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    # Streams and sockets that are open now.
+    # Open streams and sockets.
     open: int = 0
 
 
 class Counter:
-    """The traffic of one process, by the key of its callers. From any thread, unless it says so.
+    """The traffic of one process, by caller key. Thread-safe, except where noted.
 
     Steps are numbered by a clock that the processes of a host share.
     """
@@ -60,22 +59,22 @@ class Counter:
         self._max_callers = max_callers
         self._monotonic = monotonic
         self._rows: dict[str, Counts] = {}
-        # The oldest first, and of each caller that did something.
+        # Oldest first, with each active caller.
         self._steps: dict[int, dict[str, Amounts]] = {}
-        # How much of each call under way is counted; their number is that of connections.
+        # The counted part of each running call; there are as many as connections.
         self._under_way: dict[Call, Amounts] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._lock = Lock()
 
     def begin(self, call: Call) -> None:
-        """Count a call from now on, on the loop, until `count` says that it is over."""
+        """Count a call from now on, on the loop, until `count` reports its end."""
         with self._lock:
             self._under_way[call] = NOTHING
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(STEP_S, self._tick)
 
     def count(self, call: Call) -> None:
-        """Count a call that is over."""
+        """Count a completed call."""
         with self._lock:
             self._settle(call)
             self._under_way.pop(call, None)
@@ -99,7 +98,7 @@ class Counter:
 
     @contextmanager
     def opened(self, key: str) -> Iterator[None]:
-        """Count a stream or a socket as open for as long as it is."""
+        """Count a stream or a socket as open during the block."""
         with self._lock:
             row = self._rows[self._place(key)]
             row.open += 1
@@ -110,13 +109,13 @@ class Counter:
                 row.open -= 1
 
     def rows(self) -> Mapping[str, Mapping[str, int]]:
-        """Return all counts as they are now, as values of JSON."""
+        """Return all present counts as JSON values."""
         with self._lock:
             self._settle_all()
             return {key: asdict(row) for key, row in self._rows.items()}
 
     def recent(self) -> dict[str, object]:
-        """Return what is open, and the last steps with their numbers, as values of JSON."""
+        """Return the open counts, and the last steps with their numbers, as JSON values."""
         with self._lock:
             self._settle_all()
             now = self._step()
@@ -137,7 +136,7 @@ class Counter:
             self._settle(call)
 
     def _settle(self, call: Call) -> None:
-        """Count what a call did since it was looked at last."""
+        """Count what a call did since it was last counted."""
         told = (0, call.records, call.errors, call.bytes_in, call.bytes_out)
         before = self._under_way.get(call, NOTHING)
         if told != before:
@@ -159,7 +158,7 @@ class Counter:
         step[key] = _sum(step.get(key, NOTHING), amounts)
 
     def _place(self, key: str) -> str:
-        """Return the key under which a caller is counted; it has a row."""
+        """Return the key under which a caller is counted, and ensure its row."""
         if key not in self._rows and len(self._rows) >= self._max_callers:
             key = OTHERS
         self._rows.setdefault(key, Counts())
@@ -170,13 +169,13 @@ class Counter:
 
 
 class PassedTraffic:
-    """Counts what was passed on: its records. All else the worker that passed it on has counted."""
+    """Counts the records of passed calls. The worker that passed them on counts the rest."""
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
 
     def begin(self, call: Call) -> None:
-        """Nothing of it is counted before it is over."""
+        """Do nothing: a passed call is counted at its end."""
 
     def count(self, call: Call) -> None:
         if call.records:

@@ -14,7 +14,7 @@ from gateway.rest.codes import ApiError, Code
 @csrf_exempt
 @public
 def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 - given by Django
-    """Answer 405 where another method is served past Django, and 404 elsewhere."""
+    """Answer 405 if another method is served beside Django, and 404 otherwise."""
     if methods := process.methods_at(request.path):
         return not_allowed(request, methods)
     return answered(
@@ -38,7 +38,7 @@ def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - given by Django
-    """Answer what Django refuses before a view sees it, such as a name that it is not asked by."""
+    """Answer requests that Django refuses before any view, such as one with an unknown Host."""
     return answered(
         ApiError(
             Code.BAD_REQUEST,

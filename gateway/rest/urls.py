@@ -1,4 +1,4 @@
-"""The addresses of a gateway's process that views serve; a room includes its own here."""
+"""Lists the URLs of a gateway's views; each package includes its own here."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
@@ -8,11 +8,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v3/", include("gateway.rest.v3.urls")),
     path("kafka/v3/", include("gateway.rest.v3.urls")),
     path("", include("gateway.rest.v2.urls")),
-    # Last: what nothing else serves.
+    # Last: the fallback for all other paths.
     re_path("", unknown),
 ]
 
-# Django asks for them by name.
+# Django looks these names up.
 handler400 = "gateway.rest.unknown.bad_request"
 handler403 = "gateway.rest.unknown.forbidden"
 handler404 = "gateway.rest.unknown.unknown"

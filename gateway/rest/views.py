@@ -1,6 +1,6 @@
-"""What all views of REST have in common: who calls, which cluster, bodies, errors, what changed.
+"""The base of all REST views: caller, cluster, bodies, errors and the log of changes.
 
-A view is asked and answered in one piece, in a thread. What streams is bare: see `router`.
+A view answers with one complete body, in a thread. Streams are bare calls: see `router`.
 """
 
 import re
@@ -38,25 +38,25 @@ SEGMENT: Final = re.compile(r"\{(\w+)\}")
 
 
 class ApiView(APIView):
-    """Serves nobody who is unknown, and no cluster but this one."""
+    """Refuses unknown callers, and any cluster but its own."""
 
     authentication_classes = (CallerAuthentication,)
     renderer_classes: Sequence[type[JSONRenderer]] = (JSONRenderer,)
-    # Bodies are read by `asked`, which has limits.
+    # `asked` reads bodies, with limits.
     parser_classes = ()
     permission_classes = ()
     throttle_classes = ()
     metadata_class = None
     schema = Describe()
     media_types: ClassVar[tuple[str, ...]] = (JSON,)
-    # The two versions of the interface have different codes for a topic that is not there.
+    # The two versions of the interface have different codes for a missing topic.
     no_topic: ClassVar[Code] = Code.NO_TOPIC
     http_method_names = METHODS
     caller: Caller
     asked_cluster: str | None = None
 
     def dispatch(self, request: HttpRequest, *_args: object, **quoted: str) -> HttpResponseBase:
-        """Serve with the names that the address has, as they are; all are of one cluster."""
+        """Serve with the unquoted names of the path; all views are of one cluster."""
         names = {name: unquote(value) for name, value in quoted.items()}
         self.asked_cluster = names.pop("cluster_id", None)
         return super().dispatch(request, **names)
@@ -67,7 +67,7 @@ class ApiView(APIView):
         asked = self.asked_cluster
         if asked is not None and asked != self.worker.cluster_id:
             raise ApiError(Code.NOT_FOUND, f"Cluster {asked} cannot be found.")
-        # The client library would take what comes before it for the whole name.
+        # The client library would cut a name at a NUL.
         if any("\0" in str(name) for name in kwargs.values()):
             raise ApiError(Code.BAD_REQUEST, "no name holds a NUL: leave %00 out of the address")
 
@@ -79,7 +79,7 @@ class ApiView(APIView):
     ) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
         if answer.status_code == Code.METHOD_NOT_ALLOWED.status:
-            # Some methods of an address are served past Django, such as producing.
+            # Some methods of a path, such as produce, are served beside Django.
             methods = [*self.allowed_methods, *methods_at(request.path)]
             answer["Allow"] = ", ".join(methods)
         caller = getattr(self, "caller", None)
@@ -94,7 +94,7 @@ class ApiView(APIView):
                 bytes_in=length_of(request),
             )
             if isinstance(answer, Response):
-                # What is written is known only later.
+                # The size of the answer is known only later.
                 answer.add_post_render_callback(
                     lambda written: self.worker.traffic.add(
                         caller.key, bytes_out=len(written.content)
@@ -112,9 +112,9 @@ class ApiView(APIView):
 
     @contextmanager
     def clients(self) -> Iterator[Clients]:
-        """Lend clients, which tell brokers for whom they change something.
+        """Lend clients whose client id tells brokers who makes a change.
 
-        The name stands in the brokers' audit, and proves nothing: any client may take it.
+        The brokers' audit log has that name, but it proves nothing: any client may use it.
         """
         is_read = self.request.method in {"GET", "HEAD"}
         client_id = "" if is_read else f"{CLIENT_ID} {self.caller.key}"
@@ -122,19 +122,19 @@ class ApiView(APIView):
             yield clients
 
     def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
-        """Refuse a caller who may not do this; the message says which right is missing."""
+        """Raise ApiError if the caller may not do this; the message names the missing right."""
         cluster = "" if kind is Kind.CONSOLE else self.cluster_id
         decision = self.caller.decide(operation, kind, cluster, name)
         if not decision.is_allowed:
             raise ApiError(Code.NOT_ALLOWED, decision.reason)
 
     def visible(self, kind: Kind, names: list[str]) -> list[str]:
-        """Return those of many names that the caller may see, in their order."""
+        """Return the given names that the caller may see, in their order."""
         allowed = self.caller.rights.names(Operation.VIEW, cluster=self.cluster_id, kind=kind)
         return allowed.among(names)
 
     def asked(self, shape: type[Serializer[Any]]) -> Mapping[str, Any]:
-        """Return what the body asks for, checked; ApiError for what does not fit the shape."""
+        """Return the validated body. Raises ApiError if it does not match the serializer."""
         given = json_of(self.request._request, media_types=self.media_types)  # noqa: SLF001 - documented
         form = shape(data=given)
         form.is_valid(raise_exception=True)
@@ -142,13 +142,13 @@ class ApiView(APIView):
         return found
 
     def note(self, event: str, subject: str, **details: str) -> None:
-        """Write down a change that the caller has made; `event` is in the past tense."""
+        """Log a change that the caller has made; `event` is in the past tense."""
         actor = audit.Actor(name=self.caller.principal, address=self.request.META["REMOTE_ADDR"])
         audit.record(f"rest.{event}", actor=actor, subject=subject, **details)
 
 
 def length_of(request: Request) -> int:
-    """Return how long the body of a request is, as far as it says so."""
+    """Return the declared length of a request's body."""
     declared = request.META.get("CONTENT_LENGTH") or ""
     return int(declared[:20]) if declared.isascii() and declared.isdigit() else 0
 
@@ -165,12 +165,12 @@ def caller_of(request: Request) -> Caller:
 
 
 def at(address: str, view: type[ApiView]) -> URLPattern:
-    """Return where a view is; segments in braces are its parameters, each a name of any characters.
+    """Return the URL pattern of a view; segments in braces are parameters of any characters.
 
-    Django gets paths as they were sent, so that `a%2Fb` is one segment. A slash at the end changes
+    Django gets paths as they were sent, so that `a%2Fb` is one segment. A trailing slash changes
     nothing.
     """
     pattern = SEGMENT.sub(lambda found: f"(?P<{found[1]}>[^/]+)", address)
-    # Whoever calls is found out by the view: pages are for people, this is for programs.
+    # Public for the console's middleware: the view itself authenticates programs.
     name = address.replace(":", " ")
     return re_path(f"^{pattern}/?$", public(view.as_view()), name=f"rest {name}")

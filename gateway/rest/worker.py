@@ -1,6 +1,6 @@
-"""One process that serves programs: one of each thing that its calls share, made when first used.
+"""Holds the shared objects of one process that serves programs, each created on first use.
 
-Knows no addresses: `mounts` has them. A room that needs something shared adds a property here.
+Knows no paths: `mounts` has them. A package that needs a shared object adds a property here.
 """
 
 import asyncio
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 
 log: Final = logging.getLogger(__name__)
 CLIENT_ID: Final = "samsa-gateway"
-# What parts have to let go of clients and threads, all at the same time; a thread of librdkafka
-# that hangs must not keep a process that was told to go.
+# The time for all parts to close their clients and threads concurrently; a librdkafka thread that
+# hangs must not delay the end of a process.
 CLOSE_SECONDS: Final = 2.0
-# The names of processes that serve programs; other sockets are in the same folder.
+# Names of processes that serve programs; other sockets are in the same directory.
 WORKER: Final = re.compile(r"gateway-\d+|web")
 
 
 class Part(Protocol):
-    """Something a worker holds that has an end. Both are called on the loop."""
+    """An object of a worker that has to be closed. Both methods are called on the loop."""
 
     def drain(self) -> None:
-        """Take nothing new, and end what is open with its last word; does not wait."""
+        """Refuse new work, and end what is open with its final message; do not wait."""
         ...
 
     async def close(self) -> None:
-        """Let go of clients and threads, within CLOSE_SECONDS."""
+        """Close clients and threads, within CLOSE_SECONDS."""
         ...
 
 
 class Speaking(Part, Protocol):
-    """A part with last words that nobody else waits for: what is open is cut after them."""
+    """A part with final messages that no one else awaits: open connections are cut after them."""
 
     async def said(self) -> None:
-        """Return when all has been said, or soon in any case."""
+        """Return when all final messages are sent, or soon in any case."""
         ...
 
 
@@ -64,15 +64,15 @@ S = TypeVar("S", bound=Speaking)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a worker is, and what it is told at its start."""
+    """The location of a worker, and its start-up settings."""
 
     name: str
     home: Path
-    # The folder of the sockets on which the workers of a home ask each other.
+    # The directory of the sockets on which the workers of a home call each other.
     sockets: Path
-    # Addresses of brokers; empty where the home's supervisor tells them.
+    # Broker addresses; empty if the home's supervisor provides them.
     bootstrap: str = ""
-    # Where workers share what they own; empty where each is alone.
+    # The server that workers share; empty if each works alone.
     shared_url: str = ""
 
     @property
@@ -84,19 +84,19 @@ class Place:
         return self.home / "cluster-id"
 
     def socket_of(self, worker: str) -> Path:
-        """Return where another worker of this home is asked."""
+        """Return the socket of another worker of this home."""
         return self.sockets / f"{worker}.sock"
 
     def others(self) -> Sequence[str]:
-        """Return the names of the other workers of this home, some of which may have gone."""
+        """Return the names of the other workers of this home, some of which may have ended."""
         found = (path.stem for path in self.sockets.glob("*.sock"))
         return sorted(name for name in found if WORKER.fullmatch(name) and name != self.name)
 
 
 class Worker:
-    """Belongs to one event loop; what says so may be used from threads.
+    """Belongs to one event loop; properties that say so are thread-safe.
 
-    A property that holds something which has an end is made so, and is ended with the worker:
+    A property whose object has to be closed is declared like this, and closed with the worker:
 
         @cached_property
         def readers(self) -> Readers:
@@ -118,7 +118,7 @@ class Worker:
 
     @cached_property
     def callers(self) -> "Callers":
-        # They read Django's models, which are there once Django is ready.
+        # They read Django's models, which exist once Django is ready.
         from gateway.rest import callers, identity, limits  # noqa: PLC0415
 
         found = callers.Callers(
@@ -128,7 +128,7 @@ class Worker:
 
     @cached_property
     def passed_callers(self) -> AnyCallers:
-        """Who calls that another worker has passed on; it has looked, and says so."""
+        """The callers of passed calls, which another worker has authenticated and signed."""
         return PassedCallers()
 
     @cached_property
@@ -137,7 +137,7 @@ class Worker:
 
     @cached_property
     def connection(self) -> Connection:
-        """Where the brokers are; UNAVAILABLE until one of them has said so. From any thread."""
+        """The brokers' addresses; UNAVAILABLE until one of them has started. Thread-safe."""
         bootstrap = self.place.bootstrap or told_by_supervisor(self.place.settings_file)
         if not bootstrap:
             raise ApiError(
@@ -154,7 +154,7 @@ class Worker:
 
     @cached_property
     def readers(self) -> Readers:
-        """Everybody who reads without a group."""
+        """All reads without a group."""
         return self.held(Readers(self.connection))
 
     @cached_property
@@ -171,12 +171,12 @@ class Worker:
 
     @cached_property
     def admins(self) -> Pool:
-        """Clients for questions and changes, for threads."""
+        """Admin clients for threads."""
         return self.held(Pool(lambda: self.connection))
 
     @cached_property
     def sharing(self) -> "Sharing":
-        """What keeps the limits of callers together with the other workers."""
+        """The exchange of callers' demand with the other workers."""
         from gateway.rest import limits, sharing  # noqa: PLC0415 - as `callers`
 
         return self.held(sharing.Sharing(self.name, limits.of_process(), self.shared))
@@ -184,40 +184,40 @@ class Worker:
     # --- life --------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin what goes on beside all calls; called on the loop, once it runs."""
+        """Start the background work; called on the loop, once it runs."""
         if not self.place.shared_url or self.is_draining:
             return
         try:
             self.sharing.begin()
         except ApiError as error:
-            # Without the cluster's id; limits are this worker's own then.
+            # Without the cluster's id, limits are those of this worker alone.
             log.warning("worker.shares_no_limits error=%s", error)
 
     def held(self, part: P) -> P:
-        """Keep something that ends with the worker."""
+        """Register an object that ends with the worker."""
         self._parts.append(part)
         if self.is_draining:
             part.drain()
         return part
 
     def held_speaking(self, part: S) -> S:
-        """Keep something that ends with the worker, and has its say before."""
+        """Register an object that ends with the worker, after its final messages."""
         self._speaking.append(part)
         return self.held(part)
 
     def drain(self) -> None:
-        """Take nothing new and end what is open; called before the server waits for its answers."""
+        """Refuse new work and end what is open; called before the server waits for its answers."""
         self.is_draining = True
         for part in self._parts:
             part.drain()
 
     async def said(self) -> None:
-        """Wait for last words; called after `drain`, and before connections are cut."""
+        """Wait for final messages; called after `drain`, before connections are cut."""
         for part in self._speaking:
             await part.said()
 
     async def close(self) -> None:
-        """Let go of everything; called when no answer is under way any more."""
+        """Close all parts; called when no answer is in progress any more."""
         async with asyncio.TaskGroup() as group:
             for part in self._parts:
                 group.create_task(self._close_one(part))
@@ -227,12 +227,12 @@ class Worker:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await part.close()
         except Exception:
-            # One part that fails must not keep the others from their end.
+            # One part that fails must not keep the others from closing.
             log.exception("worker.part_not_closed part=%s", type(part).__name__)
 
 
 def told_by_supervisor(settings_file: Path) -> str:
-    """Return the addresses of brokers that a home's supervisor has recorded; else nothing."""
+    """Return the broker addresses that a home's supervisor has recorded; else an empty text."""
     try:
         told = json.loads(settings_file.read_text(encoding="utf-8"))
         return str(told.get("bootstrap") or "")

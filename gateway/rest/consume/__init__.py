@@ -1,1 +1,1 @@
-"""Consumers of version 2: members of groups that a program drives by calls."""
+"""Consumers of version 2: group members that a program drives by HTTP calls."""

@@ -17,21 +17,21 @@ from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import Instance, Instances, log
 from gateway.rest.consume.shown import written
 
-# Of one fetch: its records, its text and what the client has not taken yet are in memory, of each
-# consumer. The published interface gives 64 MiB at most, and a program fetches again anyway.
+# Of one fetch: its records, its text and unsent output are in memory, for each consumer. The
+# published interface allows 64 MiB at most, and a program fetches repeatedly anyway.
 MAX_BYTES: Final = 4 * 1_048_576
 NO_CONTENT: Final = 204
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A call of a consumer on its worker."""
+    """A call of a consumer, on the worker that owns it."""
 
     call: Call
     instances: Instances
     instance: Instance
     body: Mapping[str, Any]
-    # Another worker was asked, and waits for the answer.
+    # Another worker passed the call on, and waits for the answer.
     is_passed: bool
     ending: Ending = field(default_factory=Ending)
 
@@ -52,7 +52,7 @@ async def exist(asked: Asked) -> None:
 
 
 async def delete(asked: Asked) -> None:
-    # A fetch that waits would keep this call waiting.
+    # Stop a waiting fetch, which would delay this call.
     asked.instance.member.stop()
     async with asked.instance.turn(is_last=True):
         await asked.instances.close_one(asked.instance)
@@ -81,7 +81,7 @@ async def subscription(asked: Asked) -> None:
     found = member.subscription
     topics = found.topics
     if found.pattern:
-        # What it means at the moment, for this member.
+        # The topics that the subscription matches at present, for this member.
         topics = tuple(sorted({place.topic for place in member.assignment()}))
     await answered(asked, {"topics": topics})
 
@@ -92,7 +92,7 @@ async def assignments(asked: Asked) -> None:
 
 
 async def fetch(asked: Asked) -> None:
-    """Answer records; they count as read once the answer has left."""
+    """Answer with records; they count as read once the answer has been sent."""
     call, instance, instances = asked.call, asked.instance, asked.instances
     member, form = instance.member, instance.draft.form
     check_accept(call, instance)
@@ -131,7 +131,7 @@ async def fetch(asked: Asked) -> None:
             try:
                 await instances.run(instance, partial(settle, records))
             except (KafkaFailure, ApiError) as failed:
-                # The client has its answer; what is not stored is read again by the next owner.
+                # The client has its answer; if nothing is stored, the next owner reads it again.
                 log.warning("consumer.not_settled instance=%s error=%s", instance.name, failed)
         if not is_read:
             raise Gone
@@ -140,7 +140,7 @@ async def fetch(asked: Asked) -> None:
 
 
 async def commit(asked: Asked) -> None:
-    """Commit what was read. An offset that is named is that of a record which was done with."""
+    """Commit what was read. A given offset is that of the last processed record."""
     named = bodies.offsets_of(asked.body)
     next_ones = {place: offset + 1 for place, offset in named.items()}
     waits = asked.call.query().get("async", "false").lower() != "true"
@@ -192,7 +192,7 @@ async def seek_to(asked: Asked, positions: Mapping[Place, Position]) -> None:
 
 
 async def read_instead(asked: Asked, wanted: Subscription) -> None:
-    """Have a consumer read something, unless it reads something of another kind."""
+    """Change a consumer's subscription, unless the new one is of another kind."""
     instance = asked.instance
     rights.require_subscription(asked.call, wanted)
     async with instance.turn():
@@ -216,7 +216,7 @@ async def answered(asked: Asked, value: object) -> None:
 
 
 def check_accept(call: Call, instance: Instance) -> None:
-    """Refuse a client that asks for another format than its consumer has."""
+    """Refuse a client that accepts only another format than that of its consumer."""
     own = EMBEDDED[instance.draft.form]
     given = call.headers.get("accept") or "*/*"
     types = [each.partition(";")[0].strip().lower() for each in given.split(",")]
@@ -230,7 +230,7 @@ def check_accept(call: Call, instance: Instance) -> None:
 
 
 def number(call: Call, name: str, default: int) -> int:
-    """Return a number of the query, from 1 on."""
+    """Return a positive number from the query."""
     text = call.query().get(name)
     if text is None:
         return default
@@ -269,5 +269,5 @@ ACTIONS: Final = (
     Action(method="POST", under="/positions/beginning", serve=seek_beginning),
     Action(method="POST", under="/positions/end", serve=seek_end),
 )
-# Asked by other workers only.
+# Only other workers call this.
 EXIST: Final = Action(method="GET", under="", serve=exist)

@@ -1,4 +1,4 @@
-"""What calls of consumers send, as values: everything unknown or out of its limits is refused."""
+"""Parses the bodies of consumer calls into values; refuses unknown fields and invalid values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ EMBEDDED: Final = {
 }
 FORMATS: Final = {"binary": Format.BINARY, "json": Format.JSON}
 OF_REGISTRY: Final = frozenset({"avro", "jsonschema", "protobuf"})
-# Names of some thousand partitions.
+# Fits the names of some thousand partitions.
 MAX_BODY_BYTES: Final = 1_048_576
-# Topics or partitions that one call may name; a client of a group has some dozens.
+# Topics or partitions of one call; a group's client names some dozens.
 MAX_NAMED: Final = 10_000
-# Matched against every topic of the cluster by a broker or a client.
+# A broker or a client matches the pattern against every topic of the cluster.
 MAX_PATTERN_CHARS: Final = 1_000
 MAX_OFFSET: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1
-# How long a fetch waits for records: as the published interface has it, and what a connection
-# without a byte on it may be held for.
+# How long a fetch waits for records: the default of the published interface, and the longest time
+# to hold a connection without sending.
 WAIT_MS: Final = 1_000
 MAX_WAIT_MS: Final = 30_000
 MAX_MIN_BYTES: Final = 10_000_000
@@ -41,7 +41,7 @@ SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A consumer that is to be made; the interface's defaults."""
+    """A consumer to be created, with the defaults of the interface."""
 
     name: str = ""
     form: Format = Format.BINARY
@@ -52,7 +52,7 @@ class Draft:
 
 
 def body_of(call: Call, text: bytes) -> Mapping[str, Any]:
-    """Return the object that a call has sent; an empty one where it sent nothing."""
+    """Return the object in the body; an empty one if there is no body."""
     given = call.headers.get("content-type", V2).partition(";")[0].strip().lower()
     taken = (V2, JSON, *EMBEDDED.values())
     if not text.strip():
@@ -81,7 +81,7 @@ def draft_of(body: Mapping[str, Any]) -> Draft:
 
 
 def subscription_of(body: Mapping[str, Any]) -> Subscription:
-    """Return topics or a pattern, exactly one of the two."""
+    """Return topics or a pattern; exactly one must be given."""
     _only(body, ("topics", "topic_pattern"))
     topics, pattern = body.get("topics"), body.get("topic_pattern")
     if (topics is None) == (pattern is None):
@@ -92,7 +92,7 @@ def subscription_of(body: Mapping[str, Any]) -> Subscription:
                 f"topic_pattern is {shown(pattern)}: give an expression of 1 to"
                 f" {MAX_PATTERN_CHARS} characters"
             )
-        # What begins so is an expression to the client library, all else a name.
+        # The client library takes a leading ^ for an expression, all else for a name.
         return Subscription(pattern=pattern if pattern.startswith("^") else f"^({pattern})$")
     found = _list(body, "topics")
     if not found or not all(isinstance(topic, str) and topic for topic in found):
@@ -105,18 +105,18 @@ def subscription_of(body: Mapping[str, Any]) -> Subscription:
 
 
 def places_of(body: Mapping[str, Any], key: str = "partitions") -> Sequence[Place]:
-    """Return partitions by topic and number, in their order, each once."""
+    """Return partitions by topic and number, in their order, without duplicates."""
     _only(body, (key,))
     return list(dict.fromkeys(_place(each, key) for each in _list(body, key)))
 
 
 def offsets_of(body: Mapping[str, Any]) -> Mapping[Place, int]:
-    """Return an offset for each partition that is named."""
+    """Return the offset of each named partition."""
     return {_place(each, "offsets"): _offset(each) for each in _list(body, "offsets")}
 
 
 def positions_of(body: Mapping[str, Any]) -> Mapping[Place, Position]:
-    """Return where to go on, by offset or by time."""
+    """Return the positions to continue from, by offset or by time."""
     _only(body, ("offsets", "timestamps"))
     found = {
         place: Position(kind=PositionKind.OFFSET, value=offset)
@@ -164,7 +164,7 @@ def _place(each: object, key: str) -> Place:
 
 def _offset(each: Mapping[str, Any]) -> int:
     offset = each.get("offset")
-    # One below the largest, because what is committed is the next one.
+    # One below the largest, because the next offset is committed.
     if not _is_whole(offset, MAX_OFFSET - 1):
         raise unprocessable(f"offset is {shown(offset)}: give a number from 0 on")
     assert isinstance(offset, int), "just looked at"
@@ -203,7 +203,7 @@ def _reset(key: str, value: object) -> Reset:
 
 
 def _boolean(key: str, value: object) -> bool:
-    # The published interface takes it as a text, and its clients send both.
+    # The published interface takes it as text; clients send text or booleans.
     text = str(value).lower()
     if text not in {"true", "false"}:
         raise invalid(key, value, "say true or false")

@@ -1,7 +1,7 @@
-"""The last part of a fetch: its answer leaves, and only then its records count as read.
+"""Sends the answer of a fetch, and only then counts its records as read.
 
-Where another worker has passed the call on, the body of that call ends when the client has the
-answer, and the connection breaks where it has not.
+If another worker passed the call on, the body of that call ends when the client has the answer, and
+its connection breaks if the client does not get it.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Final
 from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError
 
-# What a client may take over a full answer; until then nothing more is fetched for it.
+# How long a client may take over a full answer; until then nothing more is fetched for it.
 TAKE_S: Final = 60.0
 PIECE_BYTES: Final = 65_536
 
@@ -24,14 +24,14 @@ async def pieces_of(body: bytes) -> AsyncIterator[bytes]:
 async def left_whole(
     call: Call, status: int, content_type: str, length: int, pieces: AsyncIterator[bytes]
 ) -> bool:
-    """Write an answer, but for its end; tell whether the client was there for all of it."""
+    """Write all pieces of an answer but its end; tell whether the client stayed connected."""
     leaving = asyncio.create_task(call.left())
     try:
         async with asyncio.timeout(TAKE_S):
             await call.start(status, content_type, [("Content-Length", str(length))])
             async for piece in pieces:
                 await call.write(piece)
-            # One turn of the loop, in which a client that has gone is heard of.
+            # Run the loop once, so that a disconnect is noticed.
             await asyncio.sleep(0)
     except TimeoutError:
         return False
@@ -42,7 +42,7 @@ async def left_whole(
 
 
 async def confirmed(call: Call) -> bool:
-    """Tell whether the client of the worker that passed a call on has the answer."""
+    """Tell whether the client got the answer, as the worker that passed the call on reports."""
     try:
         async with asyncio.timeout(TAKE_S):
             await call.body(0)

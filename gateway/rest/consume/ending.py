@@ -1,7 +1,7 @@
-"""Ends a fetch early, when its caller is no longer valid or its client has left.
+"""Ends a fetch early if its caller is no longer valid or its client has disconnected.
 
-A fetch waits in several ways: for its turn, in a thread for records, for its client to take them.
-What it took from its consumer has to go back there, so a wait is cut, and never the whole call.
+A fetch waits for its turn, in a thread for records, and for its client to take them. Its records
+must return to the consumer, so only the wait is interrupted, never the whole call.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ Watch = Callable[[Caller, Callable[[Caller], bool]], Awaitable[ApiError]]
 
 
 class Ending:
-    """Of one call. Belongs to its task, but for `is_over`."""
+    """The ending of one call. Not thread-safe, except for `is_over`."""
 
     def __init__(self) -> None:
         self._reason: ApiError | Gone | None = None
         self._waiting: asyncio.Timeout | None = None
 
     def is_over(self) -> bool:
-        """Tell whether nobody waits for what is fetched. From any thread."""
+        """Tell whether the fetched records are no longer wanted. Thread-safe."""
         return self._reason is not None
 
     def check(self) -> None:
-        """Raise why the fetch has to end, where it has to."""
+        """Raise the reason if the fetch has to end."""
         if self._reason is not None:
             raise self._reason
 
     @asynccontextmanager
     async def cut(self) -> AsyncIterator[None]:
-        """Cut what the block waits for when the fetch has to end, and raise why."""
+        """Interrupt the block when the fetch has to end, and raise the reason."""
         self.check()
         try:
             async with asyncio.timeout(None) as self._waiting:
@@ -47,10 +47,10 @@ class Ending:
 
     @asynccontextmanager
     async def watched(self, call: Call, watch: Watch) -> AsyncIterator[None]:
-        """Hear within five seconds when the caller may not read any more."""
+        """Within five seconds, notice in the block that the caller may no longer read."""
 
         def holds(known: Caller) -> bool:
-            # What was granted later takes nothing away.
+            # Rights that were granted later do not matter.
             return set(call.caller.rights.grants) <= set(known.rights.grants)
 
         async def end() -> None:
@@ -61,7 +61,7 @@ class Ending:
 
     @asynccontextmanager
     async def while_there(self, call: Call) -> AsyncIterator[None]:
-        """Hear when the client leaves; what it sends in the block is thrown away."""
+        """Notice in the block that the client disconnects; discard what it sends."""
 
         async def end() -> None:
             await call.left()
@@ -78,7 +78,7 @@ class Ending:
 
 @asynccontextmanager
 async def beside(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Run something until the block ends."""
+    """Run a coroutine until the block ends."""
     task = asyncio.ensure_future(work)
     try:
         yield

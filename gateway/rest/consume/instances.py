@@ -1,7 +1,7 @@
-"""The consumers of one worker: made, found, kept in their groups, and closed when nobody asks.
+"""Manages the consumers of one worker: creates, finds, keeps alive and closes idle ones.
 
 Each is a real client, driven in a thread that its calls share; calls of one consumer are served one
-after the other. Belongs to one event loop.
+at a time. Belongs to one event loop.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ from gateway.rest.consume.bodies import Draft
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 
-# A client has some threads and up to a few megabytes of records; so many take some hundred MB.
+# A client has some threads and up to a few megabytes of records; this many take some 100 MB.
 MAX_INSTANCES: Final = 64
-# One program must not take all of them.
+# Keeps one program from taking all of them.
 MAX_PER_CALLER: Final = 16
-# Calls of one consumer that wait for the one before; a program has one or two under way.
+# Calls of one consumer that wait for the one before; a program has one or two at a time.
 MAX_WAITING: Final = 8
-# Nobody asks for it: its program has gone. The published interface's time.
+# An unused consumer's program has gone. The timeout of the published interface.
 IDLE_S: Final = 300.0
-# How often each looks what its group has decided, and tells other workers what is here.
+# How often each consumer polls its group, and claims are renewed for other workers.
 LOOK_S: Final = 1.0
-# A claim outlives some looks that fail; a name is free again so long after its worker has died.
+# A claim outlives some failed polls; a name is free this long after its worker died.
 CLAIM_S: Final = 5.0
-# What closing all of them may take, within what a worker gives its parts.
+# The time to close all of them, within CLOSE_SECONDS of the worker.
 CLOSE_S: Final = 1.8
 CLAIMS: Final = "consumer"
 
 
 class Claims(Protocol):
-    """What workers share about who has a name; None where nobody answers."""
+    """The shared claims of names by workers; None if the shared server does not answer."""
 
     async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None: ...
 
@@ -71,12 +71,12 @@ class Instance:
         self.is_closed = False
         self._turn = asyncio.Lock()
         self._waiting = 0
-        # The library's client is for one thread at a time.
+        # The library's client is not thread-safe.
         self._one = threading.Lock()
 
     @property
     def claim(self) -> str:
-        """The name under which workers tell each other of this one."""
+        """The key of this consumer in claims."""
         return claim_of(self.group, self.name)
 
     @property
@@ -85,9 +85,9 @@ class Instance:
 
     @asynccontextmanager
     async def turn(self, *, is_last: bool = False) -> AsyncIterator[None]:
-        """Serve one call after the other: what follows a fetch knows whether it was taken.
+        """Serve one call at a time: a call after a fetch knows whether its records were taken.
 
-        The last call of a consumer waits however many do.
+        The last call of a consumer waits however many others do.
         """
         if self._waiting >= MAX_WAITING and not is_last:
             raise ApiError(
@@ -109,12 +109,12 @@ class Instance:
             self._waiting -= 1
 
     def alone(self, work: Callable[[], T]) -> T:
-        """Do something with the client; in a thread."""
+        """Run work with exclusive use of the client; in a thread."""
         with self._one:
             return work()
 
     def look(self) -> None:
-        """Hear of the group, unless the client is busy, which hears of it as well."""
+        """Poll the group, unless the client is busy, which polls it as well."""
         if self._one.acquire(blocking=False):
             try:
                 self.member.look()
@@ -123,7 +123,7 @@ class Instance:
 
 
 class Instances:
-    """See the module."""
+    """All consumers of a worker; see the module."""
 
     def __init__(
         self,
@@ -138,15 +138,15 @@ class Instances:
         self._worker = worker
         self._connection = connection
         self._claims = claims
-        # (caller, group, name, worker): whether this worker, or any other one, has an instance.
+        # (caller, group, name, worker): whether that worker, or any other one if None, has it.
         self._has_elsewhere = has_elsewhere
         self._max_instances = max_instances
         self._max_per_caller = max_per_caller
         self._instances: dict[tuple[str, str], Instance] = {}
-        # One thread for each at most, since their calls take turns.
+        # At most one thread for each, since their calls take turns.
         self._pool = ThreadPoolExecutor(max_instances, "consumers")
         self._keeping: asyncio.Task[None] | None = None
-        # Those that nobody uses, while they leave their groups.
+        # Idle consumers that are leaving their groups.
         self._leaving: set[asyncio.Task[None]] = set()
         self._is_draining = False
 
@@ -154,7 +154,7 @@ class Instances:
         return self._instances.get((group, name))
 
     async def create(self, group: str, draft: Draft, caller: Caller) -> Instance:
-        """Make a consumer; it joins its group when it is told what to read."""
+        """Create a consumer; it joins its group with its first subscription."""
         if self._is_draining:
             raise ApiError(
                 Code.UNAVAILABLE, "this worker of the gateway stops: send again", retry_after_s=1
@@ -169,7 +169,7 @@ class Instances:
             draft.name and names.owner_in(group, name) is not None
         ):
             raise exists(name)
-        # Taken here before others are asked, so that two calls cannot both go on.
+        # Reserve the name before asking other workers, so that two calls cannot both succeed.
         self._instances[group, name] = instance
         is_made = False
         try:
@@ -177,7 +177,7 @@ class Instances:
                 raise exists(name)
             is_made = True
         finally:
-            # Where others could not be asked, too: the name must be free for another attempt.
+            # Also if other workers could not be asked: free the name for another attempt.
             if not is_made:
                 del self._instances[group, name]
         if self._keeping is None:
@@ -185,7 +185,7 @@ class Instances:
         return instance
 
     async def run(self, instance: Instance, work: Callable[[], T]) -> T:
-        """Do something with a consumer's client, in a thread."""
+        """Run work with a consumer's client, in a thread."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._pool, instance.alone, work)
@@ -193,7 +193,7 @@ class Instances:
             raise not_found(instance.name) from None
 
     async def close_one(self, instance: Instance) -> None:
-        """Leave the group; what was delivered is committed where the consumer does so itself."""
+        """Leave the group, after committing delivered offsets if the consumer commits by itself."""
         if instance.is_closed:
             return
         instance.is_closed = True
@@ -202,11 +202,11 @@ class Instances:
         with suppress(KafkaFailure):
             await self.run(instance, instance.member.close)
         if instance.draft.name and not self._is_draining:
-            # A worker that ends may have let go of what it shares; others see that it has gone.
+            # A stopping worker may have closed the shared connection; others notice its end.
             await self._claims().release(CLAIMS, instance.claim, owner=self._worker)
 
     def drain(self) -> None:
-        """Have fetches return what they have, and take no new consumers."""
+        """Let fetches return what they have, and create no more consumers."""
         self._is_draining = True
         for instance in self._instances.values():
             instance.member.stop()
@@ -239,14 +239,14 @@ class Instances:
             )
 
     async def _claim(self, instance: Instance, caller: Caller) -> bool:
-        """Make a chosen name this worker's, of all of them; a dead worker's claim is not kept."""
+        """Claim a client's name for this worker among all; the claim of a dead worker is void."""
         claims, claim = self._claims(), instance.claim
         got = await claims.claim(CLAIMS, claim, owner=self._worker, ttl_s=CLAIM_S)
         if got is not False:
-            # Claims may have been lost a moment ago, so those who would have made them are asked.
+            # Claims may just have been lost, so ask the workers that would have made them.
             if not await self._has_elsewhere(caller, instance.group, instance.name, None):
                 return True
-            # Whoever has the consumer claims it again; until then calls would be led here.
+            # The owner will claim it again; until then, calls would be passed to this worker.
             await claims.release(CLAIMS, claim, owner=self._worker)
             return False
         owner = await claims.owner_of(CLAIMS, claim)
@@ -265,11 +265,11 @@ class Instances:
             try:
                 await self._look_at_all()
             except Exception:
-                # The next look may go well, and without any all consumers would lose their groups.
+                # The next round may succeed; without any, all consumers would lose their groups.
                 log.exception("consumers.look_failed")
 
     async def _look_at_all(self) -> None:
-        """Keep what is here: its names first, for which nothing here may make them wait."""
+        """Keep consumers alive: claims first, since no consumer may delay them."""
         await self._renew()
         for instance in list(self._instances.values()):
             if instance.is_idle:
@@ -283,7 +283,7 @@ class Instances:
             if not instance.is_closed
         ]
         for failed in await asyncio.gather(*looks, return_exceptions=True):
-            # Whoever calls the consumer is told; here it only must not end the others.
+            # The consumer's next call reports the failure; here it must not affect the others.
             if isinstance(failed, BaseException):
                 log.warning("consumer.look_failed error=%s", failed)
 
@@ -294,11 +294,11 @@ class Instances:
         claims = self._claims()
         lost = await claims.renew(CLAIMS, claimed, owner=self._worker, ttl_s=CLAIM_S)
         for claim in lost or ():
-            # Made twice while nothing was shared; each worker serves its own.
+            # Created twice while the shared server was down; each worker serves its own.
             log.warning("consumer.claim_lost claim=%s", claim)
 
     def _close_beside(self, instance: Instance) -> None:
-        """Close a consumer in a task of its own: leaving a group can take as long as a broker."""
+        """Close a consumer in its own task: leaving a group takes as long as a broker's answer."""
         leaving = asyncio.create_task(self.close_one(instance))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)

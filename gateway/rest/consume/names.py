@@ -1,6 +1,6 @@
-"""Names of consumer instances: those that clients choose, and ours, which carry their owner.
+"""Makes and checks names of consumer instances; generated names contain the owning worker.
 
-A name of ours is signed, so that nobody can have a call passed on to where they like.
+Generated names are signed, so that a client cannot choose the worker that a call is passed to.
 """
 
 import uuid
@@ -10,18 +10,18 @@ from django.core import signing
 
 from gateway.rest.codes import ApiError, Code
 
-# Names of groups and instances are parts of addresses; the longest of a topic is as long.
+# Names of groups and instances are parts of URLs; the limit is that of topic names.
 MAX_CHARS: Final = 249
 PREFIX: Final = "rest-consumer-"
 
 
 def made(group: str, owner: str) -> str:
-    """Return a new name that carries the worker which owns it."""
+    """Return a new name that contains the owning worker."""
     return _signer(group).sign(f"{PREFIX}{uuid.uuid4().hex}.{owner}")
 
 
 def owner_in(group: str, name: str) -> str | None:
-    """Return the worker that made a name; None for one that a client has chosen."""
+    """Return the worker in a generated name; None for a name that a client has chosen."""
     try:
         return _signer(group).unsign(name).rpartition(".")[2]
     except signing.BadSignature:
@@ -29,7 +29,7 @@ def owner_in(group: str, name: str) -> str | None:
 
 
 def check(what: str, name: str) -> None:
-    """Refuse a name that no address, log or page could carry."""
+    """Refuse a name that does not fit into a URL, a log line or a page."""
     if not name or len(name) > MAX_CHARS or not name.isprintable():
         shown = "".join(sign if sign.isprintable() else "?" for sign in name[:80])
         raise ApiError(
@@ -40,5 +40,5 @@ def check(what: str, name: str) -> None:
 
 
 def _signer(group: str) -> signing.Signer:
-    # A dot ends each part; the letters of a signature are those of URLs.
+    # Parts are separated by dots; the characters of a signature are URL-safe.
     return signing.Signer(sep=".", salt=f"samsa.rest.consumer:{group}")

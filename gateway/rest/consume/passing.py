@@ -1,4 +1,4 @@
-"""Hands a call on to the worker that owns its consumer, over that worker's own socket."""
+"""Passes a call to the worker that owns its consumer, over that worker's own socket."""
 
 import asyncio
 import json
@@ -16,25 +16,25 @@ from gateway.rest.passed import HEADER, signed
 from gateway.rest.worker import Place
 
 CONNECT_S: Final = 1.0
-# The longest fetch waits for its assignment and then for records; a little more for the way.
+# The longest fetch waits for its assignment and then for records; add a margin for transfer.
 ANSWER_S: Final = 60.0
-# A worker stores what was read within milliseconds, once it hears that the client has it.
+# A worker stores offsets within milliseconds once the client has its records.
 STORE_S: Final = 5.0
-# What a worker answers before its body.
+# The limit of an answer's head.
 MAX_HEAD_BYTES: Final = 16_384
-# How the body of a request ends.
+# The last chunk of a request body.
 END: Final = b"0\r\n\r\n"
 OK: Final = 200
 NO_CONTENT: Final = 204
 
 
 class OwnerGone(Exception):
-    """No worker answers on a socket, or it ended before it did."""
+    """No worker answers on a socket, or it ended before its answer did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """A call as another worker is asked it. `under` is the rest of its address."""
+    """A call in the form in which another worker gets it. `under` is the rest of its path."""
 
     method: str
     group: str
@@ -44,11 +44,11 @@ class Passed:
     accept: str = "*/*"
     content_type: str = ""
     body: bytes = b""
-    # Its answer holds records, and its body ends when they were taken.
+    # Its answer holds records, and its request body ends when they were taken.
     is_fetch: bool = False
 
     def bytes(self, prefix: str, caller: Caller) -> bytes:
-        """Return the request, whose body is in chunks."""
+        """Return the request, with a chunked body."""
         target = (
             f"{prefix}/consumers/{quote(self.group, safe='')}"
             f"/instances/{quote(self.instance, safe='')}{self.under}"
@@ -70,7 +70,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What another worker says; its body is still on its way."""
+    """The answer of another worker; its body is still arriving."""
 
     status: int
     content_type: str
@@ -83,14 +83,14 @@ class Answer:
         while left > 0:
             piece = await self.reader.read(min(left, PIECE_BYTES))
             if not piece:
-                # An answer that is too short tells the client so.
+                # Break off: the client notices an answer that is too short.
                 raise Gone
             left -= len(piece)
             yield piece
 
 
 class Passing:
-    """Asks other workers of the home."""
+    """Sends calls to other workers of the home."""
 
     def __init__(self, place: Place, *, prefix: str) -> None:
         self._place = place
@@ -100,7 +100,7 @@ class Passing:
         return self._place.others()
 
     async def has(self, caller: Caller, group: str, instance: str, worker: str) -> bool:
-        """Tell whether a worker has an instance; one that does not answer has none."""
+        """Tell whether a worker has an instance; False if it does not answer."""
         passed = Passed(method="GET", group=group, instance=instance)
         with suppress(OwnerGone):
             async with self._asked(worker, passed, caller) as answer:
@@ -108,7 +108,7 @@ class Passing:
         return False
 
     async def pass_on(self, call: Call, passed: Passed, worker: str) -> bool:
-        """Answer a call with what a worker says; False where it has no such instance."""
+        """Answer a call with another worker's answer; False if it has no such instance."""
         try:
             async with self._asked(worker, passed, call.caller) as answer:
                 if answer.status == Code.NOT_THERE.status:
@@ -128,7 +128,7 @@ class Passing:
         )
         if passed.is_fetch and is_taken:
             answer.writer.write(END)
-            # What is asked next finds these records read; the connection ends when they are.
+            # The next request must see these records as read; the connection ends once they are.
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(STORE_S):
                     await answer.reader.read()
@@ -182,7 +182,7 @@ class Passing:
 
 
 async def refused(call: Call, answer: Answer) -> bool:
-    """Answer what was not found; False where that is the consumer."""
+    """Answer with a 404 of another worker; False if the consumer itself was not found."""
     text = b"".join([piece async for piece in answer.pieces()])
     if json.loads(text)["error_code"] == Code.NOT_THERE.number:
         return False

@@ -1,4 +1,4 @@
-"""Who may read as a member of a group, and of which topics. Pure, but for the refusal of a call."""
+"""Checks who may read as a member of a group, and from which topics. Pure, except for refusals."""
 
 import re
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from gateway.kafka.member import Subscription
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 
-# What a pattern begins with literally: letters of names, and a dot that is one.
+# The literal start of a pattern: characters of names, and escaped dots.
 LITERAL: Final = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)*")
-# Whole parts that may be left out: a parenthesis can close the one in which an expression is put.
+# Parts may be optional: a parenthesis can close the group that wraps the expression.
 GROUPED: Final = frozenset("|()")
-# These have what stands before them come never, or in another number.
+# Quantifiers that may make the preceding character absent or repeat it.
 OPTIONAL: Final = ("*", "?", "{")
 
 
 def require_group(call: Call, group: str) -> None:
-    """Refuse who may not read as this group: reading moves its offsets."""
+    """Refuse callers who may not read as this group: reading moves its offsets."""
     call.require(Operation.RESET_GROUPS, Kind.GROUP, group)
 
 
@@ -29,7 +29,7 @@ def require_topics(call: Call, topics: Iterable[str]) -> None:
 
 
 def require_subscription(call: Call, wanted: Subscription) -> None:
-    """Refuse who may not read all that a subscription can mean, now or later."""
+    """Refuse callers who may not read every topic that a subscription can match, now or later."""
     require_topics(call, [*wanted.topics, *(place.topic for place in wanted.places)])
     readable = call.caller.rights.names(
         Operation.READ_PAYLOADS, cluster=call.cluster_id, kind=Kind.TOPIC
@@ -43,13 +43,13 @@ def require_subscription(call: Call, wanted: Subscription) -> None:
 
 
 def covers(readable: Names, pattern: str) -> bool:
-    """Tell whether all names that a pattern can mean are readable, as far as its start tells."""
+    """Tell whether the literal start of a pattern limits it to readable names."""
     start = literal_start(pattern)
     return readable.is_all or start.startswith(readable.prefixes)
 
 
 def literal_start(pattern: str) -> str:
-    """Return what every name begins with that an expression can mean."""
+    """Return the literal start of all names that an expression can match."""
     inner = pattern.removeprefix("^").removeprefix("(").removesuffix("$").removesuffix(")")
     if not GROUPED.isdisjoint(inner):
         return ""

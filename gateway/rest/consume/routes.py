@@ -1,4 +1,4 @@
-"""Where consumers of version 2 are: on whichever worker is asked, wherever they were made."""
+"""Routes calls of version 2 consumers, from any worker to the one that has the consumer."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ INSTANCE: Final = f"{GROUP}/instances/{{instance}}"
 
 
 class Room:
-    """The consumers of a worker. Made before the loop runs, and used in it."""
+    """The consumers of a worker. Created before the loop runs, and used in it."""
 
     def __init__(self, worker: Worker, *, passed_prefix: str) -> None:
         self._worker = worker
@@ -42,7 +42,7 @@ class Room:
         )
 
     def routes(self) -> Sequence[Route]:
-        """Return what clients call."""
+        """Return the routes for clients."""
         return [
             Route(method="POST", path=GROUP, handler=told(self._create)),
             *(
@@ -56,7 +56,7 @@ class Room:
         ]
 
     def passed_routes(self) -> Sequence[Route]:
-        """Return what other workers call; it is never passed on again."""
+        """Return the routes for other workers; these calls are never passed on again."""
         return [
             Route(
                 method=action.method,
@@ -82,7 +82,7 @@ class Room:
         await call.answer(200, {"instance_id": made.name, "base_uri": base}, content_type=V2)
 
     async def _anywhere(self, action: Action, call: Call) -> None:
-        """Serve a call here, or have the worker do it that has the consumer."""
+        """Serve a call here, or pass it to the worker that has the consumer."""
         ending = Ending()
         if not action.is_fetch:
             await self._served(action, call, ending)
@@ -92,7 +92,7 @@ class Room:
                 await self._served(action, call, ending)
         except ApiError:
             if call.is_started:
-                # It has told how long it is: breaking off says that it is not whole.
+                # The length was already sent: breaking off marks the answer as incomplete.
                 raise Gone from None
             raise
 
@@ -127,7 +127,7 @@ class Room:
         )
         async with ending.cut():
             for worker in await self._owners(group, name):
-                # Where it is cut, the other worker hears that its client has left.
+                # If it is interrupted, the other worker sees that its client has disconnected.
                 if await self._passing.pass_on(call, passed, worker):
                     return
         raise not_found(name)
@@ -138,7 +138,7 @@ class Room:
         instance = self.instances.find(group, name)
         if instance is None:
             raise not_found(name)
-        # The body of a fetch ends when its records were taken.
+        # The request body of a fetch ends when its records were taken.
         text = b"" if action.is_fetch else await call.body(MAX_BODY_BYTES)
         await action.serve(
             Asked(
@@ -157,14 +157,14 @@ class Room:
             owner = await self._worker.shared.owner_of(CLAIMS, claim_of(group, name))
         others = self._passing.others()
         if owner is None:
-            # What is shared may have been lost: then each of them is asked.
+            # Shared claims may have been lost: ask each of the others.
             return others
         return [owner] if owner in others else []
 
     async def _has_elsewhere(
         self, caller: Caller, group: str, name: str, worker: str | None
     ) -> bool:
-        """Tell whether a worker, or any of the others, has a consumer."""
+        """Tell whether a given worker, or any other one, has a consumer."""
         for other in [worker] if worker is not None else self._passing.others():
             if await self._passing.has(caller, group, name, other):
                 return True
@@ -172,7 +172,7 @@ class Room:
 
 
 def told(handler: Handler) -> Handler:
-    """Tell errors in the media type of the version."""
+    """Report errors in the media type of the version."""
 
     async def serve(call: Call) -> None:
         try:

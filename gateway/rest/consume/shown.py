@@ -1,4 +1,4 @@
-"""Records as version 2 writes them. Pure."""
+"""Formats records for version 2. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from gateway.rest.records.shown import data_texts
 
 
 def written(records: Sequence[Record], form: Format) -> bytes:
-    """Return a list of JSON; what a format cannot write is base64, and `error` says so."""
+    """Return a JSON list; data that a format cannot express is base64, with an `error` field."""
     return f"[{','.join(_text(record, form) for record in records)}]".encode()
 
 

@@ -1,1 +1,1 @@
-"""The description of the REST interfaces, made from their views and routes."""
+"""Generates the OpenAPI description of the REST interfaces from their views and routes."""

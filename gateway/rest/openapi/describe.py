@@ -1,4 +1,4 @@
-"""How a view of REST is described: what it takes, what it answers, in a few words per method."""
+"""Describes REST views for OpenAPI: inputs and answers, in a few words per method."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -9,9 +9,9 @@ from rest_framework.serializers import CharField, IntegerField, Serializer
 
 F = TypeVar("F", bound=Callable[..., Any])
 Shape = type[Serializer[Any]]
-# Numbers in addresses; all other parameters are names.
+# Numeric parameters in paths; all others are names.
 NUMBERS: Final = frozenset({"partition_id", "broker_id"})
-# What any call may be answered with, besides what it is for.
+# Answers that any call may get.
 ERRORS: Final[Mapping[int, str]] = {
     400: "The request is wrong, or the brokers refused it (40002).",
     401: "Nobody is known by this request (40101).",
@@ -40,12 +40,12 @@ def answers(
     body: Shape | None = None,
     query: Sequence[str | Shape] = (),
 ) -> Callable[[F], F]:
-    """Say what a method of a view answers and takes; its docstring says what it does.
+    """Describe the inputs and answers of a view method; its docstring describes its purpose.
 
-    `partly` is answered, as 207, where a part of what was asked has failed.
+    `partly` is the answer with status 207 if a part of the request has failed.
     """
     statuses = [status] if isinstance(status, int) else status
-    # Its stubs know of classes only.
+    # The library's type stubs accept only classes.
     answered: Any = shape
     done = OpenApiResponse(answered, description="Done.")
     parameters = [
@@ -67,10 +67,10 @@ def answers(
 
 
 class Describe(AutoSchema):
-    """Knows what all views of REST have in common."""
+    """The part of the description that all REST views share."""
 
     def get_operation_id(self) -> str:
-        """Return a name that says method and place, as no two operations share both."""
+        """Return an id from method and path, which no two operations share."""
         parts = [
             part.strip("{}").replace("-", "_").replace(":", "_") or "all"
             for part in self.path.strip("/").split("/")
@@ -82,11 +82,11 @@ class Describe(AutoSchema):
         return tags
 
     def map_parsers(self) -> list[str]:
-        """Return what bodies may be; views read them without a parser of the framework."""
+        """Return the media types of bodies, which views parse without a parser of the framework."""
         return list(self.view.media_types)
 
     def get_auth(self) -> list[dict[str, Any]]:
-        # One for all, in `document`.
+        # Security is described once for all, in `document`.
         return []
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[dict[str, Any]]:

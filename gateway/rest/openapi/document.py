@@ -1,4 +1,4 @@
-"""The description of all that programs ask of this process: OpenAPI, made once per prefix."""
+"""Builds the OpenAPI description of this process, once per prefix."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -39,7 +39,7 @@ ERROR: Final = {"$ref": "#/components/schemas/ErrorBody"}
 
 
 class Generator(SchemaGenerator):
-    """Describes addresses without the slash that they may end in."""
+    """Lists paths without their optional trailing slash."""
 
     def _get_paths_and_endpoints(self) -> list[tuple[str, str, str, Any]]:
         found = super()._get_paths_and_endpoints()  # type: ignore[no-untyped-call]
@@ -49,7 +49,7 @@ class Generator(SchemaGenerator):
 
 
 def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Document:
-    """Return the description, with these prefixes; streams are method, prefix and address."""
+    """Return the description with these prefixes; streams are method, prefix and path."""
     patterns = [
         path(f"{v3.strip('/')}/", include("gateway.rest.v3.urls")),
         path(f"{v2.strip('/')}/".lstrip("/"), include("gateway.rest.v2.urls")),
@@ -64,7 +64,7 @@ def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Do
         methods[method.lower()] = operation(method, prefix, address, errors)
     made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
     made["tags"] = [{"name": name} for name in TAGS]
-    # Addresses are whole: no server is named, so that there is nothing to choose.
+    # Paths are complete: no server is listed, so that there is nothing to choose.
     made.pop("servers", None)
     made["security"] = [{name: []} for name in SCHEMES]
     made.setdefault("components", {})["securitySchemes"] = SCHEMES

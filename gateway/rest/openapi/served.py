@@ -1,4 +1,4 @@
-"""Where the description is served: below each prefix of version 3, to everybody."""
+"""Serves the description below each prefix of version 3, without authentication."""
 
 import json
 from functools import lru_cache
@@ -22,7 +22,7 @@ FILE: Final = "openapi.json"
 @csrf_exempt
 @public
 def serve(request: HttpRequest) -> HttpResponse:
-    """Answer the description, with the prefix by which it was asked for."""
+    """Answer with the description, using the prefix of the request."""
     if request.method not in METHODS:
         return not_allowed(request, METHODS)
     prefix = request.path.removesuffix(f"/{FILE}")
@@ -31,7 +31,7 @@ def serve(request: HttpRequest) -> HttpResponse:
 
 @lru_cache(maxsize=len(V3))
 def _made(prefix: str) -> bytes:
-    """Return the description as it is sent; it is made in half a second."""
+    """Return the serialized description; building it takes half a second."""
     door = Door.WEB if settings.DOOR == "web" else Door.GATEWAY
     streams = [
         (route.method, mounted, route.path)

@@ -1,6 +1,6 @@
-"""What streams, as OpenAPI says it: calls that no view serves, with the prefix they are under.
+"""Describes streaming calls, which have no view, for OpenAPI, with their prefix.
 
-A room's routes have a row here; one without a row is described by its method and its address.
+A route should have a row here; one without a row is described by method and path only.
 """
 
 import re
@@ -19,7 +19,7 @@ JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A call that streams: what it does, and in which media types it takes and answers."""
+    """A streaming call: its purpose, and the media types of its input and answers."""
 
     summary: str
     says: str = ""
@@ -49,7 +49,7 @@ PRODUCE_V2: Final = Row(
     takes=RECORDS,
     answers=(V2,),
 )
-# By method and address below the prefix, whatever its parameters are called.
+# By method and path below the prefix, without parameter names.
 ROWS: Final[Mapping[tuple[str, str], Row]] = {
     ("POST", "/clusters/{}/topics/{}/records"): PRODUCE,
     ("POST", "/clusters/{}/topics/{}/records:batch"): BATCH,
@@ -114,7 +114,7 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
 
 
 def operation(method: str, prefix: str, address: str, errors: Operation) -> Operation:
-    """Return the description of one call, with the errors that all calls have."""
+    """Return the description of one call, with the errors that all calls share."""
     row = ROWS.get(
         (method, PARAMETER.sub("{}", address)), Row(summary=f"{method} {prefix}{address}.")
     )

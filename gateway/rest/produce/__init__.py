@@ -1,1 +1,1 @@
-"""Records in: the stream and the batch of version 3, and version 2."""
+"""Produces records: by the stream and the batch of version 3, and by version 2."""

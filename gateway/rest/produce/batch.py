@@ -1,4 +1,4 @@
-"""Several records of version 3 in one body: each is written or refused by itself."""
+"""Produces a batch of version 3: several records in one body, each written or refused by itself."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,14 +14,14 @@ from gateway.rest.produce.drafts import Draft, entry_drafted
 from gateway.rest.produce.receipts import Wording, api_error, in_stream
 from gateway.rest.produce.splitter import Malformed
 
-# As the published interface has it.
+# The limits of the published interface.
 MAX_ENTRIES: Final = 10
 MAX_ID_CHARS: Final = 80
 MULTI_STATUS: Final = 207
 
 
 class Named(msgspec.Struct):
-    """What has to be known of an entry before anything is written."""
+    """The part of an entry that is parsed before anything is written."""
 
     id: str = ""
 
@@ -41,7 +41,7 @@ async def produce_batch(call: Call, desk: Desk) -> None:
     wording = Wording(call.cluster_id, topic)
     async with desk.body(call) as body:
         entries = entries_of(body)
-        # One after the other, so that they are written in their order; receipts come together.
+        # Send in turn, so that records are written in their order; receipts come together.
         sent = [await sent_entry(call, desk, topic, bytes(text)) for _, text in entries]
     successes, failures = [], []
     for (name, _), (told_later, draft) in zip(entries, sent, strict=True):
@@ -56,7 +56,7 @@ async def produce_batch(call: Call, desk: Desk) -> None:
 
 
 def entries_of(body: bytes) -> Sequence[tuple[str, msgspec.Raw]]:
-    """Return entries by their ids; ApiError where they could not be told apart."""
+    """Return entries by their ids. Raises ApiError if entries cannot be told apart."""
     try:
         body.decode()
         entries = BATCHES.decode(body).entries
@@ -87,7 +87,7 @@ def bad_batch(what: str) -> ApiError:
 async def sent_entry(
     call: Call, desk: Desk, topic: str, text: bytes
 ) -> tuple[Outcome, Draft | None]:
-    """Send one entry; what becomes of it is told later, or at once where it is wrong."""
+    """Send one entry; return its outcome as a future, or at once as an error."""
     try:
         draft = entry_drafted(text)
         return await desk.sent(call, topic, draft.record), draft

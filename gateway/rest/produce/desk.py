@@ -15,21 +15,21 @@ from gateway.rest.calls import JSON, Call, too_large
 from gateway.rest.codes import ApiError, Code
 
 Done = Callable[[Delivered | Exception], None]
-# What becomes of a record: told later, or already refused.
+# The outcome of a record: a future, or an immediate refusal.
 Outcome = asyncio.Future[Delivered | Exception] | ApiError
-# One whole body, and all bodies and beginnings of records that a worker holds at a time.
+# The largest whole body, and the limit of buffered input in a worker.
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 MAX_HELD_BYTES: Final = 64 * 1024 * 1024
-# Of one caller: its largest body, and a quarter of all, so that nobody keeps others out.
+# Of one caller: its largest body, and a quarter of all, so that it cannot block others.
 MAX_HELD_BYTES_EACH: Final = MAX_BODY_BYTES
-# A body that is sent so slowly is not waited for.
+# The time in which a body must arrive.
 BODY_S: Final = 60.0
-# What a closing worker tells new callers: another one serves them.
+# The Retry-After of a closing worker: another one serves new callers.
 COMES_BACK_S: Final = 1
 
 
 class Limits(Protocol):
-    """How much a caller may write."""
+    """The write limits of callers."""
 
     def take_records(self, caller: Caller, records: int, size: int) -> float: ...
 
@@ -37,13 +37,13 @@ class Limits(Protocol):
 
 
 class Watching(Protocol):
-    """Returns when a stream of a caller has to end, with what to tell it."""
+    """Returns when a stream of a caller has to end, with the error to send."""
 
     def __call__(self, caller: Caller, holds: Callable[[Caller], bool]) -> Awaitable[ApiError]: ...
 
 
 class Budget:
-    """How many bytes of unfinished input a worker holds, of all callers and of each."""
+    """The buffered bytes of unfinished input in a worker, over all callers and for each."""
 
     def __init__(self, most: int = MAX_HELD_BYTES, *, each: int = MAX_HELD_BYTES_EACH) -> None:
         self._most = most
@@ -52,7 +52,7 @@ class Budget:
         self._by_caller: Counter[str] = Counter()
 
     def change(self, caller: Caller, size: int) -> None:
-        """Count bytes that are held from now on, or, below 0, no longer; refuse too many."""
+        """Count buffered bytes, or, if negative, released ones. Raises ApiError over a limit."""
         if not size:
             return
         held = self._by_caller[caller.key] + size
@@ -73,12 +73,12 @@ class Budget:
         self._held += size
         self._by_caller[caller.key] = held
         if not held:
-            # Those who hold nothing take no place in the table.
+            # Callers without buffered bytes need no row.
             del self._by_caller[caller.key]
 
 
 class Desk:
-    """Belongs to one event loop."""
+    """The produce steps of one event loop."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Desk:
         self._limits = limits
 
     async def topic_of(self, call: Call) -> str:
-        """Return the topic that a call writes to; refuse who may not, and topics that are not."""
+        """Return the topic of a call; raise ApiError for a missing right or topic."""
         topic = call.parameters["topic"]
         if self._is_draining():
             raise stopping()
@@ -107,7 +107,7 @@ class Desk:
         return topic
 
     async def require(self, topic: str, partition: int | None = None) -> None:
-        """Find a topic; the errors tell a topic that is missing from a partition that is."""
+        """Look a topic up; errors distinguish a missing topic from a missing partition."""
         count = await self.deliveries.require(topic)
         if partition is None or partition < count:
             return
@@ -119,17 +119,17 @@ class Desk:
             raise
 
     def is_ready(self, topic: str, partition: int | None) -> bool:
-        """Say whether a record may be sent without waiting."""
+        """Tell whether a record may be sent without waiting."""
         return not self.deliveries.is_full and self.deliveries.is_known(topic, partition)
 
     async def ready(self, topic: str, partition: int | None) -> None:
-        """Wait until a record may be sent; fail where it never may."""
+        """Wait until a record may be sent. Raises if it never may."""
         await self.require(topic, partition)
         await self.deliveries.room()
 
     @asynccontextmanager
     async def body(self, call: Call) -> AsyncIterator[bytes]:
-        """Read a whole body, which counts as held until the block ends."""
+        """Read a whole body, which counts as buffered until the block ends."""
         await self.deliveries.room()
         found = bytearray()
         try:
@@ -150,14 +150,14 @@ class Desk:
     async def sent(
         self, call: Call, topic: str, record: NewRecord
     ) -> "asyncio.Future[Delivered | Exception]":
-        """Send a record as soon as there is room; what becomes of it is told later."""
+        """Send a record as soon as there is room; return a future of its outcome."""
         if not self.is_ready(topic, record.partition):
             await self.ready(topic, record.partition)
         outcome: asyncio.Future[Delivered | Exception]
         outcome = asyncio.get_running_loop().create_future()
 
         def done(told: Delivered | Exception) -> None:
-            # The caller may have left.
+            # The caller may have disconnected.
             if not outcome.done():
                 outcome.set_result(told)
 
@@ -165,7 +165,7 @@ class Desk:
         return outcome
 
     def send(self, call: Call, topic: str, record: NewRecord, done: Done) -> int:
-        """Send a record and return its size; raises where the caller has sent too much."""
+        """Send a record and return its size. Raises ApiError beyond the caller's limits."""
         size = size_of(record)
         if self._limits is not None:
             wait_s = self._limits.take_records(call.caller, 1, size)
@@ -185,7 +185,7 @@ def stopping() -> ApiError:
 
 
 def require_json(call: Call) -> None:
-    """Refuse a body that says it is something else; one that says nothing is taken for JSON."""
+    """Refuse a body with another media type; one without a media type is taken for JSON."""
     given = call.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if given != JSON:
         raise ApiError(

@@ -1,4 +1,4 @@
-"""What version 3 sends as a record, read and checked. Pure."""
+"""Parses and checks the records that version 3 sends. Pure."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
@@ -11,13 +11,13 @@ from gateway.rest.produce.formats import Format, binary, decoded, format_of, mil
 from gateway.rest.produce.splitter import Malformed
 
 T = TypeVar("T")
-# More headers than any record of an application has; each is an object of its own in memory.
+# More headers than applications use; each is an object in memory.
 MAX_HEADERS: Final = 1_000
 Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class Datum(msgspec.Struct, forbid_unknown_fields=True):
-    """A key or a value. The fields of schemas are known, and of no use without a registry."""
+    """A key or a value. Schema fields are accepted, but useless without a registry."""
 
     data: msgspec.Raw = msgspec.Raw()
     type: str | None = None
@@ -42,14 +42,14 @@ class RecordIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EntryIn(RecordIn, forbid_unknown_fields=True, kw_only=True):
-    """A record of a batch, which has a name in it."""
+    """A record of a batch, with its id."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record to be sent, and what its receipt repeats of it."""
+    """A record to send, and the parts that its receipt repeats."""
 
     record: NewRecord
     key: tuple[Format, int] | None
@@ -61,7 +61,7 @@ ENTRIES: Final = msgspec.json.Decoder(EntryIn)
 
 
 def drafted(text: bytes) -> Draft:
-    """Read one object; Malformed where it is not JSON, ApiError where it is no such record."""
+    """Parse one object. Raises Malformed if it is not JSON, ApiError if it is no valid record."""
     return draft_of(parsed(RECORDS, text))
 
 
@@ -72,7 +72,7 @@ def entry_drafted(text: bytes) -> Draft:
 def parsed(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
     try:
         if not text.isascii():
-            # The decoder looks at the text of values no closer than at their ends.
+            # The decoder does not validate the text inside raw values.
             text.decode()
         return decoder.decode(text)
     except msgspec.ValidationError as error:

@@ -1,6 +1,6 @@
-"""How keys, values, headers and times of records are written in JSON, and what bytes they mean.
+"""Decodes keys, values, headers and timestamps of records from JSON into bytes.
 
-Pure. Numbers stay the text that they were: what a program means by 30 digits is not ours to round.
+Pure. Numbers keep their text: rounding 30 digits would change a program's data.
 """
 
 import re
@@ -21,7 +21,7 @@ class Format(Enum):
     JSON = "JSON"
 
 
-# Formats that a schema registry would write; JSON in their place would be read as something else.
+# Formats that need a schema registry; JSON in their place would be misread.
 OF_REGISTRY: Final = frozenset({"AVRO", "JSONSCHEMA", "PROTOBUF"})
 NULL: Final = b"null"
 RFC_3339: Final = re.compile(
@@ -36,7 +36,7 @@ def refused(what: str) -> ApiError:
 
 
 def format_of(name: str | None, field: str) -> Format:
-    """Return the format that a record names for its key or value."""
+    """Return the format of a record's key or value."""
     if name is None:
         raise ApiError(
             Code.BAD_SCHEMA,
@@ -77,7 +77,7 @@ def text_of(raw: bytes, form: Format, field: str) -> str:
 
 
 def binary(text: str, field: str) -> bytes:
-    """Return what base64 means; a letter that is none of its own is never skipped."""
+    """Decode base64; invalid characters are refused, never skipped."""
     try:
         return b64decode(text.encode("ascii"), validate=True)
     except (NotBase64, UnicodeEncodeError) as error:
@@ -85,7 +85,7 @@ def binary(text: str, field: str) -> bytes:
 
 
 def milliseconds(text: str) -> int:
-    """Return a time of RFC 3339 as Kafka has it; what is finer than a millisecond is cut off."""
+    """Return an RFC 3339 time as Kafka's timestamp; digits below a millisecond are cut off."""
     found = RFC_3339.fullmatch(text)
     try:
         if found is None:
@@ -106,7 +106,7 @@ def milliseconds(text: str) -> int:
 
 
 def time_text(milliseconds: int) -> str:
-    """Return a time of Kafka as RFC 3339 with milliseconds."""
+    """Return Kafka's timestamp as an RFC 3339 time with milliseconds."""
     seconds, rest = divmod(milliseconds, 1_000)
     try:
         time = datetime.fromtimestamp(seconds, EPOCH.tzinfo)

@@ -1,4 +1,4 @@
-"""What is told of a record: where it is, or why it is not. Pure."""
+"""Words the result of a record: its partition and offset, or the error. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from gateway.rest.produce.formats import Format, time_text
 END: Final = b"\r\n"
 OK: Final = 200
 UNPROCESSABLE: Final = 422
-# From here on a code is one of the interface's own, of five digits.
+# Codes above this are the interface's own, of five digits.
 OWN_CODES: Final = 1_000
 
 
 class Wording:
-    """Tells of the records of one call, all of which go to one topic."""
+    """Formats the results of one call, whose records all go to one topic."""
 
     def __init__(self, cluster_id: str, topic: str) -> None:
-        # A receipt in a stream of many thousands a second is put together of ready text.
+        # Precomputed text, since a stream may need many thousand receipts per second.
         names = json.dumps({"cluster_id": cluster_id, "topic_name": topic}, separators=(",", ":"))
         self._place = f'{names[1:-1]},"partition_id":'
 
@@ -34,7 +34,7 @@ class Wording:
         ).encode()
 
     def fields(self, told: Delivered, draft: Draft) -> Mapping[str, object]:
-        """Return a receipt as values, without the code that says that it is one."""
+        """Return a receipt as values, without the error code."""
         found: dict[str, object] = json.loads(self.receipt(told, draft))
         del found["error_code"]
         return found
@@ -45,7 +45,7 @@ def _datum(name: str, given: tuple[Format, int] | None) -> str:
 
 
 def in_stream(error: ApiError) -> dict[str, object]:
-    """Return an error as a stream tells it: a wrong record has its code in the text only."""
+    """Return an error in the form of a stream: an invalid record has its code in the text only."""
     if error.code.status == UNPROCESSABLE and error.code.number > OWN_CODES:
         text = f"Error: {error.code.number} : {error.message}"
         return {"error_code": UNPROCESSABLE, "message": text}
@@ -53,7 +53,7 @@ def in_stream(error: ApiError) -> dict[str, object]:
 
 
 def api_error(failed: Exception) -> ApiError:
-    """Return what went wrong with a record as the interface has it."""
+    """Return the failure of a record as an error of the interface."""
     if isinstance(failed, ApiError):
         return failed
     assert isinstance(failed, KafkaFailure)

@@ -1,4 +1,4 @@
-"""Where records are taken."""
+"""Routes the calls that produce records."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,7 +15,7 @@ TOPIC: Final = "/clusters/{cluster}/topics/{topic}"
 
 
 class Room:
-    """What all producing of a worker shares. Made before the loop runs, and used in it."""
+    """The shared state of producing in a worker. Created before the loop runs, and used in it."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker

@@ -1,16 +1,16 @@
-"""A stream of JSON objects, one after the other, cut into whole objects as their bytes come.
+"""Splits a stream of JSON objects into whole objects as bytes arrive.
 
-Pure. Looks at brackets and strings alone; whether an object is JSON is its decoder's to say. What
-is kept between two pieces is the beginning of one object.
+Pure. Examines only brackets and strings; the decoder decides whether an object is JSON. Between two
+pieces, it keeps the beginning of one object.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-# The text of one record: the largest value that topics take by default, many times over.
+# The text of one record: many times the largest value that topics accept by default.
 MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
-# No record of an application is deeper; a decoder takes a frame of the stack for each level.
+# No application's record is deeper; a decoder needs a stack frame for each level.
 MAX_DEPTH: Final = 100
 
 BLANKS: Final = re.compile(rb"[ \t\r\n]*")
@@ -22,7 +22,7 @@ SHOWN: Final = 20
 
 
 class Malformed(Exception):
-    """What comes is no sequence of JSON objects: nothing after this can be told apart."""
+    """The input is no sequence of JSON objects: nothing after this can be parsed."""
 
 
 class TooLarge(Malformed):
@@ -30,12 +30,12 @@ class TooLarge(Malformed):
 
 
 class Splitter:
-    """Feed it until it raises, and `finish` it at the end."""
+    """Call `feed` until it raises, and `finish` at the end."""
 
     def __init__(self, *, max_bytes: int = MAX_OBJECT_BYTES, max_depth: int = MAX_DEPTH) -> None:
         self._max_bytes = max_bytes
         self._max_depth = max_depth
-        # The beginning of an object that is not whole yet, and the brackets that it awaits.
+        # The beginning of an incomplete object, and the closing brackets that it needs.
         self._kept = bytearray()
         self._awaited = bytearray()
         self._is_in_string = False
@@ -43,11 +43,11 @@ class Splitter:
 
     @property
     def kept(self) -> int:
-        """Return the bytes that wait for the rest of their object."""
+        """Return how many bytes of an incomplete object are buffered."""
         return len(self._kept)
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the objects that end in a piece; what follows the last one is kept."""
+        """Yield the objects that end in a piece; buffer what follows the last one."""
         begin = at = 0
         while True:
             if not self._awaited:
@@ -67,14 +67,14 @@ class Splitter:
             self._kept.clear()
 
     def finish(self) -> None:
-        """Fail where the stream ends within an object."""
+        """Raise Malformed if the stream ends within an object."""
         if self._awaited:
             raise Malformed(
                 f"the stream ends after {len(self._kept)} bytes of a record that is not complete"
             )
 
     def _begin(self, piece: bytes, at: int) -> int:
-        """Return where the next object begins, or the end of the piece."""
+        """Return the start of the next object, or the end of the piece."""
         found = BLANKS.match(piece, at)
         assert found is not None
         begin = found.end()
@@ -87,7 +87,7 @@ class Splitter:
         return begin
 
     def _advance(self, piece: bytes, at: int) -> int:
-        """Return where the object ends, or the end of the piece."""
+        """Return the end of the object, or the end of the piece."""
         awaited = self._awaited
         while True:
             if self._is_in_string:
@@ -111,7 +111,7 @@ class Splitter:
                 return at
 
     def _leave_string(self, piece: bytes, at: int) -> int:
-        """Return the place after a string, or the end of the piece."""
+        """Return the position after a string, or the end of the piece."""
         if self._is_escaped and at < len(piece):
             self._is_escaped = False
             at += 1

@@ -1,8 +1,7 @@
-"""Records of version 3, one or a stream of them: each gets a receipt, in order, at once.
+"""Produces one record or a stream of them in version 3: each gets a receipt at once, in order.
 
-Two tasks: one reads records and sends them, one writes receipts as they come. Between them is a
-row of places, one for each record that came; the row has a limit, so that reading stops where
-receipts are slow, or are not read.
+One task reads and sends records, another one writes receipts as they arrive. A queue between them
+has a slot for each record; its limit stops reading while receipts are slow or are not read.
 """
 
 import asyncio
@@ -23,28 +22,28 @@ from gateway.rest.produce.drafts import Draft, drafted
 from gateway.rest.produce.receipts import END, OK, Wording, api_error, in_stream
 from gateway.rest.produce.splitter import Malformed, Splitter, TooLarge
 
-# Records of one connection that wait for their receipts: enough to fill batches of all partitions.
+# Records of one connection that await receipts: enough to fill batches of all partitions.
 MAX_WAITING: Final = 5_000
-# Their bytes. One that is larger goes alone.
+# Their bytes. A larger record is sent alone.
 MAX_WAITING_BYTES: Final = 4 * 1024 * 1024
 # A stream may be open for a day, as clients of the published interface expect.
 MAX_OPEN_S: Final = 24 * 3600.0
-# A client that reads no receipt for so long never will; what waits for it is memory.
+# A client that reads no receipt for this long is stuck; its pending receipts take memory.
 UNREAD_S: Final = 30.0
-# Streams that are open in one worker: a socket, two tasks and some kilobytes each.
+# Open streams of one worker: a socket, two tasks and some kilobytes each.
 MAX_OPEN: Final = 2_000
-# Of one caller, so that nobody keeps others out.
+# Keeps one caller from blocking others.
 MAX_OPEN_EACH: Final = 500
 # Receipts written at once; the next ones wait until the connection has taken these.
 MAX_WRITE_BYTES: Final = 64 * 1024
-# When to come again where too many streams are open.
+# The Retry-After while too many streams are open.
 BUSY_S: Final = 5
-# Records read in a row before others have their turn.
+# Records read in a row before other tasks run.
 IN_A_ROW: Final = 200
 
 
 class Slot:
-    """The place of one record in the row, and its receipt when there is one."""
+    """The slot of one record in the queue, and its receipt once there is one."""
 
     __slots__ = ("error", "receipt", "size")
 
@@ -55,7 +54,7 @@ class Slot:
 
 
 class Stream:
-    """One call. `is_open` clients may go on for hours; others have said how much they send."""
+    """One call. `is_open` calls may last for hours; others have declared their length."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class Stream:
         self._bytes = 0
         self._count = 0
         self._kept = 0
-        # Only a call that has said how much it sends can be answered by one record's own status.
+        # Only a call with a declared length can be answered with its only record's status.
         self._may_be_single = "content-length" in call.headers
         self._is_stopping = False
         self._reading: asyncio.Task[None] | None = None
@@ -96,19 +95,19 @@ class Stream:
             raise self._reading.exception() or Gone
 
     def stop(self) -> None:
-        """Read no more, and end when all receipts are written."""
+        """Stop reading, and end when all receipts are written."""
         self._is_stopping = True
         if self._reading is not None:
             self._reading.cancel()
 
     def end(self, error: ApiError) -> None:
-        """Read no more, and tell why after the last receipt."""
+        """Stop reading, and send the reason after the last receipt."""
         if not self._is_stopping:
             self._refuse(error)
             self.stop()
 
     def _has_failed(self) -> bool:
-        """Say whether the client has left, or we have failed: then nobody reads receipts."""
+        """Tell whether the client has left or an internal error occurred: no one reads receipts."""
         reading = self._reading
         return (
             reading is not None
@@ -145,14 +144,14 @@ class Stream:
             )
 
     def _hold(self, kept: int) -> None:
-        """Count the beginning of a record that is kept until the rest of it comes."""
+        """Update the count of buffered bytes of an incomplete record."""
         self._desk.budget.change(self._call.caller, kept - self._kept)
         self._kept = kept
 
     async def _take(self, text: bytes) -> None:
-        """Send a record, or put its refusal into the row."""
+        """Send a record, or queue its refusal."""
         if self._row and self._may_be_single:
-            # Otherwise a first record that takes all the room would wait for this one.
+            # Otherwise a first record that fills the queue would wait for this one.
             self._may_be_single = False
             self._changed.set()
         while len(self._row) >= MAX_WAITING or self._bytes >= MAX_WAITING_BYTES:
@@ -216,7 +215,7 @@ class Stream:
             await self._changed.wait()
 
     async def _write_some(self) -> int:
-        """Write what is ready; return how many receipts that were."""
+        """Write ready receipts; return their number."""
         if not self._call.is_started:
             await self._call.start(OK, JSON)
         ready = []
@@ -237,7 +236,7 @@ class Stream:
         return len(ready) // 2
 
     async def _write_single(self) -> None:
-        """Answer the one record of a call with its own status."""
+        """Answer with the status of the call's only record."""
         if not self._row and self._is_stopping:
             raise stopping()
         if not self._row:
@@ -253,7 +252,7 @@ class Stream:
 
 
 class Streams:
-    """All streams of a worker that are open."""
+    """All open streams of a worker."""
 
     def __init__(
         self,
@@ -329,4 +328,4 @@ class Streams:
             stream.stop()
 
     async def close(self) -> None:
-        """Nothing to let go of: each stream ends with its call."""
+        """Do nothing: each stream ends with its call."""

@@ -1,4 +1,4 @@
-"""Records of version 2: a whole body, written to one topic, answered in one piece."""
+"""Produces records of version 2: one body for one topic, with one complete answer."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final
@@ -18,14 +18,14 @@ V2: Final = "application/vnd.kafka.v2+json"
 EMBEDDED: Final = {
     "application/vnd.kafka.binary.v2+json": Format.BINARY,
     "application/vnd.kafka.json.v2+json": Format.JSON,
-    # What says no format is base64, as the published interface has it.
+    # Without a format, data is base64, as in the published interface.
     V2: Format.BINARY,
     "application/json": Format.BINARY,
 }
 OF_REGISTRY: Final = frozenset(
     f"application/vnd.kafka.{name}.v2+json" for name in ("avro", "jsonschema", "protobuf")
 )
-# Records of one call: each holds a place in memory until all are written.
+# Records of one call: each takes memory until all are written.
 MAX_RECORDS: Final = 10_000
 
 
@@ -68,7 +68,7 @@ async def _produce(call: Call, desk: Desk) -> None:
         if given in OF_REGISTRY:
             raise without_registry(body)
         records = records_of(body, EMBEDDED[given], partition)
-        # One after the other, so that they are written in their order; outcomes come together.
+        # Send in turn, so that records are written in their order; results come together.
         sent = [await sent_record(call, desk, topic, record) for record in records]
     offsets = []
     for record, told_later in zip(records, sent, strict=True):
@@ -80,7 +80,7 @@ async def _produce(call: Call, desk: Desk) -> None:
 
 
 def partition_of(call: Call) -> int | None:
-    """Return the partition in the address, where there is one."""
+    """Return the partition in the path, if there is one."""
     text = call.parameters.get("partition")
     if text is None:
         return None
@@ -100,7 +100,7 @@ def parsed(text: bytes) -> Body:
 
 
 def without_registry(body: Body) -> ApiError:
-    """Return why records of a schema cannot be written."""
+    """Return the error for records with a schema, which need a registry."""
     if body.value_schema is None and body.value_schema_id is None:
         return ApiError(
             Code.NO_VALUE_SCHEMA, "Value schema missing: send value_schema or value_schema_id"
@@ -116,7 +116,7 @@ def without_registry(body: Body) -> ApiError:
 
 
 def records_of(body: Body, form: Format, partition: int | None) -> Sequence[NewRecord]:
-    """Return all records, or the refusal of the first that is wrong: then none is written."""
+    """Return all records; raise ApiError for the first invalid one, and write none."""
     found = []
     for place, record in enumerate(body.records):
         field = f"records[{place}]"
@@ -144,7 +144,7 @@ async def sent_record(call: Call, desk: Desk, topic: str, record: NewRecord) -> 
 
 
 def shown(record: NewRecord, told: Delivered | Exception) -> dict[str, object]:
-    """Return what the answer says of a record."""
+    """Return the result of a record for the answer."""
     if isinstance(told, Delivered):
         return {
             "partition": told.partition,

@@ -1,4 +1,4 @@
-"""Records out of topics for whoever has no session: a bounded read in one piece, or a stream.
+"""Reads records without a consumer: a bounded read with one answer, or a stream.
 
-`question` says what is asked, `shown` how a record is written, `read` and `stream` answer.
+`question` parses the request, `shown` formats records, `read` and `stream` answer.
 """

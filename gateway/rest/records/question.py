@@ -1,7 +1,7 @@
-"""What is asked of a topic: which partitions, from where, how much. Pure.
+"""Parses a read request: which partitions, from where, how much. Pure.
 
-A position that an answer tells is a question again: `next` of an answer in one piece is a `from`,
-and the id of an event is its `Last-Event-ID`.
+Positions in an answer can be sent again: `next` of a complete answer is a `from`, and the id of an
+event is its `Last-Event-ID`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ from gateway.rest.codes import ApiError, Code
 DEFAULT_RECORDS: Final = 100
 MAX_RECORDS: Final = 10_000
 DEFAULT_BYTES: Final = 1024 * 1024
-# An answer in one piece is held as bytes, as text and as JSON: some four times this.
+# A complete answer is held as bytes, as text and as JSON: some four times this.
 MAX_BYTES: Final = 2 * 1024 * 1024
 DEFAULT_WAIT_S: Final = 1.0
-# Longer than that and proxies between us give up.
+# Proxies on the way would give up after a longer wait.
 MAX_WAIT_S: Final = 30.0
 # Each event carries the position of every partition, some twenty bytes each.
 MAX_PARTITIONS: Final = 256
-# No partition has a higher number, and no record a higher offset.
+# The highest partition number and offset.
 MAX_INDEX: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
-# The id of an event while a pattern means no topic yet: all that comes is new to who goes on there.
+# The event id while a pattern matches no topic: a client that resumes there gets everything.
 NOWHERE: Final = "-"
 FIELDS: Final = frozenset({"partition", "from", "max", "max_bytes", "wait", "format"})
 BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
@@ -35,7 +35,7 @@ END: Final = Position(kind=PositionKind.END)
 
 
 class Format(Enum):
-    """How keys and values are written; see `shown`."""
+    """The format of keys and values; see `shown`."""
 
     BINARY = "binary"
     STRING = "string"
@@ -45,20 +45,20 @@ class Format(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     topics: tuple[str, ...]
-    # None: all partitions that a topic has.
+    # None: all partitions of the topics.
     partitions: tuple[int, ...] | None
-    # One position for all, or one for each.
+    # One position for all partitions, or one for each.
     start: Position | Mapping[Place, Position]
     format: Format
     # None: a stream without an end.
     max_records: int | None
     max_bytes: int
     wait_s: float
-    # In the place of topics: those that it means, of what the caller may read.
+    # Instead of topics: a pattern, which matches topics that the caller may read.
     pattern: TopicPattern | None = None
 
     def starts(self, found: Mapping[str, Sequence[int]]) -> dict[Place, Position]:
-        """Return where to begin in each partition, of those that the topics have."""
+        """Return the start of each selected partition that the topics have."""
         places = [
             Place(topic=topic, partition=index)
             for topic in (self.topics if self.pattern is None else sorted(found))
@@ -67,7 +67,7 @@ class Question:
         if len(places) > MAX_PARTITIONS:
             topics, fewer = ", ".join(self.topics), "name some with partition=0,1,2"
             if self.pattern is not None:
-                # It means whole topics, and takes no numbers.
+                # A pattern matches whole topics, so no partitions can be given.
                 topics, fewer = "its topics", "give a pattern that means fewer topics"
             raise bad(
                 f"{topics} have {len(places)} partitions, {MAX_PARTITIONS} can be"
@@ -75,7 +75,7 @@ class Question:
             )
         if isinstance(self.start, Position):
             return dict.fromkeys(places, self.start)
-        # What was added to a topic since these positions were told is new from its beginning.
+        # Partitions added since then are read from their beginning.
         return {place: self.start.get(place, BEGINNING) for place in places}
 
 
@@ -87,7 +87,7 @@ def asked(
     last_event_id: str = "",
     pattern: TopicPattern | None = None,
 ) -> Question:
-    """Return what a query asks of topics; ApiError where it cannot be meant."""
+    """Return the request of a query. Raises ApiError for an invalid one."""
     if unknown := sorted(query.keys() - FIELDS):
         raise bad(f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}")
     start: Position | Mapping[Place, Position] = END if is_stream else BEGINNING
@@ -110,12 +110,12 @@ def asked(
 
 
 def written(positions: Mapping[Place, int]) -> str:
-    """Return positions as `from` takes them."""
+    """Return positions in the format of `from`."""
     return ",".join(f"{place.partition}:{positions[place]}" for place in sorted(positions))
 
 
 def event_id(positions: Mapping[Place, int]) -> str:
-    """Return positions as `Last-Event-ID` takes them."""
+    """Return positions in the format of `Last-Event-ID`."""
     told = (f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions))
     return ",".join(told) or NOWHERE
 
@@ -180,7 +180,7 @@ def _offset(text: str) -> Position:
 
 def _time_ms(text: str) -> int:
     try:
-        # A plus sign of an offset is a space by the time a query is read.
+        # The plus sign of a UTC offset has become a space in the decoded query.
         found = datetime.fromisoformat(text.replace(" ", "+"))
         known = found if found.tzinfo else found.replace(tzinfo=UTC)
         return max(0, int(known.timestamp() * 1000))
@@ -220,5 +220,5 @@ def _wait(text: str) -> float:
 
 
 def _is_number(text: str) -> bool:
-    # Nineteen digits are any offset; Python refuses to read thousands.
+    # Any offset has at most nineteen digits; Python refuses to parse thousands.
     return text.isascii() and text.isdigit() and len(text) <= 19

@@ -1,4 +1,4 @@
-"""Answers a read in one piece: what is there, or what comes while the caller waits."""
+"""Answers a bounded read with the records that exist, or that arrive while the caller waits."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
 
 
 async def answer(call: Call, question: Question, readers: Readers) -> None:
-    """Read and answer. A gap takes no place of a record, and is told beside them."""
+    """Read and answer. Gaps are reported beside the records and do not count as records."""
     starts = question.starts(await readers.partitions(question.topics))
     reading = await readers.open(starts)
     try:
@@ -44,13 +44,13 @@ async def _read(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + question.wait_s
     while records < question.max_records and size < question.max_bytes and not reading.is_over:
-        # Who has got something waits for what is there already, and not for what may come.
+        # Once records were found, wait only for existing ones, not for new ones.
         has_all = all(offset >= reading.ends[place] for place, offset in reading.positions.items())
         if found and has_all:
             break
         news = await reading.take(
             max_records=question.max_records - records,
-            # At least one record, and then none that does not fit.
+            # Read at least one record, and after it only those that fit.
             max_bytes=question.max_bytes - size,
             wait_s=max(0.0, deadline - loop.time()),
         )

@@ -1,4 +1,4 @@
-"""Where records are read without a session, and how many may do so at the same time."""
+"""Routes reads without a consumer, and limits how many run at a time."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,26 +22,26 @@ from gateway.rest.records.stream import Form, Reason, Stream
 from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
-# Each holds what it has read, some megabytes at most.
+# Each buffers the records that it has read, some megabytes at most.
 MAX_READS: Final = 100
-# Each holds one piece that is being written.
+# Each buffers one piece that is being written.
 MAX_STREAMS: Final = 2_000
-# Of one caller, so that nobody keeps others out.
+# Keeps one caller from blocking others.
 MAX_READS_EACH: Final = 50
 MAX_STREAMS_EACH: Final = 500
-# Their partitions have a limit too; this one keeps the check of rights short.
+# Partitions have a limit too; this one keeps the check of rights fast.
 MAX_TOPICS: Final = 50
 DRAINING: Final = Reason(name="draining", message="this worker is about to end: connect again")
 
 
 class Watched(Protocol):
-    """Returns when a caller may not do any more what it has begun, within five seconds."""
+    """Returns within five seconds when a caller may no longer do what it has started."""
 
     async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError: ...
 
 
 class Seats:
-    """How many calls of a kind are under way, of all callers and of each."""
+    """The running calls of a kind, over all callers and for each."""
 
     def __init__(self, what: str, *, most: int, each: int) -> None:
         self._what = what
@@ -88,12 +88,12 @@ class Reads:
         self._streams: set[Stream] = set()
 
     async def records(self, call: Call) -> None:
-        """Answer with records of a topic, in one piece or as a stream, as the caller accepts it."""
+        """Answer with records of a topic, as one body or a stream, as the caller accepts."""
         topics = [call.parameters["topic"]]
         await self._answer(call, topics, call.query(), form_of(call.headers.get("accept", "")))
 
     async def events(self, call: Call) -> None:
-        """Answer with events of the topics that the query names."""
+        """Answer with a stream of events of the topics in the query."""
         query = call.query()
         if "pattern" in query:
             await self._answer_pattern(call, query)
@@ -151,7 +151,7 @@ class Reads:
             stream.end(DRAINING)
 
     async def close(self) -> None:
-        """Nothing is held when all streams have ended."""
+        """Do nothing: nothing is left once all streams have ended."""
 
     async def _stream(self, call: Call, question: Question, form: Form) -> None:
         caller = call.caller
@@ -163,7 +163,7 @@ class Reads:
         def reserve(_places: Sequence[Place]) -> int:
             return max(0, MAX_PARTITIONS - len(reading.positions))
 
-        # Who names partitions wants those.
+        # A request that names partitions does not follow new ones.
         follow = None
         if question.partitions is None:
             follow = Follow(
@@ -195,12 +195,12 @@ class Reads:
 
 
 def readable(call: Call, caller: Caller) -> Names:
-    """Return the topics whose records a caller may see, in the cluster of a call."""
+    """Return the topics of the call's cluster whose records a caller may read."""
     return caller.rights.names(Operation.READ_PAYLOADS, cluster=call.cluster_id, kind=Kind.TOPIC)
 
 
 class Room:
-    """What is made when the first call comes: a worker is made before its loop runs."""
+    """Created with the first call: a worker is created before its loop runs."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -220,7 +220,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routes:
-    """`ours` is beside the published interfaces; `events` is a door of its own."""
+    """`ours` extends the published interfaces; `events` has its own prefix."""
 
     ours: Sequence[Route]
     events: Sequence[Route]
@@ -235,7 +235,7 @@ def routes(worker: Worker) -> Routes:
 
 
 def form_of(accept: str) -> Form | None:
-    """Return the stream that a caller accepts; None where it takes an answer in one piece."""
+    """Return the stream format that a caller accepts; None for a complete answer."""
     wanted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     for form in Form:
         if form.value in wanted:

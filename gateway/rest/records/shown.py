@@ -1,7 +1,7 @@
-"""How a record is written for programs. Pure.
+"""Formats a record for programs. Pure.
 
-What cannot be written in the format that was asked for comes as base64, and `error` says so: one
-odd record must not keep a reader from the others.
+Data that the requested format cannot express becomes base64, with an `error` field: one unusual
+record must not stop a reader.
 """
 
 import base64
@@ -16,16 +16,16 @@ from gateway.kafka.values import Record
 from gateway.rest.records.question import Format
 
 NULL: Final = "null"
-# In JSON these are within strings only.
+# In JSON, such characters occur only within strings.
 NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 
 
 class NotShown(Exception):
-    """Bytes that a format cannot write; the text says why."""
+    """Bytes that a format cannot express; the text says why."""
 
 
 def record_text(record: Record, form: Format) -> str:
-    """Return a record as JSON, in one line of ASCII."""
+    """Return a record as one line of ASCII JSON."""
     written, problems = data_texts(record, form)
     if record.has_unread_headers:
         problems.append("it has headers, and the name of one is not UTF-8: they are left out")
@@ -45,7 +45,7 @@ def record_text(record: Record, form: Format) -> str:
 
 
 def data_texts(record: Record, form: Format) -> tuple[dict[str, str], list[str]]:
-    """Return key and value as JSON, and what could not be written in the format."""
+    """Return key and value as JSON, and the errors of the format."""
     problems = []
     written = {}
     for name, data in (("key", record.key), ("value", record.value)):
@@ -85,7 +85,7 @@ def end_value(end: End) -> dict[str, object]:
 
 
 def dumped(value: object) -> str:
-    """Return JSON of ASCII in one line: half of a surrogate pair has no other form."""
+    """Return one line of ASCII JSON: a lone surrogate has no other representation."""
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -100,8 +100,8 @@ def _text(data: bytes, form: Format) -> str:
                 raise NotShown("is not UTF-8") from None
         case Format.JSON:
             try:
-                # Without its blanks, because what is JSON over many lines is not one line. Its
-                # numbers stay as they are written: a double would round them.
+                # Remove whitespace, because JSON over several lines is not one line. Numbers keep
+                # their text: a double would round them.
                 line = msgspec.json.format(data.decode("utf-8"), indent=-1)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 raise NotShown("is no JSON") from None

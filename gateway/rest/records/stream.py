@@ -1,7 +1,7 @@
-"""Answers a read as a stream without an end: lines of JSON, or server-sent events.
+"""Answers a read with an endless stream: lines of JSON, or server-sent events.
 
-A client that reads slowly is waited for, and nothing is fetched for it meanwhile. Every stream
-ends with a last word that says why, unless the client has left or takes nothing any more.
+A slow client is waited for, and nothing is fetched for it meanwhile. Every stream ends with a final
+message that says why, unless the client has disconnected or reads no more.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from gateway.rest.records.shown import (
     record_text,
 )
 
-# What is taken for one piece of a stream; it is held once for each stream that writes.
+# The size of one piece of a stream; each stream that writes holds one.
 PIECE_RECORDS: Final = 500
 PIECE_BYTES: Final = 256 * 1024
-# A stream that has nothing to say says so, well within the minute after which proxies cut it.
+# An idle stream sends a heartbeat, well within the minute after which proxies close it.
 HEARTBEAT_S: Final = 15.0
-# A client that takes nothing for so long is gone, whatever its connection says.
+# A client that reads nothing for this long is taken for gone.
 STUCK_S: Final = 120.0
-# The last word must leave within this; a process that was told to go waits for it.
+# The final message must be sent within this; a terminating process waits for it.
 LAST_WORD_S: Final = 1.0
 
 
 class Form(Enum):
-    """What a stream is written as; the value is its media type."""
+    """The format of a stream; the value is its media type."""
 
     LINES = "application/x-ndjson"
     EVENTS = "text/event-stream"
@@ -45,7 +45,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a stream ends before its client does."""
+    """Why the server ends a stream."""
 
     name: str
     message: str
@@ -53,7 +53,7 @@ class Reason:
 
 
 class Writer(Protocol):
-    """Writes what a stream says."""
+    """Formats the messages of a stream."""
 
     def news(self, news: Sequence[News]) -> str: ...
     def heartbeat(self) -> str: ...
@@ -61,7 +61,7 @@ class Writer(Protocol):
 
 
 class Lines:
-    """A record for itself; everything else has the field `event`."""
+    """One line per record; all other messages have the field `event`."""
 
     def __init__(self, form: Format, positions: Mapping[Place, int]) -> None:
         self._format = form
@@ -86,7 +86,7 @@ class Lines:
 
 
 class Events:
-    """Records in a row are one event; its id says where all partitions are behind it."""
+    """Consecutive records form one event; its id has the positions of all partitions after it."""
 
     def __init__(self, form: Format, positions: Mapping[Place, int]) -> None:
         self._format = form
@@ -129,7 +129,7 @@ WRITERS: Final[Mapping[Form, Callable[[Format, Mapping[Place, int]], Writer]]] =
 
 
 class Stream:
-    """One stream of one call."""
+    """The stream of one call."""
 
     def __init__(
         self,
@@ -152,14 +152,14 @@ class Stream:
         self._ended: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
 
     def end(self, reason: Reason) -> None:
-        """End the stream; the first reason stays."""
+        """End the stream; the first reason wins."""
         if not self._ended.done():
             self._ended.set_result(reason)
 
     async def run(self) -> None:
         headers = [("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")]
         await self._call.start(200, self._form.value, headers)
-        # The client knows that it is heard before the first record comes.
+        # The client learns that the stream is open before the first record.
         await self._write(self._writer.heartbeat())
         loop = asyncio.get_running_loop()
         pump = loop.create_task(self._pump())
@@ -170,7 +170,7 @@ class Stream:
         try:
             await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
             if self._is_writing and self._ended.done():
-                # What is half written would be missing, or come twice.
+                # A half-written piece would be missing, or be sent twice.
                 await asyncio.wait([pump], timeout=LAST_WORD_S)
         finally:
             for task in [*tasks, ended]:
@@ -207,7 +207,7 @@ class Stream:
         self.end(Reason(name="complete", message="as many records as were asked for"))
 
     async def _write(self, text: str) -> None:
-        """Write all, as fast as the client takes it; TimeoutError where it takes nothing."""
+        """Write all as fast as the client reads. Raises TimeoutError if it reads nothing."""
         self._is_writing = True
         async with asyncio.timeout(STUCK_S):
             await self._call.write(text.encode("ascii"))
@@ -220,7 +220,7 @@ class Stream:
 
 
 def move(at: dict[Place, int], news: News) -> None:
-    """Set where a partition is behind some news of it."""
+    """Update the position of a partition for a piece of news."""
     if isinstance(news, Record):
         at[Place(topic=news.topic, partition=news.partition)] = news.offset + 1
     elif isinstance(news, Gap):

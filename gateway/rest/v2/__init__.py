@@ -1,1 +1,1 @@
-"""REST version 2: what is looked up. Records and consumers are bare, in rooms of their own."""
+"""REST version 2: lookups. Records and consumers are bare calls, in packages of their own."""

@@ -1,6 +1,6 @@
-"""REST version 2: topics, partitions and brokers, as its programs look them up.
+"""REST version 2: views of topics, partitions and brokers.
 
-Produce and consumers of version 2 are bare and are not here.
+Produce and consumer calls of version 2 are bare and are not here.
 """
 
 from typing import Any, ClassVar, Final
@@ -18,9 +18,9 @@ from gateway.rest.v2 import schemas
 from gateway.rest.v3.views import number_of
 from gateway.rest.views import ApiView
 
-# A list of texts has no fields, so no shape of the framework fits it.
+# A list of strings has no fields, so no serializer describes it.
 NAMES: Final = {"type": "array", "items": {"type": "string"}}
-# What stands for a leader that a partition does not have.
+# Stands for the leader of a partition without one.
 NO_LEADER: Final = -1
 
 

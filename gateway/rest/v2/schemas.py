@@ -1,4 +1,4 @@
-"""The fields of the bodies of version 2 that views answer."""
+"""Declares the bodies of version 2 that views answer with."""
 
 from typing import Any
 

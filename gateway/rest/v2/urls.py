@@ -1,4 +1,4 @@
-"""The addresses of version 2 that views serve, below its prefix."""
+"""Lists the URLs of version 2 views, below its prefix."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
-"""REST version 3: administration of the cluster, as the published interface has it.
+"""REST version 3: administration of the cluster, as in the published interface.
 
-`schemas` are the fields of every body, `present` makes them of what the cluster answers, and the
-views ask. Produce is bare and is not here.
+`schemas` declares the fields of every body, `present` builds bodies from the cluster's answers, and
+the views call the cluster. Produce calls are bare and are not here.
 """

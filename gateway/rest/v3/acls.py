@@ -1,4 +1,4 @@
-"""Access rules of the brokers. A cluster without security answers 40002, in the brokers' words."""
+"""Serves ACLs of the brokers. A cluster without security answers 40002, in the brokers' words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ class AclsView(V3View):
     def delete(self, _request: Request) -> Response:
         """Delete the access rules that a filter fits, and list them."""
         wanted = self._filter(schemas.AclDeletion)
-        # Who sets rules for others governs them.
+        # Setting ACLs for other users is governing them.
         self.require(Operation.MANAGE_USERS, Kind.CONSOLE)
         with self.clients() as clients:
             found = clients.acls.delete(wanted)

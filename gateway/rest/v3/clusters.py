@@ -1,4 +1,4 @@
-"""Clusters and their brokers."""
+"""Serves clusters and their brokers."""
 
 from typing import Any, ClassVar
 
@@ -88,7 +88,7 @@ class BrokerReplicasView(V3View):
 
 
 def broker_of(clients: Clients, number: str) -> Broker:
-    """Return a broker that the cluster names."""
+    """Return a broker of the cluster's metadata."""
     wanted = number_of(number, "broker")
     known = clients.admin.cluster().brokers
     for broker in known:

@@ -1,4 +1,4 @@
-"""Configs of topics, of brokers, and of all brokers at once."""
+"""Serves configs of topics, of brokers, and of all brokers at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -22,9 +22,9 @@ from gateway.rest.v3.views import V3View, nothing
 TopicConfigDataList = schemas.listed(schemas.TopicConfigData)
 BrokerConfigDataList = schemas.listed(schemas.BrokerConfigData)
 ClusterConfigDataList = schemas.listed(schemas.ClusterConfigData)
-# Each has some thirty configs of half a kilobyte of JSON: an answer is made a megabyte at a time.
+# Each has some thirty configs of half a kilobyte of JSON: build an answer by the megabyte.
 TOPICS_AT_ONCE: Final = 50
-# The name under which brokers keep what is set for all of them.
+# The name under which brokers store the configs of all brokers.
 ALL_BROKERS: Final = ""
 
 
@@ -73,7 +73,7 @@ class AllTopicConfigsView(ConfigsView):
         """List the configs of all topics that the caller may see."""
         with self.clients() as clients:
             names = self.visible(Kind.TOPIC, [topic.name for topic in clients.admin.topics()])
-        # Before the answer begins, so that what fails here still has a status.
+        # Read before the answer starts, so that a failure here still has a status.
         first = self._items(names[:TOPICS_AT_ONCE])
         rest = batched(names[TOPICS_AT_ONCE:], TOPICS_AT_ONCE)
         empty = self.bodies.listed("KafkaTopicConfig", [], "topics", "-", "configs")
@@ -228,7 +228,7 @@ class ClusterConfigsView(ConfigsView):
     def defaults(self) -> list[Config]:
         self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
-            # Each broker tells them, as one of the places where its own may come from.
+            # Every broker reports them among the sources of its own configs.
             [first, *_] = clients.admin.brokers()
             return cluster_configs(clients.admin.configs(ResourceKind.BROKER, str(first)))
 
@@ -277,7 +277,7 @@ def batched(names: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def edits_by_topic(asked: Iterable[Mapping[str, Any]]) -> dict[str, list[ConfigEdit]]:
-    """Return the changes of a batch by topic; each topic is named once."""
+    """Return the changes of a batch by topic; each topic may be named once."""
     found: dict[str, list[ConfigEdit]] = {}
     for one in asked:
         name = one["topic_name"]
@@ -295,7 +295,7 @@ def failures_of(refused: Mapping[str, KafkaFailure]) -> dict[str, Any]:
 
 
 def edits_of(asked: Iterable[Mapping[str, Any]]) -> list[ConfigEdit]:
-    """Return the changes of a batch; one without an operation sets."""
+    """Return the changes of a batch; one without an operation sets a value."""
     found = []
     for one in asked:
         key, value = one["name"], one.get("value")

@@ -1,4 +1,4 @@
-"""Consumer groups: their consumers, what these have to read, and how far they are behind."""
+"""Serves consumer groups: their consumers, assignments and lag."""
 
 from typing import ClassVar
 
@@ -41,7 +41,7 @@ class GroupView(V3View):
         )
 
     def lags(self, name: str) -> list[LagRow]:
-        """Return how far a group is behind, where it has committed anything."""
+        """Return the lag of a group in each partition with a committed offset."""
         with self.clients() as clients:
             group = self.group(clients, name)
             committed = clients.groups.offsets([name]).get(name, {})
@@ -56,7 +56,7 @@ class ConsumerGroupsView(V3View):
     def get(self, _request: Request) -> Response:
         """List the consumer groups that the caller may see, by name."""
         with self.clients() as clients:
-            # What is committed under the empty name has no address.
+            # A group with an empty name has no URL.
             listed = {one.name: one for one in clients.groups.summaries() if one.name}
             names = self.visible(Kind.GROUP, list(listed))
             brokers = clients.admin.cluster().brokers
@@ -74,7 +74,7 @@ class ConsumerGroupView(GroupView):
         with self.clients() as clients:
             found = self.group(clients, consumer_group_id)
             found = clients.groups.refined(found, clients.admin.cluster().brokers)
-            # A list alone tells which groups never had members.
+            # Only a list tells which groups never had members.
             is_simple = not found.members and any(
                 one.name == found.name and one.is_simple for one in clients.groups.summaries()
             )

@@ -1,6 +1,6 @@
-"""Bodies of version 3, made of what the cluster answers: pure.
+"""Builds bodies of version 3 from the cluster's answers. Pure.
 
-`related` links have the scheme, host and prefix of the request, so that a client may follow them.
+`related` links have the scheme, host and prefix of the request, so that a client can follow them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ Name = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagRow:
-    """How far a group is behind in one partition, and which member reads it."""
+    """The lag of a group in one partition, and the member that reads it."""
 
     place: Place
     committed: int
@@ -27,13 +27,13 @@ class LagRow:
 
     @property
     def lag(self) -> int:
-        # A commit beyond the end is of a log that was cut, and waits for nothing.
+        # A commit beyond the end is of a truncated log, without lag.
         return max(0, self.end - self.committed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bodies:
-    """Makes bodies; `base` is the address of the interface, `https://host:port/v3`."""
+    """Builds bodies; `base` is the URL of the interface, `https://host:port/v3`."""
 
     base: str
     cluster: str
@@ -47,7 +47,7 @@ class Bodies:
         return {"related": self.url(*segments)}
 
     def listed(self, kind: str, items: Iterable[Body], *segments: Name) -> Body:
-        """Return a list, which is at these segments."""
+        """Return a list whose URL has these segments."""
         return self._listed(kind, items, self.url(*segments))
 
     def clusters(self, found: Iterable[Cluster]) -> Body:
@@ -159,7 +159,7 @@ class Bodies:
             "state": found.state.name,
             "type": found.type.name,
             "is_mixed_consumer_group": found.is_mixed,
-            # Where none is known: an address that answers 404.
+            # If it is unknown: a URL that answers 404.
             "coordinator": self.link(
                 "brokers", -1 if found.coordinator is None else found.coordinator
             ),
@@ -208,7 +208,7 @@ class Bodies:
         }
 
     def of_lag_summary(self, group: str, rows: Sequence[LagRow]) -> Body:
-        """Return the sum, and where the group is furthest behind; there is at least one row."""
+        """Return the sum and the place of the largest lag; there is at least one row."""
         worst = max(rows, key=lambda row: row.lag)
         place, member = worst.place, worst.member
         at, named = ("consumer-groups", group, "lag-summary"), ("consumer-group", group)
@@ -258,7 +258,7 @@ class Bodies:
         }
 
     def _item(self, kind: str, at: Sequence[Name], named: Sequence[Name]) -> Body:
-        """Return what every item begins with: where it is, and its name of names and values."""
+        """Return the fields that every item starts with: its URL, and its resource name."""
         pairs = ["kafka", self.cluster, *named]
         crn = "/".join(
             f"{name}={quoted(value)}" for name, value in zip(pairs[::2], pairs[1::2], strict=True)
@@ -282,12 +282,12 @@ def quoted(name: Name) -> str:
 
 
 def source(word: str) -> str:
-    """Return Kafka's word for where a config comes from, as the interface has it."""
+    """Return Kafka's name of a config source, in the words of the interface."""
     return word if word in CONFIG_SOURCES else "UNKNOWN"
 
 
 def cluster_configs(found: Iterable[Config]) -> list[Config]:
-    """Return what is set for all brokers, out of the configs of any one of them."""
+    """Return what is set for all brokers, from the configs of any one of them."""
     kept = []
     for config in found:
         for one in config.synonyms:
@@ -313,7 +313,7 @@ DEFAULTS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 def lag_rows(
     committed: Mapping[Place, int], ends: Mapping[Place, tuple[int, int]], members: Iterable[Member]
 ) -> list[LagRow]:
-    """Return a row for each place with a commit whose end somebody tells."""
+    """Return a row for each committed place whose end is known."""
     readers = {place: member for member in members for place in member.assignment}
     return [
         LagRow(place=place, committed=offset, end=ends[place][1], member=readers.get(place))

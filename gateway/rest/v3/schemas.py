@@ -1,4 +1,4 @@
-"""The fields of every body of version 3, in both directions. Names are those of the interface."""
+"""Declares the fields of every body of version 3, of requests and answers, by public names."""
 
 from typing import Any, Final
 
@@ -25,9 +25,9 @@ from gateway.rest.v3.words import (
 )
 
 INT32_MAX: Final = 2**31 - 1
-# What no broker would take at once; a call has a deadline.
+# No broker takes more at once within the deadline of a call.
 MAX_AT_ONCE: Final = 1_000
-# Of these all configs are asked for first, half a kilobyte each.
+# All configs of these are read first, half a kilobyte each.
 MAX_TOPICS: Final = 100
 MAX_PARTITIONS: Final = 100_000
 MAX_VALUE_CHARS: Final = 32_768
@@ -44,7 +44,7 @@ class ResourceMetadata(Shape):
     resource_name = CharField(required=False, allow_null=True)
 
     def get_fields(self) -> dict[str, Any]:
-        # `self` is no name for an attribute of a class with methods.
+        # A class with methods cannot have an attribute named `self`.
         return {"self": CharField(), **super().get_fields()}
 
 
@@ -63,7 +63,7 @@ class Resource(Shape):
 
 
 def listed(shape: type[Shape]) -> type[Shape]:
-    """Return the shape of a list of items."""
+    """Return the serializer of a list of items."""
     fields = {
         "kind": CharField(),
         "metadata": CollectionMetadata(),
@@ -280,7 +280,7 @@ class NamedValue(Shape):
 
 
 class CreateTopicRequestData(Shape):
-    # Brokers say better than we what is wrong with a name.
+    # Brokers describe an invalid name better.
     topic_name = CharField(max_length=MAX_VALUE_CHARS, trim_whitespace=False)
     partitions_count = IntegerField(required=False, min_value=1, max_value=MAX_PARTITIONS)
     replication_factor = IntegerField(required=False, min_value=1, max_value=MAX_REPLICAS)

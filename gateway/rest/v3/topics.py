@@ -1,4 +1,4 @@
-"""Topics, their partitions, offsets, replicas and reassignments."""
+"""Serves topics, their partitions, offsets, replicas and reassignments."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -26,10 +26,10 @@ from gateway.rest.v3.views import V3View, flag, nothing, number_of
 TopicDataList = schemas.listed(schemas.TopicData)
 PartitionDataList = schemas.listed(schemas.PartitionData)
 ReassignmentDataList = schemas.listed(schemas.ReassignmentData)
-# Configs of brokers that hold where a new topic says nothing.
+# Broker configs with the defaults of new topics.
 PARTITIONS: Final = "num.partitions"
 REPLICAS: Final = "default.replication.factor"
-# What a single offset may be asked for by.
+# Values of the query parameter `offset_type`.
 OFFSET_TYPES: Final = {"EARLIEST": PositionKind.BEGINNING, "LATEST": PositionKind.END}
 
 
@@ -76,7 +76,7 @@ class TopicsView(V3View):
         return Response(body, status=201, headers=headers)
 
     def _expected(self, topic: NewTopic, defaults: Mapping[str, int]) -> dict[str, Any]:
-        """Return a topic as it would be."""
+        """Return a topic as it would be created."""
         partitions, replicas = topic.partitions, topic.replication_factor
         if topic.assignments:
             partitions, replicas = len(topic.assignments), len(topic.assignments[0])
@@ -251,7 +251,7 @@ class ReassignmentView(V3View):
 
 
 def defaults(clients: Clients) -> dict[str, int]:
-    """Return what the cluster takes where a new topic does not say."""
+    """Return the cluster's defaults for new topics."""
     [broker, *_] = clients.admin.brokers()
     found = {
         config.key: config.value
@@ -261,7 +261,7 @@ def defaults(clients: Clients) -> dict[str, int]:
 
 
 def new_topic(asked: Mapping[str, Any]) -> NewTopic:
-    """Return the topic that a body asks for; what it leaves out is the cluster's default."""
+    """Return the topic that a body describes, with the cluster's defaults for missing fields."""
     assignments = _assignments(asked.get("replicas_assignments") or {})
     if assignments and ("partitions_count" in asked or "replication_factor" in asked):
         raise ApiError(

@@ -1,4 +1,4 @@
-"""The addresses of version 3 that views serve, below its prefix; what streams is in `mounts`."""
+"""Lists the URLs of version 3 views, below its prefix; `mounts` has those of streams."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ GROUP: Final = f"{C}/consumer-groups/{{consumer_group_id}}"
 CONSUMER: Final = f"{GROUP}/consumers/{{consumer_id}}"
 SPOT: Final = "{topic_name}/partitions/{partition_id}"
 
-# Where a name and a fixed word are in one place, the fixed word comes first.
+# Fixed words come before names in the same place.
 urlpatterns: list[URLPattern] = [
     path(FILE, serve),
     at("clusters", clusters.ClustersView),

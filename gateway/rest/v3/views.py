@@ -1,4 +1,4 @@
-"""What all views of version 3 have in common."""
+"""Holds what all views of version 3 share."""
 
 import asyncio
 import logging
@@ -19,17 +19,17 @@ from gateway.rest.v3.present import Bodies, Body
 from gateway.rest.views import ApiView
 
 log: Final = logging.getLogger(__name__)
-# The longest number of a partition or a broker.
+# The length of the longest partition or broker number.
 MAX_DIGITS = 10
 
 
 class V3View(ApiView):
-    # A topic that is not there is "this server does not host this topic-partition".
+    # A missing topic is "this server does not host this topic-partition".
     no_topic: ClassVar[Code] = Code.NOT_THERE
 
     @property
     def bodies(self) -> Bodies:
-        """Return what makes bodies; links have the prefix by which the caller came."""
+        """Return a builder of bodies; links have the prefix of the request."""
         prefix = self.request.path.partition("/clusters")[0]
         return Bodies(base=self.request.build_absolute_uri(prefix), cluster=self.cluster_id)
 
@@ -42,13 +42,13 @@ class V3View(ApiView):
     def listed_in_pieces(
         self, empty: Body, first: list[Body], rest: Sequence[Callable[[], list[Body]]]
     ) -> StreamingHttpResponse:
-        """Answer a list whose items are made as the caller takes them, each piece in a thread.
+        """Answer with a list whose items are built as the caller reads, each piece in a thread.
 
-        What fails on the way ends the answer in its middle, which no client takes for a list.
+        A failure cuts the answer in the middle, so that no client takes it for a list.
         """
 
         async def pieces() -> AsyncIterator[bytes]:
-            # All of the empty list but its end, "]}".
+            # The empty list without its end, "]}".
             yield self._counted(dumped(empty)[:-2] + joined(first))
             is_first = not first
             for make in rest:
@@ -66,7 +66,7 @@ class V3View(ApiView):
             return await asyncio.to_thread(make)
         except (KafkaFailure, ApiError) as error:
             log.warning("rest.list_broken_off path=%s error=%s", self.request.path, error)
-            # Django does so once an answer has ended.
+            # Django does so at the end of an answer.
             self.request._request._stream.close()  # noqa: SLF001 - has no other name
             raise BrokenOff from None
 
@@ -87,7 +87,7 @@ def joined(items: Iterable[Body]) -> bytes:
 
 
 def number_of(text: str, what: str) -> int:
-    """Return a number that is part of an address."""
+    """Return a number in a path."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
         raise ApiError(Code.BAD_REQUEST, f"{text[:40]!r} is no number of a {what}")
     return int(text)

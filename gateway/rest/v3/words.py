@@ -1,4 +1,4 @@
-"""The closed lists of words that version 3 answers with, and takes. All may grow."""
+"""Lists the enumerations of version 3, in requests and answers. All may grow."""
 
 from typing import Final
 
